@@ -1,0 +1,218 @@
+"""What jobs run on, as a capacity algebra: levels that allocations are added to and subtracted from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.job import Job
+from hpcsimkit.jobqueue import DEEP, JobQueue
+
+__all__ = ["Allocation", "Cluster", "Level", "Nodes", "Room"]
+
+Level = Any
+"""How much is free: an ``int`` on counted nodes; clusters of machines use integer matrices."""
+
+Allocation = Any
+"""What a job occupies, of the same kind as a level: ``level - allocation`` and ``level + allocation``."""
+
+
+@dataclass(slots=True)
+class Room:
+    """What jobs behind a blocked one may use now without delaying it.
+
+    Parameters
+    ----------
+    free : Level
+        Free now.
+    window : float
+        A job expected to run no longer than this [s] may use all of it.
+    spare : Level
+        A longer one only what lies within this: left over once the reserved job has started.
+    """
+
+    free: Level
+    window: float
+    spare: Level
+
+
+class Cluster(ABC):
+    """Questions about capacity, asked by everything above: queues, reservations, plans.
+
+    Levels and allocations are added and subtracted with ``+`` and ``-``. A subclass says what a full level
+    is and answers three questions about a job and a level; the algorithms (EASY, conservative, greedy) are
+    written once, above it.
+    """
+
+    @property
+    @abstractmethod
+    def capacity(self) -> Level:
+        """The level of the empty cluster."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Nodes in the whole cluster, the yardstick of utilisation."""
+
+    @abstractmethod
+    def place(self, job: Job, level: Level) -> Allocation | None:
+        """Return an allocation for the job within the level, or None if there is none."""
+
+    @abstractmethod
+    def holds(self, job: Job, allocation: Allocation, level: Level) -> bool:
+        """Tell whether the allocation gives the job what it asked for and lies within the level."""
+
+    @abstractmethod
+    def earliest(
+        self, job: Job, level: Level, releases: Iterable[tuple[int, int, Allocation]], soonest: int
+    ) -> tuple[int, Level]:
+        """Find when the job fits if running jobs end as expected.
+
+        Parameters
+        ----------
+        job : Job
+            It must not fit the level.
+        level : Level
+            What is free now.
+        releases : iterable of (int, int, Allocation)
+            Expected end [s], a tie-breaker, and what becomes free, by expected end.
+        soonest : int
+            Ends before this instant count as being at it [s]: running jobs past their estimate.
+
+        Returns
+        -------
+        (int, Level)
+            The earliest such instant [s] and the level then, with all ends of that instant counted.
+        """
+
+    @abstractmethod
+    def admits(self, job: Job, estimate: int, room: Room) -> bool:
+        """Tell whether there is room for one job that is expected to run `estimate` seconds."""
+
+    @abstractmethod
+    def admissible(self, queue: JobQueue, room: Room) -> Iterable[Job]:
+        """Return, in policy order, the queued jobs there is room for; an empty tuple if there are none.
+
+        Whoever iterates may start a job before asking for the next one; the room shrinks accordingly.
+        """
+
+
+@dataclass(frozen=True)
+class Nodes(Cluster):
+    """Identical nodes that are only counted: a job takes ``job.nodes`` of them, whichever they are.
+
+    Parameters
+    ----------
+    count : int
+        How many there are, >= 1.
+
+    Examples
+    --------
+    >>> cluster = Nodes(4)
+    >>> job = Job(index=0, id=1, submit_time=0, run_time=5, requested_time=5, nodes=3)
+    >>> cluster.place(job, cluster.capacity), cluster.place(job, 2)
+    (3, None)
+    >>> cluster.earliest(job, 1, [(10, 0, 1), (20, 1, 1), (20, 2, 1)], soonest=1)
+    (20, 4)
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
+            raise UsageError(f"a cluster needs a whole number of nodes of at least 1, found {self.count!r}")
+
+    @property
+    def capacity(self) -> int:
+        """All nodes."""
+        return self.count
+
+    @property
+    def size(self) -> int:
+        """All nodes."""
+        return self.count
+
+    def place(self, job: Job, level: int) -> int | None:
+        """Return ``job.nodes`` if so many are free, else None."""
+        nodes = job.nodes
+        return nodes if nodes <= level else None
+
+    def holds(self, job: Job, allocation: int, level: int) -> bool:
+        """Tell whether the allocation is the job's nodes and so many are free."""
+        return allocation == job.nodes and allocation <= level
+
+    def earliest(
+        self, job: Job, level: int, releases: Iterable[tuple[int, int, int]], soonest: int
+    ) -> tuple[int, int]:
+        """Walk the releases until the job fits; see :meth:`Cluster.earliest`."""
+        nodes = job.nodes
+        shadow_time = soonest
+        releases = iter(releases)
+        for end, _, released in releases:
+            level += released
+            if level >= nodes:
+                shadow_time = max(end, soonest)
+                break
+        for end, _, released in releases:
+            if end > shadow_time:
+                break
+            level += released
+        return shadow_time, level
+
+    def admits(self, job: Job, estimate: int, room: Room) -> bool:
+        """Tell whether the nodes are free and the job ends in time or keeps to the spare ones."""
+        return job.nodes <= room.free and (estimate <= room.window or job.nodes <= room.spare)
+
+    def admissible(self, queue: JobQueue, room: Room) -> Iterable[Job]:
+        """Return the queued jobs there is room for; see :meth:`Cluster.admissible`."""
+        if len(queue.jobs) >= DEEP or not queue.stored_in_order:
+            return self._admissible_of_many(queue, room)
+        free, window, spare = room.free, room.window, room.spare
+        candidates = [
+            candidate
+            for candidate in zip(queue.jobs, queue.nodes, queue.estimates)  # noqa: B905 - the hottest loop
+            if candidate[1] <= free and (candidate[2] <= window or candidate[1] <= spare)
+        ]
+        return self._as_room_shrinks(queue, room, candidates) if candidates else ()
+
+    def _as_room_shrinks(
+        self, queue: JobQueue, room: Room, candidates: list[tuple[Job, int, int]]
+    ) -> Iterator[Job]:
+        """Yield candidates of a short queue that there still is room for."""
+        for job, nodes, estimate in candidates:
+            if self.admits(job, estimate, room):
+                yield job
+                if job not in queue:
+                    _take(nodes, estimate, room)
+
+    def _admissible_of_many(self, queue: JobQueue, room: Room) -> Iterator[Job]:
+        """Scan a long queue, or one in an order of its own, in numpy; again after each start."""
+        table = queue.table
+        candidates = table[:, queue.ranked(np.flatnonzero(_room_for(table, room)))]
+        while candidates.shape[1]:
+            row, nodes, estimate = candidates[:, 0].tolist()
+            candidates = candidates[:, 1:]
+            job = queue.job(row)
+            yield job
+            if job not in queue:
+                _take(nodes, estimate, room)
+                candidates = candidates[:, _room_for(candidates, room)]
+
+
+def _room_for(table: NDArray[np.int64], room: Room) -> NDArray[np.bool_]:
+    """Tell for each column ``index, nodes, estimate`` whether there is room."""
+    _, nodes, estimates = table
+    return (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
+
+
+def _take(nodes: int, estimate: int, room: Room) -> None:
+    """Let a started job use the room."""
+    room.free -= nodes
+    if estimate > room.window:
+        room.spare -= nodes

@@ -1,0 +1,91 @@
+"""Decisions, and seats that are left open for somebody outside to take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.job import Job
+from hpcsimkit.policy import Stage
+
+if TYPE_CHECKING:
+    from hpcsimkit.system import System
+
+__all__ = ["Decision", "External"]
+
+
+class Decision:
+    """A question that a pass asks of an open seat; the clock stands still until it is answered.
+
+    Attributes
+    ----------
+    stage : str
+        ``"order"``, ``"inspector"``, ``"placement"`` or ``"backfiller"``.
+    options : sequence
+        What may be answered, never empty, built when first read: jobs (order, backfiller; a last ``None``
+        declines, where that is allowed), ``True`` and ``False`` (inspector), allocations (placement).
+    system : System
+        The state now.
+    job : Job or None
+        The job in question: inspected, to be placed, or blocked at the head; None for the order.
+    """
+
+    __slots__ = ("_build", "_default", "_options", "job", "stage", "system")
+
+    def __init__(
+        self, stage: str, system: System, job: Job | None,
+        options: Callable[[], Sequence[Any]], default: Callable[[], Any],
+    ) -> None:  # fmt: skip
+        self.stage = stage
+        self.system = system
+        self.job = job
+        self._build = options
+        self._default = default
+        self._options: Sequence[Any] | None = None
+
+    @property
+    def options(self) -> Sequence[Any]:
+        """What may be answered."""
+        if self._options is None:
+            self._options = self._build()
+        return self._options
+
+    @property
+    def default(self) -> Any:
+        """What the heuristic behind the seat would answer."""
+        return self._default()
+
+    def __repr__(self) -> str:
+        job = f", job {self.job.id}" if self.job is not None else ""
+        return f"Decision({self.stage!r}, t={self.system.now} s{job}, {len(self.options)} options)"
+
+
+class External(Stage):
+    """A seat left open: the pass stops there and yields a :class:`Decision`.
+
+    Parameters
+    ----------
+    base : Stage, optional
+        The heuristic behind the seat. On the order seat it keeps the queue (arrival order by default); on
+        the backfiller seat it says what may start at all (by default what EASY admits); everywhere it is
+        what ``decision.default`` answers.
+    decline : bool
+        Order and backfiller: also offer ``None``, to start nothing more now. Where nothing runs and
+        nothing is to come, it is not offered.
+
+    Examples
+    --------
+    >>> External().open
+    True
+    """
+
+    open = True
+
+    def __init__(self, base: Any = None, *, decline: bool = False) -> None:
+        self.base = base
+        self.decline = decline
+
+    def reset(self, system: System) -> None:
+        """Prepare the heuristic behind the seat."""
+        if self.base is not None:
+            self.base.reset(system)

@@ -1,0 +1,65 @@
+"""One job: what its user asked for, frozen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["UNKNOWN", "Job"]
+
+UNKNOWN = -1
+"""What the Standard Workload Format writes where a value is not known."""
+
+
+class Job(NamedTuple):
+    """A request in the words of the Standard Workload Format (SWF).
+
+    A job is shared by any number of simulations; what happens to it (start, end, mode) is written in the
+    run, never here. It is a named tuple: of all immutable records Python has, the one made fastest, and
+    one the garbage collector stops looking at, which matters with a million of them.
+
+    Parameters
+    ----------
+    index : int
+        Row of the job in its :class:`~hpcsimkit.workload.Workload` (0, 1, ...).
+    id : int
+        Job number of the log (SWF field 1).
+    submit_time : int
+        When the job joins the queue [s of the log's clock] (field 2).
+    run_time : int
+        How long it really runs [s], >= 0 (field 4). Only oracle policies may read it before the job ends.
+    requested_time : int
+        The user's estimate, the wall-clock limit [s], >= 1 (field 9).
+    nodes : int
+        Processors or nodes it occupies, >= 1 (fields 8 or 5).
+    user, group, executable, queue, partition : int
+        Identifiers of the log, -1 where unknown (fields 12 to 16).
+    preceding : int
+        Job number that must end first, -1 for none (field 17).
+    think_time : int
+        Time between that end and this submission [s], -1 where unknown (field 18).
+
+    Examples
+    --------
+    >>> job = Job(index=0, id=7, submit_time=0, run_time=50, requested_time=60, nodes=4)
+    >>> job.nodes, job.area
+    (4, 240)
+    """
+
+    index: int  # type: ignore[assignment]  # a tuple's own method of this name is of no use here
+    id: int
+    submit_time: int
+    run_time: int
+    requested_time: int
+    nodes: int
+    user: int = UNKNOWN
+    group: int = UNKNOWN
+    executable: int = UNKNOWN
+    queue: int = UNKNOWN
+    partition: int = UNKNOWN
+    preceding: int = UNKNOWN
+    think_time: int = UNKNOWN
+
+    @property
+    def area(self) -> int:
+        """Requested node-seconds: ``requested_time * nodes``."""
+        return self.requested_time * self.nodes

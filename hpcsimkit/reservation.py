@@ -1,0 +1,93 @@
+"""The reservation of the first blocked job, and EASY, which lets nothing delay it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hpcsimkit.cluster import Room
+from hpcsimkit.job import Job
+from hpcsimkit.policy import Backfiller
+from hpcsimkit.system import System
+
+__all__ = ["EASY", "reserve"]
+
+
+def reserve(job: Job, system: System) -> tuple[int, Room]:
+    """Reserve for a job that does not fit the earliest instant at which it will.
+
+    Returns
+    -------
+    (int, Room)
+        The shadow time [s] and what other jobs may use now without delaying it.
+    """
+    now = system.now
+    cluster = system.cluster
+    shadow_time, level = cluster.earliest(job, system.free, system.running.entries, now + 1)
+    return shadow_time, Room(system.free, shadow_time - now, level - cluster.place(job, level))
+
+
+class EASY(Backfiller):
+    """EASY backfilling: the first blocked job holds the only reservation, nothing may delay it.
+
+    A later job starts now if it fits now and either ends by the shadow time or uses only nodes that are
+    left over then. Candidates are tried in policy order, first fit. The reservation is made anew at every
+    pass. (Lifka, JSSPP 1995; Mu'alem & Feitelson, TPDS 2001.)
+
+    Examples
+    --------
+    >>> EASY().reserves
+    True
+    """
+
+    reserves = True
+
+    def reset(self, system: System) -> None:
+        """Forget the reservation of the last pass."""
+        self._head: Job | None = None
+        self._version = self._pass = -1
+        self._shadow_time = 0
+        self._room = Room(0, 0, 0)
+
+    def fill(self, head: Job, system: System) -> Iterable[Job]:
+        """Return the queued jobs that fit and do not delay `head`, each judged when its turn comes."""
+        newcomer = self._only_newcomer_since(head, system)
+        self._pass = system.passes
+        if newcomer is None:
+            self._head = head
+            self._shadow_time, self._room = reserve(head, system)
+            candidates = system.cluster.admissible(system.queue, self._room)
+            if candidates:
+                self._version = -1
+                return self._watched(candidates, system)
+            self._version = system.version
+            return ()
+        self._room.window = self._shadow_time - system.now
+        if not system.cluster.admits(newcomer, system.estimator.estimate(newcomer), self._room):
+            return ()
+        self._version = -1
+        return (newcomer,)
+
+    def _watched(self, candidates: Iterable[Job], system: System) -> Iterator[Job]:
+        """Pass the candidates on; remember the reservation if every one of them was started."""
+        settled = True
+        for job in candidates:
+            yield job
+            settled = settled and job not in system.queue
+        if settled:
+            self._version = system.version
+
+    def _only_newcomer_since(self, head: Job, system: System) -> Job | None:
+        """Return the job whose arrival is all that happened since the last pass was filled to its end.
+
+        Then the reservation stands and, time having only passed, no other job has become admissible. (It
+        does not stand while a job outlives its estimate: its expected end moves with the clock.)
+        """
+        if (
+            system.version == self._version
+            and system.passes == self._pass + 1
+            and head is self._head
+            and len(system.newcomers) == 1
+            and not system.running.overrun(system.now)
+        ):
+            return system.newcomers[0]
+        return None

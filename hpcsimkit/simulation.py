@@ -1,0 +1,397 @@
+"""One run: the clock, the arrivals, the ends and the passes, on SimPy."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import time
+import traceback
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from simpy.core import EmptySchedule, Environment
+from simpy.events import Event
+
+from hpcsimkit.cluster import Allocation, Cluster, Nodes
+from hpcsimkit.decision import Decision
+from hpcsimkit.errors import HpcsimkitError, PolicyError, ScheduleError, StalledError, UsageError
+from hpcsimkit.job import UNKNOWN, Job
+from hpcsimkit.observers import Observer
+from hpcsimkit.policy import Policy
+from hpcsimkit.result import Result
+from hpcsimkit.system import System
+from hpcsimkit.workload import Workload
+
+__all__ = ["Simulation"]
+
+END, ARRIVAL = 1, 2
+"""Ranks of events within an instant; 1 is that of SimPy's own timeouts."""
+
+
+class Instant(Event):
+    """A SimPy timeout with a rank among the events of its instant."""
+
+    def __init__(
+        self, env: Environment, rank: int, delay: int, callbacks: list[Callable[[Any], None]], value: Any = None
+    ) -> None:
+        self.env = env
+        self.callbacks = callbacks
+        self._ok = True
+        self._value = value
+        env.schedule(self, rank, delay)  # type: ignore[arg-type]
+
+
+class Simulation:
+    """Simulate a policy on a workload and a cluster.
+
+    At an instant all ends come first, then all submissions in the order of the log, then one pass of the
+    policy if jobs wait. Zero-length jobs end in a further round (ends, pass) of the same instant.
+
+    Parameters
+    ----------
+    workload : Workload
+        The jobs; each must fit the cluster (see :meth:`Workload.fitting`).
+    policy : Policy
+        The scheduler; the run works on its own copy.
+    cluster : Cluster or int, optional
+        The machine, or a number of nodes; by default the workload's ``machine_size``.
+    seed : int
+        Where all randomness of the run comes from, >= 0.
+    walltime : {"run", "kill"}
+        Jobs run their full run time, or are killed at their requested time.
+    dependencies : bool
+        A job with a preceding job (SWF fields 17 and 18) is submitted when that one has ended and the think
+        time has passed; if the think time is unknown, not before its recorded submission either.
+    period : int, optional
+        Passes happen only at multiples of so many seconds of the log's clock.
+    observers : sequence of Observer
+        Who is told what happens.
+    name : str, optional
+        What the result calls the policy; by default its representation.
+
+    Raises
+    ------
+    UsageError
+        A parameter is not understood.
+    ScheduleError
+        A job does not fit the empty cluster.
+
+    Examples
+    --------
+    >>> from hpcsimkit.pipeline import Pipeline
+    >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [10, 10, 5], "nodes": [2, 4, 1]}, machine_size=4)
+    >>> Simulation(w, Pipeline()).run().start_time.tolist()
+    [0, 10, 20]
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        policy: Policy,
+        cluster: Cluster | int | None = None,
+        *,
+        seed: int = 0,
+        walltime: Literal["run", "kill"] = "run",
+        dependencies: bool = False,
+        period: int | None = None,
+        observers: Sequence[Observer] = (),
+        name: str | None = None,
+    ) -> None:
+        self.workload = workload
+        self.policy = policy
+        self.cluster = _cluster(cluster, workload)
+        self.seed = seed
+        self.walltime = walltime
+        self.dependencies = dependencies
+        self.period = period
+        self.observers = tuple(observers)
+        self.name = name if name is not None else repr(policy)
+        self.choices: list[tuple[str, int]] = []
+        self._check()
+        self._decision: Decision | None = None
+        self._begun = self._over = False
+        self._seconds = 0.0
+
+    # --- driving -------------------------------------------------------------------------------------
+
+    def run(self) -> Result:
+        """Run to the end and return the result; a pipeline with open seats is driven by hand instead.
+
+        Raises
+        ------
+        UsageError
+            A seat is open.
+        StalledError
+            Jobs wait for ever.
+        """
+        decision = self.next_decision()
+        if decision is not None:
+            raise UsageError(
+                f"the {decision.stage} seat is open: drive the simulation with next_decision() and answer()"
+            )
+        return self.result()
+
+    def next_decision(self) -> Decision | None:
+        """Let time run until an open seat is asked; None when the run is over."""
+        if not self._begun:
+            self._begin()
+        if self._decision is None and not self._over:
+            began = time.perf_counter()
+            self._advance()
+            self._seconds += time.perf_counter() - began
+        return self._decision
+
+    def answer(self, choice: Any) -> None:
+        """Answer the decision at hand with one of its options.
+
+        Raises
+        ------
+        UsageError
+            No decision is at hand, or the choice is not among its options.
+        """
+        decision = self._decision
+        if decision is None:
+            raise UsageError("no decision is at hand: call next_decision() first")
+        try:
+            position = list(decision.options).index(choice)
+        except ValueError:
+            raise UsageError(f"{decision!r} has no option {choice!r}") from None
+        self.choices.append((decision.stage, position))
+        for notify in self._told("on_decision"):
+            notify(decision, choice, self.system)
+        self._decision = None
+        began = time.perf_counter()
+        self._guarded(lambda: self._resume(choice))
+        self._seconds += time.perf_counter() - began
+
+    def result(self) -> Result:
+        """Return the outcome of a run that is over."""
+        if not self._over:
+            raise UsageError("the run is not over yet")
+        return Result.of(self, seconds=self._seconds)
+
+    # --- the course of a run ---------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self.walltime not in ("run", "kill"):
+            raise UsageError(f"walltime needs 'run' or 'kill', found {self.walltime!r}")
+        if self.period is not None and self.period < 1:
+            raise UsageError(f"period needs at least 1 s, found {self.period!r}")
+        if not isinstance(self.policy, Policy):
+            raise UsageError(f"policy needs a Policy, found {self.policy!r}")
+        capacity = self.cluster.capacity
+        largest = int(self.workload.column("nodes").argmax()) if len(self.workload) else None
+        if largest is not None and self.cluster.place(self.workload.jobs[largest], capacity) is None:
+            job = self.workload.jobs[largest]
+            raise ScheduleError(f"job {job.id} needs {job.nodes} nodes; the cluster has {capacity}")
+
+    def _begin(self) -> None:
+        """Set up the state of the run and the process of arrivals."""
+        self._begun = True
+        workload = self.workload.killed_at_limit if self.walltime == "kill" else self.workload
+        policy = copy.deepcopy(self.policy)
+        self._environment = Environment(int(workload.submit_time.min()) if len(workload) else 0)
+        self.system = System(workload, self.cluster, policy.queue_order, policy.estimator, self.seed)
+        self.system.now = self._environment.now
+        self.system.on_start, self.system.on_reject = self._on_start, self._on_reject
+        self.system.on_wake = self._on_wake
+        self._schedule = policy.schedule
+        self._pass: Generator[Decision, Any, None] | None = None
+        self._pass_wanted = False
+        self._wakes: set[int] = set()
+        self._told_submit, self._told_start = self._told("on_submit"), self._told("on_start")
+        self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
+        self._successors = _successors(workload) if self.dependencies else {}
+        self._guarded(lambda: policy.reset(self.system))
+        for notify in self._told("on_begin"):
+            notify(self.system)
+        self._environment.process(self._arrivals())
+
+    def _told(self, hook: str) -> list[Callable[..., None]]:
+        """Return the observers' methods that override a hook."""
+        return [
+            getattr(observer, hook)
+            for observer in self.observers
+            if getattr(type(observer), hook) is not getattr(Observer, hook)
+        ]
+
+    def _advance(self) -> None:
+        """Process events until a seat is asked or none is left."""
+        gc.freeze()  # what was loaded before stays: no need to look through it again and again
+        try:
+            self._guarded(self._step)
+        except EmptySchedule:
+            self._finish()
+        finally:
+            gc.unfreeze()
+
+    def _step(self) -> None:
+        """Process events; when an instant has no event left, and a pass is wanted, run it."""
+        environment = self._environment
+        step, peek = environment.step, environment.peek
+        while self._decision is None:
+            step()
+            if self._pass_wanted and peek() > environment.now:
+                self._run_pass()
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Do something in which the policy has a hand; what it raises becomes one line."""
+        try:
+            action()
+        except (HpcsimkitError, EmptySchedule):
+            raise
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            raise PolicyError(
+                f"{type(self.policy).__name__} at t={self._environment.now} s raised "
+                f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+            ) from error
+
+    def _finish(self) -> None:
+        waiting = len(self.system.queue)
+        if waiting:
+            job = self.system.queue.first()
+            raise StalledError(
+                f"stalled at t={self.system.now} s: {waiting} jobs wait, nothing runs and nothing is to come; "
+                f"job {job.id} needs {job.nodes} nodes, {self.system.free} are free"
+            )
+        self._over = True
+        for notify in self._told("on_finish"):
+            notify(self.system)
+
+    # --- events ----------------------------------------------------------------------------------------
+
+    def _arrivals(self) -> Generator[Event, None, None]:
+        """Submit the jobs at their times: one process for all of them."""
+        environment, system = self._environment, self.system
+        jobs = system.jobs
+        now = environment.now
+        rows = self._independent_rows()
+        for row in rows:
+            job = jobs[row]
+            if job.submit_time != now:
+                yield Instant(environment, ARRIVAL, job.submit_time - now, [])
+                now = system.now = job.submit_time
+            self._submit(job)
+
+    def _independent_rows(self) -> list[int]:
+        """Rows in order of submission, without those that wait for another job to end."""
+        rows: list[int] = self.workload.arrival_order.tolist()
+        if not self._successors:
+            return rows
+        dependent = {row for successors in self._successors.values() for row in successors}
+        return [row for row in rows if row not in dependent]
+
+    def _submit(self, job: Job) -> None:
+        self.system.submit(job)
+        for notify in self._told_submit:
+            notify(job, self.system)
+        if not self._pass_wanted:
+            self._want_pass()
+
+    def _on_start(self, job: Job, allocation: Allocation) -> None:
+        Instant(self._environment, END, job.run_time, [self._on_end], job)
+        for notify in self._told_start:
+            notify(job, allocation, self.system)
+
+    def _on_end(self, event: Event) -> None:
+        system = self.system
+        job: Job = event._value
+        system.now = self._environment.now
+        system.end(job)
+        for notify in self._told_end:
+            notify(job, system)
+        if self._successors:
+            self._release_successors(job)
+        if system.queue.jobs and not self._pass_wanted:
+            self._want_pass()
+
+    def _on_reject(self, job: Job) -> None:
+        for notify in self._told("on_reject"):
+            notify(job, self.system)
+
+    def _on_wake(self, at: int) -> None:
+        if at not in self._wakes:
+            self._wakes.add(at)
+            Instant(self._environment, ARRIVAL, at - self.system.now, [self._wake])
+
+    def _wake(self, _: Event) -> None:
+        now = self._environment.now
+        self._wakes.discard(now)
+        if self.system.queue.jobs and not self._pass_wanted:
+            self.system.now = now
+            self._want_pass()
+
+    def _release_successors(self, job: Job) -> None:
+        """Submit the jobs that waited for this one to end."""
+        now = self.system.now
+        for row in self._successors.pop(job.index, ()):
+            successor = self.system.jobs[row]
+            if successor.think_time == UNKNOWN:
+                at = max(now, successor.submit_time)
+            else:
+                at = now + successor.think_time
+            successor = successor._replace(submit_time=at)
+            self.system.resubmit_at(successor)
+            Instant(self._environment, ARRIVAL, at - now, [self._arrive], successor)
+
+    def _arrive(self, event: Event) -> None:
+        self.system.now = self._environment.now
+        self._submit(event._value)
+
+    # --- passes ----------------------------------------------------------------------------------------
+
+    def _want_pass(self) -> None:
+        """Have one pass when this instant has no event left, or at the next multiple of the period."""
+        delay = -self._environment.now % self.period if self.period else 0
+        if delay:
+            self._on_wake(self._environment.now + delay)
+        else:
+            self._pass_wanted = True
+
+    def _run_pass(self) -> None:
+        """Run one pass, to its end or to its first question."""
+        system = self.system
+        self._pass_wanted = False
+        system.passes += 1
+        if system.estimator.corrects:
+            system.correct_estimates()
+        began = time.perf_counter() if self._told_pass else 0.0
+        self._pass = self._schedule(system)
+        if self._pass is not None:
+            self._decision = next(self._pass, None)
+        if self._decision is None:
+            system.newcomers.clear()
+        for notify in self._told_pass:
+            notify(time.perf_counter() - began, system)
+
+    def _resume(self, choice: Any) -> None:
+        """Go on with the pass at hand, now that its question is answered."""
+        try:
+            self._decision = self._pass.send(choice)  # type: ignore[union-attr]
+        except StopIteration:
+            self.system.newcomers.clear()
+
+
+def _cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:
+    """Return the cluster meant by a number of nodes, or by the workload's own machine."""
+    if isinstance(cluster, Cluster):
+        return cluster
+    size = cluster if cluster is not None else workload.machine_size
+    if size is None:
+        raise UsageError(f"{workload.name}: the log names no machine size; say how many nodes there are")
+    return Nodes(size)
+
+
+def _successors(workload: Workload) -> dict[int, list[int]]:
+    """Return for each row the rows that wait for it; only jobs submitted earlier can be waited for."""
+    place = np.empty(len(workload), dtype=np.int64)
+    place[workload.arrival_order] = np.arange(len(workload))
+    row_of = {job.id: job.index for job in workload.jobs}
+    successors: dict[int, list[int]] = {}
+    for job in workload.jobs:
+        row = row_of.get(job.preceding)
+        if job.preceding > 0 and row is not None and place[row] < place[job.index]:
+            successors.setdefault(row, []).append(job.index)
+    return successors

@@ -1,0 +1,286 @@
+"""The state of a simulated cluster now, and the only verbs that change it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster import Allocation, Cluster, Level
+from hpcsimkit.errors import ScheduleError
+from hpcsimkit.job import Job
+from hpcsimkit.jobqueue import make_queue
+from hpcsimkit.policy import Estimator, Order
+from hpcsimkit.workload import Workload
+
+__all__ = ["Mode", "Running", "State", "System"]
+
+
+class Mode(IntEnum):
+    """How a job came to start."""
+
+    NONE = 0
+    READY = 1
+    RESERVED = 2
+    BACKFILLED = 3
+
+
+class State(IntEnum):
+    """Where a job is in its life."""
+
+    UNSEEN = 0
+    WAITING = 1
+    RUNNING = 2
+    DONE = 3
+    REJECTED = 4
+
+
+class Running:
+    """Running jobs by expected end.
+
+    The expected end is the start plus what the scheduler believes the job takes; a job that is still
+    running then is expected to end one second from now, whenever that is.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, int, Allocation]] = []
+        self._entry_of: dict[int, tuple[int, int, Allocation]] = {}
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, job: Job) -> bool:
+        return job.index in self._entry_of
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the running jobs in the workload, by expected end."""
+        return [entry[1] for entry in self.entries]
+
+    def overrun(self, now: int) -> bool:
+        """Tell whether some job runs although it was expected to have ended."""
+        return bool(self.entries) and self.entries[0][0] <= now
+
+    def expected_end(self, job: Job) -> int:
+        """Return when a running job is expected to end [s]; it may lie in the past."""
+        return self._entry_of[job.index][0]
+
+    def allocation(self, job: Job) -> Allocation:
+        """Return what a running job occupies."""
+        return self._entry_of[job.index][2]
+
+    def add(self, row: int, expected_end: int, allocation: Allocation) -> None:
+        """Let a job run."""
+        entry = (expected_end, row, allocation)
+        self._entry_of[row] = entry
+        insort(self.entries, entry)
+
+    def remove(self, row: int) -> tuple[int, int, Allocation]:
+        """Let a job end; returns its expected end, row and allocation."""
+        entry = self._entry_of.pop(row)
+        entries = self.entries
+        del entries[bisect_left(entries, entry)]
+        return entry
+
+
+class System:
+    """What a policy may read (``now, queue, running, cluster, free``) and the verbs it may use.
+
+    The verbs are :meth:`start`, :meth:`reject` and :meth:`wake`. Each validates, records and notifies, once
+    and here; a rule broken is an error at that moment.
+
+    Attributes
+    ----------
+    now : int
+        The clock [s].
+    queue : JobQueue
+        Waiting jobs in policy order.
+    running : Running
+        Running jobs by expected end.
+    cluster : Cluster
+        The machine.
+    free : Level
+        What is free now.
+    newcomers : list of Job
+        Jobs that joined since the last pass, in order of arrival.
+    ends : int
+        Jobs ended so far.
+    version : int
+        Changes whenever something starts, ends or is expected to end at another time.
+    passes : int
+        Passes begun so far.
+    """
+
+    def __init__(
+        self, workload: Workload, cluster: Cluster, order: Order, estimator: Estimator, seed: int
+    ) -> None:
+        self.workload = workload
+        self.cluster = cluster
+        self.estimator = estimator
+        self._learns = type(estimator).observe is not Estimator.observe
+        self.seed = seed
+        self.now = 0
+        self.free: Level = cluster.capacity
+        self.jobs: list[Job] = workload.jobs
+        self.running = Running()
+        self.newcomers: list[Job] = []
+        self.arrivals_left = len(workload)
+        self.ends = self.version = self.passes = 0
+        count = len(workload)
+        self.state = bytearray(count)
+        self.modes = bytearray(count)
+        self.starts: list[int] = [-1] * count
+        self.finishes: list[int] = [-1] * count
+        self._streams = np.random.SeedSequence(seed)
+        self._submit_times: NDArray[np.int64] | None = None
+        self.queue = make_queue(self, order)
+        self.on_start: Callable[[Job, Allocation], None] = lambda job, allocation: None
+        self.on_reject: Callable[[Job], None] = lambda job: None
+        self.on_wake: Callable[[int], None] = lambda at: None
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def estimate(self, job: Job) -> int:
+        """Return how long the scheduler believes the job takes in all [s], >= 1."""
+        return self.estimator.estimate(job)
+
+    def fits(self, job: Job) -> bool:
+        """Tell whether the job could start now."""
+        return self.cluster.place(job, self.free) is not None
+
+    @property
+    def anything_ahead(self) -> bool:
+        """Whether something runs or is still to come, so that waiting makes sense."""
+        return bool(self.running.entries) or self.arrivals_left > 0
+
+    def running_jobs(self) -> Iterator[Job]:
+        """Yield the running jobs by expected end."""
+        return (self.jobs[row] for row in self.running.rows)
+
+    def start_time(self, job: Job) -> int:
+        """Return when a job started [s], -1 if it has not."""
+        return self.starts[job.index]
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return a column of the workload; submission times are those of this run."""
+        if name == "submit_time" and self._submit_times is not None:
+            return self._submit_times
+        return self.workload.column(name)
+
+    def random(self) -> np.random.Generator:
+        """Return a new generator of random numbers, independent of all handed out before; seeded by the run."""
+        return np.random.default_rng(self._streams.spawn(1)[0])
+
+    # --- verbs of a policy ---------------------------------------------------------------------------
+
+    def start(self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY) -> None:
+        """Start a waiting job now.
+
+        Parameters
+        ----------
+        job : Job
+            One that waits in the queue.
+        allocation : Allocation, optional
+            Where; by default where the cluster places it.
+        mode : int
+            How it came to start, for the records.
+
+        Raises
+        ------
+        ScheduleError
+            The job does not wait (not submitted yet, started before, rejected), or does not fit.
+        """
+        row = job.index
+        if self.state[row] != 1:
+            raise self._not_waiting(job)
+        if allocation is None:
+            allocation = self.cluster.place(job, self.free)
+        elif not self.cluster.holds(job, allocation, self.free):
+            allocation = None
+        if allocation is None:
+            raise ScheduleError(f"job {job.id} at t={self.now} s needs {job.nodes} nodes; {self.free} are free")
+        self.state[row] = 2
+        self.starts[row] = self.now
+        self.modes[row] = mode
+        self.free = self.free - allocation
+        self.version += 1
+        estimate = self.queue.remove(job)
+        self.running.add(row, self.now + estimate, allocation)
+        self.on_start(job, allocation)
+
+    def reject(self, job: Job) -> None:
+        """Refuse a waiting job for good: it never runs.
+
+        Raises
+        ------
+        ScheduleError
+            The job does not wait.
+        """
+        if self.state[job.index] != State.WAITING:
+            raise self._not_waiting(job)
+        self.state[job.index] = State.REJECTED
+        self.version += 1
+        self.queue.remove(job)
+        self.on_reject(job)
+
+    def wake(self, at: int) -> None:
+        """Ask for a pass at an instant [s], later than now, whether or not anything happens then.
+
+        Raises
+        ------
+        ScheduleError
+            The instant has passed.
+        """
+        if at <= self.now:
+            raise ScheduleError(f"wake-up at t={at} s asked for at t={self.now} s: it must lie ahead")
+        self.on_wake(at)
+
+    def _not_waiting(self, job: Job) -> ScheduleError:
+        state = State(self.state[job.index])
+        if state is State.UNSEEN:
+            found = f"it is submitted at t={job.submit_time} s"
+        elif state is State.REJECTED:
+            found = "it was rejected"
+        else:
+            found = f"it started at t={self.starts[job.index]} s"
+        return ScheduleError(f"job {job.id} at t={self.now} s cannot start: it must be waiting; {found}")
+
+    # --- verbs of the simulation ---------------------------------------------------------------------
+
+    def submit(self, job: Job) -> None:
+        """Let a job join the queue (the simulation does this)."""
+        self.state[job.index] = 1
+        self.arrivals_left -= 1
+        self.newcomers.append(job)
+        self.queue.add(job, self.estimator.estimate(job))
+
+    def resubmit_at(self, job: Job) -> None:
+        """Replace a job by a copy with the submission time that this run gave it (dependencies)."""
+        if self._submit_times is None:
+            self._submit_times = self.workload.column("submit_time").copy()
+            self.jobs = self.jobs.copy()
+        self._submit_times[job.index] = job.submit_time
+        self.jobs[job.index] = job
+
+    def end(self, job: Job) -> None:
+        """Let a running job end (the simulation does this)."""
+        row = job.index
+        self.state[row] = 3
+        self.finishes[row] = self.now
+        self.ends += 1
+        self.version += 1
+        self.free = self.free + self.running.remove(row)[2]
+        if self._learns:
+            self.estimator.observe(job, self)
+
+    def correct_estimates(self) -> None:
+        """Give jobs that outlived their estimates new ones (the simulation does this before a pass)."""
+        while self.running.overrun(self.now):
+            _, row, allocation = self.running.remove(self.running.entries[0][1])
+            elapsed = self.now - self.starts[row]
+            estimate = self.estimator.correct(self.jobs[row], elapsed)
+            self.running.add(row, max(self.starts[row] + estimate, self.now + 1), allocation)
+            self.version += 1

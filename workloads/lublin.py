@@ -1,0 +1,271 @@
+"""The Lublin-Feitelson model of a parallel machine's workload.
+
+U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid
+jobs", Journal of Parallel and Distributed Computing 63(11), 2003. Sizes, run times given sizes, and arrivals
+with a daily cycle; either one kind of job, or batch and interactive jobs with a clock each. The model has no
+users and no estimates; :func:`hpcsimkit.workloads.with_estimates` adds the latter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.job import UNKNOWN
+from hpcsimkit.workload import TIME_LIMIT, Workload
+
+__all__ = ["BATCH", "INTERACTIVE", "TYPED", "UNTYPED", "JobClass", "LublinModel"]
+
+Numbers = NDArray[np.float64]
+
+DAY = 86_400
+BUCKETS = 48
+"""Half hours of the day: within one the rate of arrivals is constant."""
+
+CYCLE_START = 10
+"""The half hour at which the cycle's gamma density starts (5:00)."""
+
+LOG_RUN_TIME_LIMIT = 12.0
+LOG_ARRIVAL_LIMIT = 13.0
+
+REFERENCE_LOG_NODES = 7.0
+"""Sizes of the published parameters are for 2^7 = 128 nodes; other machines shift them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobClass:
+    """The published parameters of one kind of job (all gamma distributions as shape, scale).
+
+    Parameters
+    ----------
+    serial, pow2 : float
+        Share of the jobs with one node, and share of jobs whose size is rounded to a power of two.
+    ulow, umed, uhi, uprob : float
+        The log2 of a parallel job's size is uniform on [ulow, umed] with probability `uprob`, else on
+        [umed, uhi]; the upper two for 128 nodes.
+    a1, b1, a2, b2, pa, pb : float
+        ln(run time [s]) is gamma(a1, b1) with probability ``pa * nodes + pb``, cut to [0, 1], else gamma(a2, b2).
+    aarr, barr, arar : float
+        ln(time between arrivals [s of rush time]) is gamma(aarr * arar, barr).
+    anum, bnum : float
+        The daily cycle follows the density of gamma(anum, bnum) over half hours from 5:00 on.
+    queue : int
+        Queue number of the jobs (SWF field 15): by that format's convention 0 is interactive; -1 for none.
+    """
+
+    serial: float
+    pow2: float
+    ulow: float
+    umed: float
+    uhi: float
+    uprob: float
+    a1: float
+    b1: float
+    a2: float
+    b2: float
+    pa: float
+    pb: float
+    aarr: float
+    barr: float
+    anum: float
+    bnum: float
+    arar: float
+    queue: int = UNKNOWN
+
+
+UNTYPED = JobClass(
+    serial=0.244, pow2=0.576, ulow=0.8, umed=4.5, uhi=7, uprob=0.86,
+    a1=4.2, b1=0.94, a2=312, b2=0.03, pa=-0.0054, pb=0.78,
+    aarr=10.2303, barr=0.4871, anum=8.1737, bnum=3.9631, arar=1.0225,
+)  # fmt: skip
+BATCH = JobClass(
+    serial=0.2927, pow2=0.6686, ulow=1.2, umed=5, uhi=7, uprob=0.875,
+    a1=6.57, b1=0.823, a2=639.1, b2=0.0156, pa=-0.003, pb=0.6986,
+    aarr=6.0415, barr=0.8531, anum=6.1271, bnum=5.2740, arar=1.0519, queue=1,
+)  # fmt: skip
+INTERACTIVE = JobClass(
+    serial=0.1541, pow2=0.625, ulow=1, umed=3, uhi=5.5, uprob=0.705,
+    a1=3.8351, b1=0.6605, a2=7.073, b2=0.6856, pa=-0.0118, pb=0.9156,
+    aarr=6.5510, barr=0.6621, anum=8.9186, bnum=3.6680, arar=0.9797, queue=0,
+)  # fmt: skip
+TYPED = (BATCH, INTERACTIVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LublinModel:
+    """A generator of workloads after Lublin and Feitelson.
+
+    Parameters
+    ----------
+    nodes : int
+        Size of the machine, at least 2; need not be a power of two.
+    classes : tuple of JobClass
+        One kind of job (`UNTYPED`, the default), or several, each with its own clock (`TYPED`).
+    load : float or None
+        Offered load to reach: node-seconds asked for, over those there are between the first and the last
+        arrival. The model's times between arrivals are all stretched by one factor, *before* the daily cycle
+        is laid over them, so the day keeps its 24 hours (unlike :meth:`Workload.scale_load`, which stretches
+        the day too). None leaves them as the model makes them.
+
+    Notes
+    -----
+    An arrival's rush time is the running sum of the times between arrivals; half an hour of weight w is worth
+    1800 w s of it, and the weights of a day have mean 1. So the clock is read off the inverse of the cycle's
+    cumulated weight, for all jobs at once. The log starts at midnight. Run times are cut to whole seconds,
+    sizes that a power of two would carry beyond the machine stay at the largest power of two within.
+
+    Examples
+    --------
+    >>> w = LublinModel(nodes=64, load=0.8).generate(1000, np.random.default_rng(1))
+    >>> len(w), w.machine_size, round(w.offered_load(), 2), bool(w.nodes.max() <= 64)
+    (1000, 64, 0.8, True)
+    """
+
+    nodes: int = 256
+    classes: tuple[JobClass, ...] = (UNTYPED,)
+    load: float | None = None
+
+    def generate(self, jobs: int, rng: np.random.Generator) -> Workload:
+        """Return `jobs` jobs, sorted by submission.
+
+        Parameters
+        ----------
+        jobs : int
+            How many, at least 1.
+        rng : numpy.random.Generator
+            Source of all randomness: equal generators, equal workloads.
+
+        Raises
+        ------
+        WorkloadError
+            A parameter is out of range, or the jobs last longer than `TIME_LIMIT`.
+        """
+        self._check(jobs)
+        rush, kind = self._arrivals(jobs, rng)
+        nodes = np.empty(jobs, dtype=np.int64)
+        run_time = np.empty(jobs, dtype=np.int64)
+        for number, parameters in enumerate(self.classes):
+            rows = kind == number
+            nodes[rows] = _sizes(parameters, self.nodes, np.count_nonzero(rows), rng)
+            run_time[rows] = _run_times(parameters, nodes[rows], rng)
+        if self.load is not None and jobs > 1:
+            area = float(np.dot(run_time.astype(float), nodes.astype(float)))
+            rush = rush * self._stretch(rush, kind, area / (self.nodes * self.load))
+        submit = self._clock(rush, kind)
+        if submit.max() > TIME_LIMIT:
+            raise WorkloadError(
+                f"Lublin model: the last of {jobs} jobs comes after {TIME_LIMIT} s; raise the load"
+            )
+        order = np.argsort(submit, kind="stable")
+        columns = {"submit_time": np.floor(submit), "run_time": run_time, "nodes": nodes}
+        queue = np.array([parameters.queue for parameters in self.classes])[kind]
+        if (queue != UNKNOWN).any():
+            columns["queue"] = queue
+        return Workload(
+            {name: np.asarray(values)[order] for name, values in columns.items()},
+            machine_size=self.nodes,
+            name=f"lublin-{self.nodes}",
+            header={"Computer": f"Lublin-Feitelson model, {self.nodes} nodes"},
+            provenance=(self._step(jobs),),
+        )
+
+    def _check(self, jobs: int) -> None:
+        if not 2 <= self.nodes < 2**31:
+            raise WorkloadError(f"Lublin model: nodes needs 2 or more, found {self.nodes}")
+        if jobs < 1:
+            raise WorkloadError(f"Lublin model: jobs needs 1 or more, found {jobs}")
+        if not self.classes:
+            raise WorkloadError("Lublin model: classes needs at least one kind of job")
+        if self.load is not None and not 0 < self.load < np.inf:
+            raise WorkloadError(f"Lublin model: load needs a positive number, found {self.load}")
+
+    def _step(self, jobs: int) -> str:
+        kinds = "untyped" if self.classes == (UNTYPED,) else f"{len(self.classes)} kinds of jobs"
+        load = "the model's own" if self.load is None else f"{self.load:g}"
+        return f"Lublin-Feitelson model: {jobs} jobs, {self.nodes} nodes, {kinds}, load {load}"
+
+    def _arrivals(self, jobs: int, rng: np.random.Generator) -> tuple[Numbers, NDArray[np.intp]]:
+        """Return when the first `jobs` jobs of all clocks arrive [s of rush time], and of which class each is."""
+        rush = np.concatenate([np.cumsum(_gaps(parameters, jobs, rng)) for parameters in self.classes])
+        kind = np.repeat(np.arange(len(self.classes)), jobs)
+        first = np.argsort(self._clock(rush, kind), kind="stable")[:jobs]
+        return rush[first], kind[first]
+
+    def _clock(self, rush: Numbers, kind: NDArray[np.intp]) -> Numbers:
+        """Return the time of day and day [s] at which each class's clock has been paid so much rush time."""
+        clock = np.empty(len(rush))
+        edges = np.linspace(0, DAY, BUCKETS + 1)
+        for number, parameters in enumerate(self.classes):
+            rows = kind == number
+            paid = np.concatenate(([0], np.cumsum(daily_weights(parameters)))) * (DAY / BUCKETS)
+            day, rest = np.divmod(rush[rows], paid[-1])
+            clock[rows] = day * DAY + np.interp(rest, paid, edges)
+        return clock
+
+    def _stretch(self, rush: Numbers, kind: NDArray[np.intp], span: float) -> float:
+        """Return the factor on rush time with which the jobs span `span` seconds of the clock."""
+        low, high = 0.0, 2.0
+        while np.ptp(self._clock(high * rush, kind)) < span:
+            low, high = high, 2 * high
+        for _ in range(60):  # bisection down to the precision of the numbers
+            middle = (low + high) / 2
+            if np.ptp(self._clock(middle * rush, kind)) < span:
+                low = middle
+            else:
+                high = middle
+        return high
+
+
+def daily_weights(parameters: JobClass) -> Numbers:
+    """Return the weight of each half hour of the day, from midnight on, float64, shape (48,), mean 1.
+
+    >>> weights = daily_weights(UNTYPED)
+    >>> int(weights.argmax()) / 2, int(weights.argmin()) / 2
+    (13.5, 5.0)
+    """
+    from scipy.stats import gamma
+
+    step = np.arange(CYCLE_START + 1, CYCLE_START + 1 + BUCKETS)
+    cycle = gamma(parameters.anum, scale=parameters.bnum)
+    weights = np.empty(BUCKETS)
+    weights[(step - 1) % BUCKETS] = cycle.cdf(step + 0.5) - cycle.cdf(step - 0.5)
+    return weights / weights.mean()
+
+
+def _gaps(parameters: JobClass, count: int, rng: np.random.Generator) -> Numbers:
+    """Return times between arrivals [s of rush time]; too long ones are drawn again."""
+    logs = rng.gamma(parameters.aarr * parameters.arar, parameters.barr, count)
+    while (again := logs > LOG_ARRIVAL_LIMIT).any():
+        logs[again] = rng.gamma(parameters.aarr * parameters.arar, parameters.barr, np.count_nonzero(again))
+    return np.exp(logs)
+
+
+def _sizes(parameters: JobClass, machine: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    shift = np.log2(machine) - REFERENCE_LOG_NODES
+    high = max(parameters.uhi + shift, 0.0)
+    low = min(parameters.ulow, high)
+    middle = min(max(parameters.umed + shift, low), high)
+    lower = rng.random(count) <= parameters.uprob
+    place = rng.random(count)
+    exponent = np.where(lower, low + place * (middle - low), middle + place * (high - middle))
+    choice = rng.random(count)
+    rounded = np.minimum(np.floor(exponent + 0.5), np.floor(np.log2(machine)))
+    exponent = np.where(choice <= parameters.serial + parameters.pow2, rounded, exponent)
+    nodes = np.floor(np.exp2(exponent) + 0.5).astype(np.int64)
+    return np.where(choice <= parameters.serial, 1, np.clip(nodes, 1, machine))
+
+
+def _run_times(parameters: JobClass, nodes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return run times [s] of jobs of these sizes; too long ones are drawn again."""
+    logs = np.full(len(nodes), np.inf)
+    share = np.clip(parameters.pa * nodes + parameters.pb, 0, 1)
+    while (again := logs > LOG_RUN_TIME_LIMIT).any():
+        count = np.count_nonzero(again)
+        first = rng.random(count) <= share[again]
+        short = rng.gamma(parameters.a1, parameters.b1, count)
+        long = rng.gamma(parameters.a2, parameters.b2, count)
+        logs[again] = np.where(first, short, long)
+    return np.floor(np.exp(logs)).astype(np.int64)
