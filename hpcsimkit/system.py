@@ -106,8 +106,8 @@ class System:
         What is free now.
     newcomers : list of Job
         Jobs that joined since the last pass, in order of arrival.
-    ends : int
-        Jobs ended so far.
+    ended : list of int
+        Rows of the jobs that have ended, in the order in which they did.
     version : int
         Changes whenever something starts, ends or is expected to end at another time.
     passes : int
@@ -128,12 +128,14 @@ class System:
         self.running = Running()
         self.newcomers: list[Job] = []
         self.arrivals_left = len(workload)
-        self.ends = self.version = self.passes = 0
+        self.version = self.passes = 0
+        self.ended: list[int] = []
         count = len(workload)
         self.state = bytearray(count)
         self.modes = bytearray(count)
         self.starts: list[int] = [-1] * count
         self.finishes: list[int] = [-1] * count
+        self.estimates: list[int] = [-1] * count
         self._streams = np.random.SeedSequence(seed)
         self._submit_times: NDArray[np.int64] | None = None
         self.queue = make_queue(self, order)
@@ -207,7 +209,7 @@ class System:
         self.modes[row] = mode
         self.free = self.free - allocation
         self.version += 1
-        estimate = self.queue.remove(job)
+        estimate = self.estimates[row] = self.queue.remove(job)
         self.running.add(row, self.now + estimate, allocation)
         self.on_start(job, allocation)
 
@@ -270,7 +272,7 @@ class System:
         row = job.index
         self.state[row] = 3
         self.finishes[row] = self.now
-        self.ends += 1
+        self.ended.append(row)
         self.version += 1
         self.free = self.free + self.running.remove(row)[2]
         if self._learns:

@@ -1,0 +1,65 @@
+"""Backfilling with one, several or no reservations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hpcsimkit.cluster import Room
+from hpcsimkit.job import Job
+from hpcsimkit.policies.profile import Profile
+from hpcsimkit.policy import Backfiller
+from hpcsimkit.reservation import EASY
+from hpcsimkit.system import System
+
+__all__ = ["EASY", "Greedy", "Reservations"]
+
+
+class Greedy(Backfiller):
+    """Every queued job that fits starts, in policy order; nobody is protected, large jobs may starve."""
+
+    def fill(self, head: Job, system: System) -> Iterable[Job]:
+        """Return the queued jobs that fit, each judged when its turn comes."""
+        return system.cluster.admissible(system.queue, Room(system.free, float("inf"), system.free))
+
+
+class Reservations(Backfiller):
+    """EASY with any number of reservations, planned anew from scratch at every pass.
+
+    In policy order, jobs that do not fit the plan now get a reservation at their earliest hole, the first
+    `count` of them; all others may start now if that delays no reservation. With ``count=1`` this is EASY;
+    with ``count=None``, a reservation for everyone, it is conservative backfilling *by re-planning*, which
+    unlike :class:`~hpcsimkit.policies.Conservative` does not keep what it once promised.
+
+    Parameters
+    ----------
+    count : int or None
+        Reservations, >= 1; None for one each.
+    """
+
+    reserves = True
+
+    def __init__(self, count: int | None = 2) -> None:
+        self.count = count
+
+    def fill(self, head: Job, system: System) -> Iterator[Job]:
+        """Yield each queued job that can start now without delaying a reservation."""
+        now = system.now
+        profile = Profile(now, system.cluster.size)
+        for expected_end, row, _ in system.running.entries:
+            profile.occupy(now, max(expected_end, now + 1), system.jobs[row].nodes)
+        left = self.count if self.count is not None else len(system.queue)
+        for job in system.queue:
+            estimate = system.estimate(job)
+            if left:
+                start = profile.earliest(job.nodes, estimate, now)
+            else:
+                start = now if profile.fits(job.nodes, estimate) else now + 1
+            if start == now:
+                yield job
+                if job in system.queue:
+                    continue
+            elif left:
+                left -= 1
+            else:
+                continue
+            profile.occupy(start, start + estimate, job.nodes)

@@ -1,0 +1,35 @@
+"""Oracles: they read actual run times, which no real scheduler can; yardsticks, not rivals."""
+
+from __future__ import annotations
+
+from hpcsimkit.job import Job
+from hpcsimkit.policy import Estimator, Order
+
+__all__ = ["Actual", "OracleSAF", "OracleSJF"]
+
+
+class OracleSJF(Order):
+    """Shortest actual run time first (reads run times)."""
+
+    def key(self, job: Job) -> int:
+        """Return the actual run time [s]."""
+        return job.run_time
+
+
+class OracleSAF(Order):
+    """Smallest actual area first (reads run times)."""
+
+    def key(self, job: Job) -> int:
+        """Return the actual node-seconds."""
+        return job.run_time * job.nodes
+
+
+class Actual(Estimator):
+    """Jobs are believed to take exactly what they take (reads run times); EASY with it is EASY-AR.
+
+    (RLBackfilling, PMBS 2023, figure 1.)
+    """
+
+    def estimate(self, job: Job) -> int:
+        """Return the actual run time [s], at least 1."""
+        return max(job.run_time, 1)

@@ -1,0 +1,173 @@
+"""Orders that see only what users said: first come first served, shortest, smallest, WFP3, F1 to F4 ..."""
+
+from __future__ import annotations
+
+from math import log10, sqrt
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.job import Job
+from hpcsimkit.jobqueue import JobColumns
+from hpcsimkit.policy import FCFS, Order
+from hpcsimkit.system import System
+
+__all__ = [
+    "F1", "F2", "F3", "F4", "FCFS", "LAF", "LCFS", "LJF", "SAF", "SJF", "SQF", "SRF", "UNICEF", "WFP3",
+    "LargestFirst", "RandomOrder", "XFactor",
+]  # fmt: skip
+
+Scores = np.ndarray[Any, Any]
+
+
+class LCFS(Order):
+    """Last come, first served."""
+
+    def key(self, job: Job) -> int:
+        """Return minus the submission time [s]."""
+        return -job.submit_time
+
+
+class SJF(Order):
+    """Shortest requested time first.
+
+    >>> SJF().key(Job(index=0, id=1, submit_time=0, run_time=5, requested_time=60, nodes=2))
+    60
+    """
+
+    def key(self, job: Job) -> int:
+        """Return the requested time [s]."""
+        return job.requested_time
+
+
+class LJF(Order):
+    """Longest requested time first."""
+
+    def key(self, job: Job) -> int:
+        """Return minus the requested time [s]."""
+        return -job.requested_time
+
+
+class SAF(Order):
+    """Smallest requested area (time x nodes) first."""
+
+    def key(self, job: Job) -> int:
+        """Return the requested node-seconds."""
+        return job.area
+
+
+class LAF(Order):
+    """Largest requested area (time x nodes) first."""
+
+    def key(self, job: Job) -> int:
+        """Return minus the requested node-seconds."""
+        return -job.area
+
+
+class SQF(Order):
+    """Smallest job (fewest nodes) first."""
+
+    def key(self, job: Job) -> int:
+        """Return the nodes."""
+        return job.nodes
+
+
+class LargestFirst(Order):
+    """Largest job (most nodes) first."""
+
+    def key(self, job: Job) -> int:
+        """Return minus the nodes."""
+        return -job.nodes
+
+
+class SRF(Order):
+    """Smallest ratio of requested time to nodes first."""
+
+    def key(self, job: Job) -> float:
+        """Return requested time over nodes [s]."""
+        return job.requested_time / job.nodes
+
+
+class WFP3(Order):
+    """Favours jobs that have waited long for their length, and large ones: -(wait / requested)^3 x nodes.
+
+    (Tang, Lan, Desai & Buettner, CLUSTER 2009.)
+    """
+
+    def scores(self, jobs: JobColumns, now: int) -> Scores:
+        """Return the scores now."""
+        return -(((now - jobs.submit_time) / jobs.requested_time) ** 3) * jobs.nodes
+
+
+class UNICEF(Order):
+    """Favours small short jobs as they wait: -wait / (log2(nodes) x requested), nodes at least 2.
+
+    (Tang, Lan, Desai & Buettner, CLUSTER 2009.)
+    """
+
+    def scores(self, jobs: JobColumns, now: int) -> Scores:
+        """Return the scores now."""
+        return -(now - jobs.submit_time) / (np.log2(np.maximum(jobs.nodes, 2)) * jobs.requested_time)
+
+
+class XFactor(Order):
+    """Largest expansion factor first: (wait + requested) / requested."""
+
+    def scores(self, jobs: JobColumns, now: int) -> Scores:
+        """Return the scores now."""
+        return -(now - jobs.submit_time + jobs.requested_time) / jobs.requested_time
+
+
+def _age(job: Job) -> float:
+    """Return log10 of the submission time in the log's own seconds, which F1 to F4 use."""
+    return log10(max(job.submit_time, 1))
+
+
+class F1(Order):
+    """log10(requested) x nodes + 870 log10(submit).
+
+    (Carastan-Santos & de Camargo, SC 2017, Table 3; F2 to F4 too.)
+
+    >>> F1().key(Job(index=0, id=1, submit_time=10, run_time=5, requested_time=100, nodes=2))
+    874.0
+    """
+
+    def key(self, job: Job) -> float:
+        """Return the score."""
+        return log10(job.requested_time) * job.nodes + 870 * _age(job)
+
+
+class F2(Order):
+    """sqrt(requested) x nodes + 25600 log10(submit); see :class:`F1`."""
+
+    def key(self, job: Job) -> float:
+        """Return the score."""
+        return sqrt(job.requested_time) * job.nodes + 25_600 * _age(job)
+
+
+class F3(Order):
+    """Requested x nodes + 6860000 log10(submit); see :class:`F1`."""
+
+    def key(self, job: Job) -> float:
+        """Return the score."""
+        return job.requested_time * job.nodes + 6_860_000 * _age(job)
+
+
+class F4(Order):
+    """Requested x sqrt(nodes) + 530000 log10(submit); see :class:`F1`."""
+
+    def key(self, job: Job) -> float:
+        """Return the score."""
+        return job.requested_time * sqrt(job.nodes) + 530_000 * _age(job)
+
+
+class RandomOrder(Order):
+    """Each job draws its place when it arrives: a random order of service, the same for the same seed."""
+
+    def reset(self, system: System) -> None:
+        """Take a stream of random numbers of the run."""
+        self._random = system.random()
+
+    def key(self, job: Job) -> float:
+        """Draw a number in [0, 1)."""
+        return float(self._random.random())

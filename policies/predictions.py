@@ -1,0 +1,95 @@
+"""Estimators: how long a scheduler believes a job takes."""
+
+from __future__ import annotations
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.job import Job
+from hpcsimkit.policy import Estimator, Order
+from hpcsimkit.system import System
+
+__all__ = ["LastTwo", "Noisy", "ShortestPredicted"]
+
+CORRECTIONS = [60 * m for m in (1, 5, 15, 30)] + [3600 * h for h in (1, 2, 5, 10, 20, 50, 100)]
+"""What is added, one after the other, to a prediction that a job outlives [s]."""
+
+
+class Noisy(Estimator):
+    """Actual run times made worse by a random share: run x (1 + U(0, noise)) (reads run times).
+
+    (RLBackfilling, PMBS 2023, figure 1: noise of 5 to 100 %.)
+
+    Parameters
+    ----------
+    noise : float
+        Largest share added, >= 0: 0.2 is "+20 %".
+    """
+
+    def __init__(self, noise: float = 0.2) -> None:
+        self.noise = noise
+
+    def reset(self, system: System) -> None:
+        """Draw the noise of every job of the workload."""
+        if not self.noise >= 0:
+            raise UsageError(f"noisy estimates need a noise of at least 0, found {self.noise}")
+        self._factors = (1 + self.noise * system.random().random(len(system.jobs))).tolist()
+
+    def estimate(self, job: Job) -> int:
+        """Return the noisy run time, rounded [s], at least 1."""
+        return max(round(job.run_time * self._factors[job.index]), 1)
+
+
+class LastTwo(Estimator):
+    """The mean run time of the user's last two ended jobs, never above what was requested.
+
+    Until a user has two ended jobs, and where the user is unknown, the requested time. The prediction is
+    made when a job arrives. When a job outlives it, it grows by 1, 5, 15, 30 minutes, 1, 2, 5, 10, 20, 50,
+    100 hours, one after the other, up to the requested time and beyond that second by second.
+    (Tsafrir, Etsion & Feitelson, TPDS 2007.)
+    """
+
+    corrects = True
+
+    def reset(self, system: System) -> None:
+        """Forget all users."""
+        self._history: dict[int, tuple[int, int]] = {}
+        self._last: dict[int, int] = {}
+        self._predictions: dict[int, int] = {}
+
+    def estimate(self, job: Job) -> int:
+        """Return the prediction made when the job arrived [s], >= 1."""
+        prediction = self._predictions.get(job.index)
+        if prediction is None:
+            last_two = self._history.get(job.user)
+            mean = sum(last_two) // 2 if last_two else job.requested_time
+            prediction = self._predictions[job.index] = max(min(mean, job.requested_time), 1)
+        return prediction
+
+    def correct(self, job: Job, elapsed: int) -> int:
+        """Return the prediction plus as many corrections as it takes to exceed `elapsed` [s]."""
+        prediction = self.estimate(job)
+        for correction in CORRECTIONS:
+            if prediction > elapsed or prediction >= job.requested_time:
+                break
+            prediction = min(prediction + correction, job.requested_time)
+        return max(prediction, elapsed + 1)
+
+    def observe(self, job: Job, system: System) -> None:
+        """Remember how long the job of this user took."""
+        took = system.now - system.start_time(job)
+        self._predictions.pop(job.index, None)
+        if job.user >= 0:
+            if job.user in self._last:
+                self._history[job.user] = (self._last[job.user], took)
+            self._last[job.user] = took
+
+
+class ShortestPredicted(Order):
+    """Shortest estimate first, whatever the pipeline's estimator is."""
+
+    def reset(self, system: System) -> None:
+        """Learn which estimator the run has."""
+        self._estimate = system.estimate
+
+    def key(self, job: Job) -> int:
+        """Return the estimate [s]."""
+        return self._estimate(job)
