@@ -96,6 +96,10 @@ class Cluster(ABC):
         """Tell whether there is room for one job that is expected to run `estimate` seconds."""
 
     @abstractmethod
+    def take(self, job: Job, estimate: int, room: Room) -> None:
+        """Let a job that has just been started use the room."""
+
+    @abstractmethod
     def admissible(self, queue: JobQueue, room: Room) -> Iterable[Job]:
         """Return, in policy order, the queued jobs there is room for; an empty tuple if there are none.
 
@@ -169,6 +173,12 @@ class Nodes(Cluster):
         """Tell whether the nodes are free and the job ends in time or keeps to the spare ones."""
         return job.nodes <= room.free and (estimate <= room.window or job.nodes <= room.spare)
 
+    def take(self, job: Job, estimate: int, room: Room) -> None:
+        """Take the nodes from the free ones, and from the spare ones if the job may last too long."""
+        room.free -= job.nodes
+        if estimate > room.window:
+            room.spare -= job.nodes
+
     def admissible(self, queue: JobQueue, room: Room) -> Iterable[Job]:
         """Return the queued jobs there is room for; see :meth:`Cluster.admissible`."""
         if len(queue.jobs) >= DEEP or not queue.stored_in_order:
@@ -185,23 +195,23 @@ class Nodes(Cluster):
         self, queue: JobQueue, room: Room, candidates: list[tuple[Job, int, int]]
     ) -> Iterator[Job]:
         """Yield candidates of a short queue that there still is room for."""
-        for job, nodes, estimate in candidates:
+        for job, _, estimate in candidates:
             if self.admits(job, estimate, room):
                 yield job
                 if job not in queue:
-                    _take(nodes, estimate, room)
+                    self.take(job, estimate, room)
 
     def _admissible_of_many(self, queue: JobQueue, room: Room) -> Iterator[Job]:
         """Scan a long queue, or one in an order of its own, in numpy; again after each start."""
         table = queue.table
         candidates = table[:, queue.ranked(np.flatnonzero(_room_for(table, room)))]
         while candidates.shape[1]:
-            row, nodes, estimate = candidates[:, 0].tolist()
+            row, _, estimate = candidates[:, 0].tolist()
             candidates = candidates[:, 1:]
             job = queue.job(row)
             yield job
             if job not in queue:
-                _take(nodes, estimate, room)
+                self.take(job, estimate, room)
                 candidates = candidates[:, _room_for(candidates, room)]
 
 
@@ -209,10 +219,3 @@ def _room_for(table: NDArray[np.int64], room: Room) -> NDArray[np.bool_]:
     """Tell for each column ``index, nodes, estimate`` whether there is room."""
     _, nodes, estimates = table
     return (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
-
-
-def _take(nodes: int, estimate: int, room: Room) -> None:
-    """Let a started job use the room."""
-    room.free -= nodes
-    if estimate > room.window:
-        room.spare -= nodes

@@ -52,8 +52,8 @@ class Pipeline(Policy):
 
     Examples
     --------
-    >>> Pipeline(order=FCFS(), backfiller=EASY())  # doctest: +ELLIPSIS
-    Pipeline(order=FCFS(), ..., backfiller=EASY(), ...)
+    >>> Pipeline(order=FCFS(), backfiller=EASY())
+    Pipeline(order=FCFS(), backfiller=EASY())
     """
 
     def __init__(

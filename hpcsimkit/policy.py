@@ -13,6 +13,7 @@ Each run works on its own deep copy of the policy, so whatever :meth:`Policy.res
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,17 @@ __all__ = ["FCFS", "Backfiller", "Estimator", "Inspector", "Order", "Placement",
 
 
 class Parameters:
-    """Equality and representation from what the constructor stored, as scikit-learn's estimators have."""
+    """Equality and representation from what the constructor stored, as scikit-learn's estimators have.
+
+    What has its default value is not shown.
+    """
 
     def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
         values = ", ".join(
-            f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_")
+            f"{name}={value!r}"
+            for name, value in vars(self).items()
+            if not name.startswith("_") and not (name in defaults and defaults[name].default == value)
         )
         return f"{type(self).__name__}({values})"
 
@@ -82,6 +89,14 @@ class Order(Stage):
     def scores(self, jobs: JobColumns, now: int) -> np.ndarray[Any, Any]:
         """Return what to sort by now, shape (jobs,); `jobs` has the columns of the waiting jobs."""
         return jobs.submit_time
+
+    def sort(self, jobs: list[Job], system: System) -> list[Job]:
+        """Return jobs sorted by this order now; ties keep the order in which they come."""
+        if not self.dynamic:
+            return sorted(jobs, key=self.key)
+        rows = np.array([job.index for job in jobs], dtype=np.int64)
+        scores = self.scores(JobColumns(system, rows), system.now)
+        return [jobs[position] for position in np.argsort(scores, kind="stable").tolist()]
 
 
 class FCFS(Order):

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import html
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit import __version__
+from hpcsimkit.node_numbers import assign_nodes
+from hpcsimkit.timeline import Steps, Sweep
 from hpcsimkit.workload import Workload
 
 if TYPE_CHECKING:
+    import pandas
+
     from hpcsimkit.simulation import Simulation
 
 __all__ = ["MODE_NAMES", "Result"]
 
 MODE_NAMES = ("none", "ready", "reserved", "backfilled")
 """Names of the start modes; their numbers are those of :class:`~hpcsimkit.system.Mode`."""
+
+CANCELLED = 5
+"""Status (SWF field 11) of a job that never ran."""
+
+Seconds = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +63,15 @@ class Result:
         Time the simulation took [s of wall clock], without what happened outside open seats.
     passes : int
         Passes of the policy.
+
+    Examples
+    --------
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
+    >>> r = Result(w, "fcfs", 4, *map(np.array, ([0, 1], [0, 9], [9, 13], [1, 1], [False, False])))
+    >>> r.wait_time.tolist(), r.bounded_slowdown().tolist(), r.makespan
+    ([0.0, 8.0], [1.0, 1.2], 13)
+    >>> r
+    <Result of fcfs on workload: 2 jobs on 4 nodes, mean wait 4 s>
     """
 
     workload: Workload
@@ -63,6 +87,12 @@ class Result:
     choices: tuple[tuple[str, int], ...] = ()
     seconds: float = 0.0
     passes: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("submit_time", "start_time", "end_time", "mode", "killed"):
+            column = np.asarray(getattr(self, name)).view()
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
 
     @classmethod
     def of(cls, simulation: Simulation, seconds: float) -> Result:
@@ -87,3 +117,208 @@ class Result:
             seconds=seconds,
             passes=system.passes,
         )
+
+    # --- each job ------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.start_time)
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """Which jobs ran to their end; the others were rejected."""
+        return self.end_time >= 0
+
+    @property
+    def wait_time(self) -> Seconds:
+        """Start minus submission [s]; not a number for rejected jobs, here and below."""
+        return self._where_finished(self.start_time - self.submit_time)
+
+    @property
+    def response_time(self) -> Seconds:
+        """End minus submission [s]."""
+        return self._where_finished(self.end_time - self.submit_time)
+
+    @property
+    def run_time(self) -> Seconds:
+        """End minus start [s]."""
+        return self._where_finished(self.end_time - self.start_time)
+
+    @property
+    def slowdown(self) -> Seconds:
+        """Response time over run time, a run time below 1 s taken as 1 s; at least 1."""
+        return self.bounded_slowdown(threshold=1)
+
+    def bounded_slowdown(self, threshold: float = 10) -> Seconds:
+        """Return ``max(1, response time / max(run time, threshold))`` of each job.
+
+        Short jobs do not blow it up (Feitelson & Rudolph, JSSPP 1998).
+
+        Parameters
+        ----------
+        threshold : float
+            Run times below it count as it [s], > 0.
+        """
+        return np.maximum(1.0, self.response_time / np.maximum(self.run_time, threshold))
+
+    def _where_finished(self, values: NDArray[np.int64]) -> Seconds:
+        return np.where(self.finished, values, np.nan)
+
+    # --- the whole -----------------------------------------------------------------------------------
+
+    @property
+    def makespan(self) -> int:
+        """Last end minus first submission [s]; 0 if no job ran."""
+        if not self.finished.any():
+            return 0
+        return int(self.end_time.max() - self.submit_time.min())
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the start times: equal schedules of a workload, equal hash."""
+        return hashlib.sha256(self.start_time.astype("<i8").tobytes()).hexdigest()
+
+    def sweep(self) -> Sweep:
+        """Return the instants at which the jobs that ran were submitted, started and ended."""
+        ran = self.finished
+        columns = (self.submit_time, self.start_time, self.end_time, self.workload.column("nodes"))
+        return Sweep.of(*(column[ran] for column in columns))
+
+    def timeline(self) -> Steps:
+        """Return waiting jobs and busy nodes over time, exactly, after all that happens at each instant.
+
+        A rejected job does not count as waiting: when it was rejected is not recorded.
+        """
+        return self.sweep().steps
+
+    def node_numbers(self) -> list[tuple[range, ...]]:
+        """Return for each job the intervals of node numbers it had, for Gantt charts.
+
+        Nodes are only counted during a run; :func:`~hpcsimkit.node_numbers.assign_nodes` says which is whose.
+        """
+        return assign_nodes(self.start_time, self.end_time, self.workload.column("nodes"), self.size)
+
+    # --- out and in ----------------------------------------------------------------------------------
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return one row a job, in log order, times in the log's own seconds.
+
+        Columns: ``job_id, submit_time, start_time, end_time, wait_time, run_time, requested_time, nodes,
+        mode, killed``, then those of ``user, group, queue, partition`` that the log has. ``start_time,
+        end_time, wait_time, run_time`` are nullable integers, empty for rejected jobs.
+        """
+        import pandas
+
+        given, never = self.workload.columns, ~self.finished
+        times = {
+            "start_time": self.start_time,
+            "end_time": self.end_time,
+            "wait_time": self.start_time - self.submit_time,
+            "run_time": self.end_time - self.start_time,
+        }
+        columns: dict[str, Any] = {"job_id": given["id"], "submit_time": self.submit_time}
+        columns |= {name: pandas.arrays.IntegerArray(values.copy(), never) for name, values in times.items()}
+        columns |= {name: given[name] for name in ("requested_time", "nodes")}
+        columns["mode"] = pandas.Categorical.from_codes(self.mode, categories=list(MODE_NAMES))
+        columns["killed"] = self.killed
+        columns |= {name: given[name] for name in ("user", "group", "queue", "partition") if name in given}
+        return pandas.DataFrame(columns)
+
+    def to_swf(self, path: str | os.PathLike[str]) -> None:
+        """Write the schedule as a log that :func:`~hpcsimkit.workloads.swf.read_swf` reads back.
+
+        Field 3 is the simulated wait time, field 4 the simulated run time, 5 and 8 the nodes; the rest is
+        the log's. The header says how the schedule came to be. Rejected jobs have -1 in fields 3 and 4 and
+        status 5 (cancelled).
+
+        Raises
+        ------
+        WorkloadError
+            The file cannot be written.
+        """
+        from hpcsimkit.workloads.files import write_bytes
+        from hpcsimkit.workloads.swf import SWF_FIELDS, swf_text
+        from hpcsimkit.workloads.swf_header import header_to_write
+
+        ran = self.finished
+        columns = {name: values for name, values in self.workload.columns.items() if name in SWF_FIELDS}
+        nodes = self.workload.column("nodes")
+        columns |= {
+            "submit_time": self.submit_time,
+            "wait_time": np.where(ran, self.start_time - self.submit_time, -1),
+            "run_time": np.where(ran, self.end_time - self.start_time, -1),
+            "allocated_processors": nodes,
+            "requested_processors": nodes,
+        }
+        if not ran.all():
+            columns["status"] = np.where(ran, self.workload.column("status"), CANCELLED)
+        header = header_to_write(dataclasses.replace(self.workload, machine_size=self.size))
+        write_bytes(path, swf_text(columns, {**header, **self._swf_header()}).encode())
+
+    def _swf_header(self) -> dict[str, str]:
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        return {
+            "Simulator": f"hpcsimkit {__version__}",
+            "Policy": self.policy,
+            "Seed": str(self.seed),
+            "Options": options,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything, the workload included, into one compressed ``.npz`` file (no pickle).
+
+        Raises
+        ------
+        WorkloadError
+            The file cannot be written.
+        """
+        from hpcsimkit.result_file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        WorkloadError
+            The file cannot be read, or is not a saved result.
+        """
+        from hpcsimkit.result_file import load
+
+        return load(path)
+
+    # --- to look at ----------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        rows = dict(self._rows())
+        return (
+            f"<Result of {self.policy} on {self.workload.name}: {rows['Jobs']} jobs on {self.size} nodes, "
+            f"mean wait {rows['Mean wait']}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks."""
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in self._rows()
+        )
+        return f"<table>{cells}</table>"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """Return what a first look at the result shows."""
+        ran = self.finished
+        jobs, rejected = len(self), len(self) - int(ran.sum())
+        wait = f"{self.wait_time[ran].mean():,.6g} s" if ran.any() else "unknown"
+        slowdown = f"{self.bounded_slowdown()[ran].mean():,.6g}" if ran.any() else "unknown"
+        return [
+            ("Policy", self.policy),
+            ("Workload", self.workload.name),
+            ("Nodes", f"{self.size:,}"),
+            ("Jobs", f"{jobs:,}" + (f", {rejected:,} of them rejected" if rejected else "")),
+            ("Mean wait", wait),
+            ("Mean bounded slowdown", slowdown),
+            ("Makespan", f"{self.makespan:,} s"),
+            ("Seed", str(self.seed)),
+            ("Simulated in", f"{self.seconds:.3g} s, {self.passes:,} passes"),
+        ]

@@ -1,0 +1,279 @@
+"""The paper that pictures are drawn on: style, colours, number formats, saving.
+
+Nothing here touches matplotlib's global state: pictures are `Figure` objects, never pyplot's.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hpcsimkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "HEAT", "INK", "MODE_COLOURS", "MUTED", "PALETTE", "Line", "axes_of", "duration_axis", "format_duration",
+    "format_number", "inline_svg", "line_styles", "new_figure", "save_figure", "write_text",
+]  # fmt: skip
+
+INK, MUTED, GRID, PAPER, HEAT = "#1c2126", "#67707b", "#dfe3e8", "#fefefe", "#55a3e6"
+
+POLICY_COLOURS = (
+    "#2a1a17", "#3475e7", "#b3160d", "#2fb56e", "#7a1f85", "#c9a500", "#a9a1cf", "#6b6462",
+)  # fmt: skip
+"""Eight colours that stay apart (CIE distance 25 or more) with each kind of colour blindness."""
+
+MODE_COLOURS = {"ready": "#a9bcd0", "reserved": "#2f4b7c", "backfilled": "#f2a93b"}
+
+PALETTE: dict[str, tuple[str, str, str]] = {
+    "ink": (INK, INK, "#e8ebef"),
+    "muted": (MUTED, MUTED, "#9aa4b0"),
+    "grid": (GRID, GRID, "#2e343c"),
+    "paper": (PAPER, "#ffffff", "#15181c"),
+    "heat": (HEAT, HEAT, "#1d5f9e"),
+    **{
+        f"policy-{number}": (light, light, dark)
+        for number, (light, dark) in enumerate(
+            zip(
+                POLICY_COLOURS,
+                ("#c08a63", "#3f8cf0", "#f26a1b", "#7fec93", "#e2a0ea", "#f7e547", "#dfe9ff", "#8b7f86"),
+                strict=True,
+            )
+        )
+    },
+    "ready": (MODE_COLOURS["ready"], MODE_COLOURS["ready"], "#5f7894"),
+    "reserved": (MODE_COLOURS["reserved"], MODE_COLOURS["reserved"], "#a8c5ff"),
+    "backfilled": (MODE_COLOURS["backfilled"], MODE_COLOURS["backfilled"], "#f2a93b"),
+}
+"""CSS variable -> its colour in a figure, on a light page and on a dark page."""
+
+DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+
+STYLE: dict[str, Any] = {
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 8.5,
+    "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": MUTED, "axes.titlecolor": INK,
+    "axes.titlesize": 9.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 6.0,
+    "axes.labelsize": 8.5, "axes.linewidth": 0.7, "axes.facecolor": PAPER, "axes.axisbelow": True,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": GRID,
+    "grid.linewidth": 0.6, "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK, "xtick.labelsize": 8, "ytick.labelsize": 8, "xtick.major.size": 3,
+    "ytick.major.size": 3, "xtick.minor.size": 0, "ytick.minor.size": 0, "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7, "figure.facecolor": PAPER, "savefig.facecolor": PAPER, "legend.frameon": False,
+    "legend.fontsize": 8, "legend.handlelength": 2.4, "lines.linewidth": 1.5, "hatch.linewidth": 0.5,
+    "svg.fonttype": "none",
+}  # fmt: skip
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+ROUND_DURATIONS = {
+    "0": 0, "1 s": 1, "10 s": 10, "1 min": MINUTE, "10 min": 10 * MINUTE, "1 h": HOUR, "10 h": 10 * HOUR,
+    "1 d": DAY, "10 d": 10 * DAY, "100 d": 100 * DAY, "1 000 d": 1000 * DAY,
+}  # fmt: skip
+"""Ticks of a logarithmic axis of durations: label -> seconds."""
+
+
+# --- figures -------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Use the kit's style while figures and axes are made or saved; matplotlib's own comes back after."""
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):
+        yield
+
+
+def new_figure(width: float = 7.5, height: float = 4.0, rows: int = 1, columns: int = 1, **options: Any) -> Figure:
+    """Return a figure with a grid of axes in the kit's style; sizes in inches.
+
+    >>> len(new_figure(rows=2, columns=2).axes)
+    4
+    """
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(width, height), layout=options.pop("layout", "constrained"))
+        figure.subplots(rows, columns, squeeze=False, **options)
+    return figure
+
+
+def axes_of(ax: Axes | None, width: float = 7.5, height: float = 4.0) -> Axes:
+    """Return the axes to draw on: the caller's, or those of a new figure."""
+    return ax if ax is not None else new_figure(width, height).axes[0]
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> Path:
+    """Write a figure as PNG, SVG or PDF, by the ending of the path; the file appears whole or not at all.
+
+    Raises
+    ------
+    UsageError
+        The ending is another one, or the file cannot be written.
+    """
+    target = Path(path)
+    kind = target.suffix.lower().lstrip(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise UsageError(f"{path}: a picture needs the ending .png, .svg or .pdf, found {target.suffix!r}")
+    buffer = io.BytesIO()
+    _print(figure, buffer, kind, dpi=dpi)
+    _write(target, buffer.getvalue())
+    return target
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text file (UTF-8) whole or not at all; UsageError if it cannot be written."""
+    _write(Path(path), text.encode())
+    return Path(path)
+
+
+def _write(target: Path, content: bytes) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(target)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise UsageError(f"{target}: cannot be written: {error.strerror or error}") from None
+
+
+def _print(figure: Figure, buffer: io.BytesIO, kind: str, **options: Any) -> None:
+    from matplotlib import rc_context
+
+    metadata = {"png": {}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}[kind]
+    with style(), rc_context({"svg.hashsalt": "hpcsimkit"}):  # equal figures, equal files
+        figure.savefig(buffer, format=kind, metadata=metadata, **options)
+
+
+def inline_svg(figure: Figure, name: str, description: str) -> str:
+    """Return a figure as an `<svg>` element for a page that defines the CSS variables of `PALETTE`.
+
+    Text stays text in the page's own font; colours become variables, so that one picture serves light and dark
+    pages; nothing in it refers to anything outside (no name spaces, no metadata).
+
+    Parameters
+    ----------
+    figure : Figure
+        What to draw.
+    name : str
+        A word, unique on the page: the prefix of the element's identifiers.
+    description : str
+        Read out in place of the picture.
+    """
+    from html import escape
+
+    buffer = io.BytesIO()
+    _print(figure, buffer, "svg", transparent=True)
+    text = buffer.getvalue().decode()
+    text = text[text.index("<svg") :]
+    width, height = (float(size) for size in figure.get_size_inches() * 72)
+    box = f"0 0 {width:g} {height:g}"
+    head = f'<svg role="img" aria-label="{escape(description)}" viewBox="{box}" style="--width: {width:.0f}">'
+    body = text[text.index(">") + 1 :]
+    body = re.sub(r"<metadata>.*?</metadata>|<style .*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r'<g id="[^"]*"', "<g", body)
+    body = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", body).replace("xlink:href", "href")
+    body = re.sub(r"px '[^;\"]*sans-serif", "px var(--font)", body)
+    body = re.sub(r"(\d\.\d\d)\d+", r"\1", body)  # a hundredth of a point is enough
+    for variable, (drawn, _, _) in PALETTE.items():
+        body = body.replace(drawn, f"var(--{variable})")
+    return head + re.sub(r"\s*\n\s*", "\n", body).strip()
+
+
+# --- lines, numbers, axes ------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """How a policy is drawn in all pictures."""
+
+    colour: str
+    dash: Any
+    variable: str
+
+
+def line_styles(names: Iterable[str]) -> dict[str, Line]:
+    """Return for each policy its colour and dashes, by its place in the list.
+
+    Colours repeat after eight policies, with other dashes; from the fifth on lines are dashed too, so that
+    no two are told apart by their colour alone where many lines cross.
+
+    >>> [line.colour for line in line_styles(["fcfs", "fcfs+easy"]).values()]
+    ['#2a1a17', '#3475e7']
+    """
+    colours = len(POLICY_COLOURS)
+    return {
+        name: Line(POLICY_COLOURS[i % colours], DASHES[i // 4 % len(DASHES)], f"policy-{i % colours}")
+        for i, name in enumerate(names)
+    }
+
+
+def format_number(value: float | None, digits: int = 4) -> str:
+    """Return a number with at most `digits` significant digits and commas between thousands.
+
+    >>> [format_number(v) for v in (1234567, 1234.5, 0.123456, 12.0, 0, None)]
+    ['1,235,000', '1,234', '0.1235', '12', '0', '–']
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(float(value), decimals)
+    if abs(rounded) < 1e-4:
+        return f"{rounded:.{digits}g}"
+    text = f"{rounded:,.{max(decimals, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_duration(seconds: float | None, digits: int = 3) -> str:
+    """Return a duration in the unit it is said in: seconds, minutes, hours or days.
+
+    >>> [format_duration(v) for v in (0, 42, 90, 5400, 200_000)]
+    ['0 s', '42 s', '1.5 min', '1.5 h', '2.31 d']
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    size = abs(seconds)
+    for unit, length in (("s", 1), ("min", MINUTE), ("h", HOUR)):
+        if size < {"s": MINUTE, "min": HOUR, "h": DAY}[unit]:
+            return f"{format_number(seconds / length, digits)} {unit}"
+    return f"{format_number(seconds / DAY, digits)} d"
+
+
+def duration_axis(axis: Axis, longest: float, zero: bool = True) -> None:
+    """Make an axis logarithmic in time, from 1 s on, with zero in a place of its own if wanted."""
+    end = max(float(longest), 10.0)
+    ticks = {label: at for label, at in ROUND_DURATIONS.items() if at <= end and (zero or at)}
+    if axis.axis_name == "x":
+        set_scale, set_limits = axis.axes.set_xscale, axis.axes.set_xlim
+    else:
+        set_scale, set_limits = axis.axes.set_yscale, axis.axes.set_ylim
+    if zero:
+        set_scale("symlog", linthresh=1, linscale=0.5)
+        set_limits(0, end * 1.1)
+    else:
+        set_scale("log")
+    axis.set_ticks(list(ticks.values()), list(ticks))
+    axis.set_ticks([], minor=True)
+
+
+def legend_above(figure: Figure, styles: Mapping[str, Line], columns: int | None = None) -> None:
+    """Put one legend of all policies above a figure's axes."""
+    from matplotlib.lines import Line2D
+
+    handles: Sequence[Line2D] = [
+        Line2D([], [], color=line.colour, linestyle=line.dash, linewidth=2, label=name)
+        for name, line in styles.items()
+    ]
+    with style():
+        figure.legend(handles=handles, loc="outside upper left", ncols=columns or min(len(handles), 4))

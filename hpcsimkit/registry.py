@@ -1,0 +1,216 @@
+"""From names to policies: ``sjf+easy``, ``slurm(age=500)+easy-k(4)``, ``mymodule:MyPolicy``, plug-ins."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.policy import Backfiller, Estimator, Inspector, Order, Placement, Policy
+
+__all__ = ["ENTRY_POINT_GROUP", "Entry", "entries", "make"]
+
+ENTRY_POINT_GROUP = "hpcsimkit.policies"
+"""Entry points of this group are found by their names."""
+
+SEATS = {Order: "order", Inspector: "inspector", Placement: "placement", Backfiller: "backfiller",
+         Estimator: "estimates"}  # fmt: skip
+"""Which argument of a pipeline a stage is."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name and what it stands for.
+
+    Parameters
+    ----------
+    name : str
+        As used with ``-p``, alone or joined with ``+``.
+    kind : str
+        ``order``, ``inspector``, ``backfilling``, ``estimates``, ``pipeline``, ``option`` or ``plug-in``.
+    summary : str
+        One line.
+    aliases : tuple of str
+        Other names.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    aliases: tuple[str, ...] = ()
+
+
+def make(name: str) -> Policy:
+    """Make the policy of a name.
+
+    Parameters
+    ----------
+    name : str
+        Parts joined by ``+``, each a name of :func:`entries`, ``module:Name`` or ``file.py:Name``, with
+        parameters in parentheses if need be. Parts are stages of one pipeline, or one whole policy.
+
+    Raises
+    ------
+    UsageError
+        A part is unknown (the nearest names are given), cannot be imported, or does not go with the others.
+
+    Examples
+    --------
+    >>> make("sjf+easy").order
+    SJF()
+    >>> make("fcfs+esay")
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.UsageError: unknown policy 'esay' in 'fcfs+esay'; nearest: easy, easypp, easy-k
+    """
+    parts: dict[str, Any] = {}
+    components = re.split(r"\+(?![+)]|$)(?![^(]*\))", name)
+    for component in components:
+        made = _component(component.strip(), name)
+        if isinstance(made, Policy):
+            if len(components) > 1:
+                raise UsageError(f"{component!r} in {name!r} is a whole policy: it cannot be joined with others")
+            return made
+        for seat, stage in made.items():
+            if seat in parts:
+                raise UsageError(f"{name!r} gives the {seat} twice")
+            parts[seat] = stage
+    return Pipeline(**parts)
+
+
+def entries() -> list[Entry]:
+    """Return all names there are: built in, then plug-ins."""
+    from hpcsimkit.policies.catalogue import ALIASES, CATALOGUE
+
+    aliases: dict[str, list[str]] = {}
+    for alias, target in ALIASES.items():
+        aliases.setdefault(target, []).append(alias)
+    built_in = [
+        Entry(name, kind, _summary(factory), tuple(aliases.get(name, ())))
+        for kind, factories in CATALOGUE.items()
+        for name, factory in factories.items()
+    ]
+    return built_in + [Entry(point.name, "plug-in", point.value) for point in _plug_ins().values()]
+
+
+def _summary(factory: Callable[..., Any]) -> str:
+    """Return the first sentence of a docstring."""
+    return (inspect.getdoc(factory) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _plug_ins() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def _component(component: str, name: str) -> Policy | Mapping[str, Any]:
+    """Make one part: a whole policy, or arguments of a pipeline."""
+    match = re.fullmatch(r"([^()]+)(?:\((.*)\))?", component)
+    if match is None:
+        raise UsageError(f"policy {name!r} not understood: a part needs the form name or name(parameter=value)")
+    factory = _factory(match[1], name)
+    made = _call(factory, match[2] or "", component)
+    if isinstance(made, (Policy, dict)):
+        return made
+    for kind, seat in SEATS.items():
+        if isinstance(made, kind):
+            return {seat: made}
+    raise UsageError(f"{component!r} is no policy and no stage of one: it is {type(made).__name__}")
+
+
+def _factory(part: str, name: str) -> Callable[..., Any]:
+    """Return what a name stands for: built in, imported, or plugged in."""
+    from hpcsimkit.policies.catalogue import ALIASES, CATALOGUE
+
+    if ":" in part:
+        return _imported(part)
+    known = {key: value for factories in CATALOGUE.values() for key, value in factories.items()}
+    key = ALIASES.get(part.lower(), part.lower())
+    if key in known:
+        return known[key]
+    plug_ins = _plug_ins()
+    if part in plug_ins:
+        return _importing(plug_ins[part].load, part)
+    nearest = difflib.get_close_matches(key, [*known, *ALIASES, *plug_ins], n=3, cutoff=0.4)
+    hint = f"nearest: {', '.join(nearest)}" if nearest else "`python -m hpcsimkit.run policies` lists them"
+    where = f" in {name!r}" if part != name else ""
+    raise UsageError(f"unknown policy {part!r}{where}; {hint}")
+
+
+def _imported(part: str) -> Callable[..., Any]:
+    """Import ``module:Name`` or ``path/file.py:Name``; the current folder is looked in first."""
+    module_name, _, attribute = part.rpartition(":")
+    module = _importing(lambda: _module(module_name), part)
+    if not hasattr(module, attribute):
+        raise UsageError(f"{part!r}: {module_name} has no {attribute!r}")
+    found = getattr(module, attribute)
+    if not callable(found):
+        raise UsageError(f"{part!r} needs a class or a function that makes a policy, found {found!r}")
+    return found  # type: ignore[no-any-return]
+
+
+def _module(module_name: str) -> Any:
+    if module_name.endswith(".py"):
+        path = Path(module_name)
+        if not path.is_file():
+            raise UsageError(f"no such file: {module_name}")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(path.stem, module)
+        spec.loader.exec_module(module)
+        return module
+    if str(Path.cwd()) not in sys.path and "" not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    return importlib.import_module(module_name)
+
+
+def _importing(load: Callable[[], Any], part: str) -> Any:
+    """Import something of the user's; what goes wrong becomes one line."""
+    try:
+        return load()
+    except HpcsimkitError:
+        raise
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        at = f" ({where.filename}:{where.lineno})" if "importlib" not in where.filename else ""
+        raise UsageError(f"{part!r} cannot be imported: {type(error).__name__}: {error}{at}") from error
+
+
+def _call(factory: Callable[..., Any], arguments: str, component: str) -> Any:
+    """Call a factory with the parameters written in parentheses."""
+    args, kwargs = _arguments(arguments, component)
+    try:
+        inspect.signature(factory).bind(*args, **kwargs)
+    except TypeError as error:
+        takes = ", ".join(inspect.signature(factory).parameters) or "none"
+        raise UsageError(f"{component!r}: {error}; parameters: {takes}") from None
+    return _importing(lambda: factory(*args, **kwargs), component)
+
+
+def _arguments(text: str, component: str) -> tuple[list[Any], dict[str, Any]]:
+    """Read ``4, name=value``: numbers, true and false, and words."""
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        kwargs = {keyword.arg: _value(keyword.value) for keyword in call.keywords if keyword.arg}
+        return [_value(node) for node in call.args], kwargs
+    except (SyntaxError, ValueError, AssertionError):
+        raise UsageError(f"{component!r}: parameters not understood: ({text})") from None
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name):
+        return {"true": True, "false": False, "none": None}.get(node.id.lower(), node.id)
+    return ast.literal_eval(node)

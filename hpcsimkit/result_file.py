@@ -1,0 +1,81 @@
+"""A result as one file: arrays in an ``.npz``, everything else as JSON beside them, no pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit import __version__
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.result import Result
+from hpcsimkit.workload import Workload
+from hpcsimkit.workloads.files import read_bytes, write_bytes
+
+__all__ = ["load", "save"]
+
+FORMAT = "hpcsimkit result 1"
+COLUMN = "workload."
+"""Prefix of the workload's columns among the arrays."""
+
+OUTCOME = ("submit_time", "start_time", "end_time", "mode", "killed")
+VALUES = ("policy", "size", "seed", "options", "seconds", "passes")
+ABOUT_WORKLOAD = ("machine_size", "name", "header", "skipped", "notes", "provenance")
+
+
+def save(result: Result, path: str | os.PathLike[str]) -> None:
+    """Write a result into a file of just this name; it appears whole or not at all."""
+    workload = result.workload
+    stages = sorted({stage for stage, _ in result.choices})
+    about = {
+        "format": FORMAT,
+        "kit": __version__,
+        **{name: getattr(result, name) for name in VALUES},
+        "options": dict(result.options),
+        "stages": stages,
+        "workload": {name: _plain(getattr(workload, name)) for name in ABOUT_WORKLOAD},
+    }
+    arrays: dict[str, Any] = {name: getattr(result, name) for name in OUTCOME}
+    arrays |= {COLUMN + name: column for name, column in workload.columns.items()}
+    arrays["choice_stage"] = np.array([stages.index(stage) for stage, _ in result.choices], dtype=np.uint8)
+    arrays["choice_position"] = np.array([position for _, position in result.choices], dtype=np.int64)
+    content = io.BytesIO()
+    np.savez_compressed(content, about=np.array(json.dumps(about)), **arrays)
+    write_bytes(path, content.getvalue())
+
+
+def load(path: str | os.PathLike[str]) -> Result:
+    """Read a result; see :meth:`Result.load`."""
+    content = read_bytes(path)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(str(arrays["about"]))
+        if about["format"] != FORMAT:
+            raise WorkloadError(f"{path}: {FORMAT!r} is needed, found {about['format']!r}")
+        return _result(about, arrays)
+    except (AttributeError, EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise WorkloadError(f"{path}: a saved result is needed, found something else or damaged") from error
+
+
+def _result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Result:
+    workload = about["workload"]
+    workload["provenance"] = tuple(workload["provenance"])
+    columns = {name.removeprefix(COLUMN): array for name, array in arrays.items() if name.startswith(COLUMN)}
+    choices = zip(arrays["choice_stage"].tolist(), arrays["choice_position"].tolist(), strict=True)
+    return Result(
+        Workload(columns, **workload),
+        choices=tuple((about["stages"][stage], position) for stage, position in choices),
+        **{name: arrays[name] for name in OUTCOME},
+        **{name: about[name] for name in VALUES},
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return mappings as dictionaries, the rest as it is."""
+    return dict(value) if hasattr(value, "keys") else value

@@ -1,0 +1,134 @@
+"""Step functions over time: how many jobs wait, how many nodes are busy, which waiting job is smallest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["NOBODY", "Steps", "Sweep"]
+
+Integers = NDArray[np.int64]
+
+NOBODY = np.iinfo(np.int64).max
+"""Size of the smallest waiting job where no job waits: larger than any machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Waiting jobs and busy nodes as step functions: a value holds from its time to the next.
+
+    Before the first time both are 0. No row equals the one before it.
+
+    Attributes
+    ----------
+    time : array of int64, shape (changes,)
+        Strictly increasing [s of the log's clock].
+    waiting : array of int64, shape (changes,)
+        Jobs submitted and not started.
+    busy : array of int64, shape (changes,)
+        Nodes of running jobs.
+    """
+
+    time: Integers
+    waiting: Integers
+    busy: Integers
+
+    @classmethod
+    def of(cls, time: ArrayLike, waiting: ArrayLike, busy: ArrayLike) -> Steps:
+        """Make one of values at strictly increasing times; rows that change nothing are left out.
+
+        >>> Steps.of([0, 4, 7], waiting=[1, 1, 0], busy=[2, 2, 2]).time.tolist()
+        [0, 7]
+        """
+        columns = [np.asarray(column, dtype=np.int64) for column in (time, waiting, busy)]
+        changed = (np.diff(columns[1], prepend=0) != 0) | (np.diff(columns[2], prepend=0) != 0)
+        return cls(*(column[changed] for column in columns))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The instants of a schedule, and at which of them each job was submitted, started and ended.
+
+    Attributes
+    ----------
+    time : array of int64, shape (instants,)
+        Strictly increasing [s].
+    submit, start, end : array of int64, shape (jobs,)
+        Positions in `time`.
+    nodes : array of int64, shape (jobs,)
+        Sizes of the jobs.
+
+    Examples
+    --------
+    >>> sweep = Sweep.of(submit=[0, 1], start=[0, 5], end=[5, 9], nodes=[3, 2])
+    >>> sweep.time.tolist(), sweep.waiting.tolist(), sweep.busy.tolist()
+    ([0, 1, 5, 9], [0, 1, 0, 0], [3, 3, 2, 0])
+    """
+
+    time: Integers
+    submit: Integers
+    start: Integers
+    end: Integers
+    nodes: Integers
+
+    @classmethod
+    def of(cls, submit: ArrayLike, start: ArrayLike, end: ArrayLike, nodes: ArrayLike) -> Sweep:
+        """Sort the instants of jobs that all ran; each array has shape (jobs,), times in seconds."""
+        columns = [np.asarray(column, dtype=np.int64) for column in (submit, start, end)]
+        time, position = np.unique(np.concatenate(columns), return_inverse=True)
+        return cls(time, *np.split(position, 3), nodes=np.asarray(nodes, dtype=np.int64))
+
+    @property
+    def waiting(self) -> Integers:
+        """Waiting jobs from each instant to the next, int64, shape (instants,)."""
+        return self._level((self.submit, 1), (self.start, -1))
+
+    @cached_property
+    def busy(self) -> Integers:
+        """Busy nodes from each instant to the next, int64, shape (instants,)."""
+        return self._level((self.start, self.nodes), (self.end, -self.nodes))
+
+    @property
+    def steps(self) -> Steps:
+        """Both as step functions."""
+        return Steps.of(self.time, self.waiting, self.busy)
+
+    @property
+    def smallest_waiting(self) -> Integers:
+        """Nodes of the smallest waiting job from each instant to the next, `NOBODY` where none waits."""
+        return _smallest_covering(self.submit, self.start, self.nodes, len(self.time))
+
+    def _level(self, *changes: tuple[Integers, Any]) -> Integers:
+        """Add up changes (at which instants, by how much)."""
+        total = np.zeros(len(self.time), dtype=np.int64)
+        for instants, amount in changes:
+            np.add.at(total, instants, amount)
+        return np.cumsum(total)
+
+
+def _smallest_covering(first: Integers, stop: Integers, value: Integers, size: int) -> Integers:
+    """Return for each position below `size` the smallest value whose range [first, stop) covers it.
+
+    A sparse table filled from the top: a range is two overlapping blocks of 2^k positions, and a block of
+    2^k is two of 2^(k-1). That is O((ranges + size) log size), without a loop over the ranges.
+    """
+    smallest = np.full(size, NOBODY, dtype=np.int64)
+    length = stop - first
+    level = np.frexp(length)[1] - 1  # floor(log2), -1 for empty ranges
+    for k in range(int(level.max(initial=-1)), -1, -1):
+        block = 1 << k
+        here = np.flatnonzero(level == k)
+        np.minimum.at(smallest, first[here], value[here])
+        np.minimum.at(smallest, stop[here] - block, value[here])
+        if k:
+            half = block // 2
+            smallest[half:] = np.minimum(smallest[half:], smallest[:-half])
+    return smallest
+

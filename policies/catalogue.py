@@ -1,0 +1,113 @@
+"""The names of all heuristics, as used on the command line and in experiment files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
+from hpcsimkit.policies.conservative import Conservative
+from hpcsimkit.policies.inspectors import HoldUnfit
+from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
+from hpcsimkit.policies.orders import (
+    F1, F2, F3, F4, FCFS, LAF, LCFS, LJF, SAF, SJF, SQF, SRF, UNICEF, WFP3, LargestFirst, RandomOrder, XFactor,
+)  # fmt: skip
+from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.policies.slurm import SlurmMultifactor
+
+__all__ = ["ALIASES", "CATALOGUE"]
+
+Parts = dict[str, Any]
+"""Keyword arguments of :class:`~hpcsimkit.pipeline.Pipeline`."""
+
+
+def easy() -> Parts:
+    """EASY backfilling: the first blocked job holds the only reservation, nothing may delay it."""
+    return {"backfiller": EASY()}
+
+
+def easy_sjf() -> Parts:
+    """EASY that tries the shortest requested time first."""
+    return {"backfiller": EASY(candidates=SJF())}
+
+
+def easy_saf() -> Parts:
+    """EASY that tries the smallest area first."""
+    return {"backfiller": EASY(candidates=SAF())}
+
+
+def easy_bestfit() -> Parts:
+    """EASY that tries the largest job first, leaving the fewest nodes idle."""
+    return {"backfiller": EASY(candidates=LargestFirst())}
+
+
+def easy_ar() -> Parts:
+    """EASY on actual run times: an oracle."""
+    return {"backfiller": EASY(), "estimates": Actual()}
+
+
+def easy_noise(noise: float = 0.2) -> Parts:
+    """EASY on actual run times made worse by a random share, up to `noise`: an oracle."""
+    return {"backfiller": EASY(), "estimates": Noisy(noise)}
+
+
+def easy_plus_plus() -> Parts:
+    """EASY++: last-two predictions, corrected when outlived; shortest predicted candidate first."""
+    return {"backfiller": EASY(candidates=ShortestPredicted()), "estimates": LastTwo()}
+
+
+def conservative_replan() -> Parts:
+    """Conservative backfilling by re-planning from scratch at every pass: it may break what it promised."""
+    return {"backfiller": Reservations(count=None)}
+
+
+def no_backfilling() -> Parts:
+    """No backfilling: whatever does not fit blocks all behind it."""
+    return {}
+
+
+def binpacking() -> Parts:
+    """Start whatever fits, the largest first, without reservations (DRAS's BinPacking)."""
+    return {"order": LargestFirst(), "backfiller": Greedy()}
+
+
+def random_fit() -> Parts:
+    """Start whatever fits, in random order, without reservations (DRAS's Random)."""
+    return {"order": RandomOrder(), "backfiller": Greedy()}
+
+
+def commit() -> Parts:
+    """Keep to the selected job until it starts, as some published simulators do."""
+    return {"commit": True}
+
+
+def window(jobs: int = 50) -> Parts:
+    """Select among the jobs that have waited longest only."""
+    return {"window": jobs}
+
+
+CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
+    "order": {
+        "fcfs": FCFS, "lcfs": LCFS, "sjf": SJF, "ljf": LJF, "saf": SAF, "laf": LAF, "sqf": SQF,
+        "largest": LargestFirst, "srf": SRF, "wfp3": WFP3, "unicef": UNICEF, "f1": F1, "f2": F2, "f3": F3,
+        "f4": F4, "xfactor": XFactor, "slurm": SlurmMultifactor, "random": RandomOrder,
+        "oracle-sjf": OracleSJF, "oracle-saf": OracleSAF,
+    },
+    "inspector": {"hold-unfit": HoldUnfit},
+    "backfilling": {
+        "none": no_backfilling, "easy": easy, "easy-sjf": easy_sjf, "easy-saf": easy_saf,
+        "easy-bestfit": easy_bestfit, "easy-k": Reservations, "easy-ar": easy_ar, "easy-noise": easy_noise,
+        "easy++": easy_plus_plus, "conservative": Conservative, "conservative-replan": conservative_replan,
+        "greedy": Greedy,
+    },
+    "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo},
+    "pipeline": {"binpacking": binpacking, "random-fit": random_fit},
+    "option": {"commit": commit, "window": window},
+}  # fmt: skip
+"""What a name stands for, by kind: a class of stages, or a function that returns parts of a pipeline."""
+
+ALIASES = {
+    "smallest": "sqf", "spf": "sqf", "lpf": "largest", "unicep": "unicef", "uni": "unicef", "wfp": "wfp3",
+    "multifactor": "slurm", "easypp": "easy++", "replan": "conservative-replan",
+}  # fmt: skip
+"""Other names in use."""
