@@ -117,28 +117,18 @@ class Conservative(Backfiller):
         self._moved = False
         for job in system.queue:
             slot = self._slots.get(job.index)
-            if slot is not None and self._room_before(slot):
-                self._move_up(job.index, slot, now)
+            if slot is not None:
+                start = profile.earlier(slot.nodes, slot.estimate, slot.start)
+                if start != slot.start:
+                    self._move(job.index, slot, start)
 
-    def _room_before(self, slot: Slot) -> bool:
-        """Tell whether, at some time before a reservation, enough nodes are free: else it cannot move."""
-        for at, free in zip(self._profile.times, self._profile.free, strict=True):
-            if at >= slot.start:
-                return False
-            if free >= slot.nodes:
-                return True
-        return False
-
-    def _move_up(self, row: int, slot: Slot, now: int) -> None:
-        """Take a job out of the plan and put it back at the earliest hole."""
-        profile = self._profile
-        profile.occupy(slot.start, slot.start + slot.estimate, -slot.nodes)
-        start = profile.earliest(slot.nodes, slot.estimate, now, before=slot.start)
-        profile.occupy(start, start + slot.estimate, slot.nodes)
-        if start != slot.start:
-            self._moved = True
-            self._slots[row] = slot._replace(start=start)
-            heappush(self._due_times, (start, row))
+    def _move(self, row: int, slot: Slot, start: int) -> None:
+        """Take a job out of the plan and put it back at another time."""
+        self._moved = True
+        self._profile.occupy(slot.start, slot.start + slot.estimate, -slot.nodes)
+        self._profile.occupy(start, start + slot.estimate, slot.nodes)
+        self._slots[row] = slot._replace(start=start)
+        heappush(self._due_times, (start, row))
 
     def _make_anew(self, system: System) -> None:
         """Plan running jobs by their expected ends, then waiting jobs in the order of their reservations."""

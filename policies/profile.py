@@ -73,11 +73,8 @@ class Profile:
                 return False
         return True
 
-    def earliest(self, nodes: int, duration: int, after: int, before: int | None = None) -> int:
-        """Return the earliest start, not before `after`, of a hole of so many nodes and seconds.
-
-        With `before` given, a start known to be possible, the search ends there.
-        """
+    def earliest(self, nodes: int, duration: int, after: int) -> int:
+        """Return the earliest start, not before `after`, of a hole of so many nodes and seconds."""
         times, free = self.times, self.free
         last = len(times) - 1
         position = max(bisect_right(times, after) - 1, 0)
@@ -85,8 +82,6 @@ class Profile:
             while free[position] < nodes:
                 position += 1
             start = max(times[position], after)
-            if before is not None and start >= before:
-                return before
             end = start + duration
             while position < last and times[position + 1] < end:
                 position += 1
@@ -94,3 +89,24 @@ class Profile:
                     break
             else:
                 return start
+
+    def earlier(self, nodes: int, duration: int, start: int) -> int:
+        """Return the earliest start to which a reservation could move that now begins at `start`.
+
+        Where the hole overlaps the reservation's present place, its own nodes are there for it; so nodes
+        must be free only from the new start to the present one, or to the end if that comes first.
+        """
+        times, free = self.times, self.free
+        position, last = 0, bisect_left(times, start)
+        while position < last:
+            if free[position] < nodes:
+                position += 1
+                continue
+            begin = times[position]
+            end = begin + duration
+            position += 1
+            while position < last and free[position] >= nodes and times[position] < end:
+                position += 1
+            if position == last or times[position] >= end:
+                return begin
+        return start

@@ -8,6 +8,8 @@ users and no estimates; :func:`hpcsimkit.workloads.with_estimates` adds the latt
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +22,7 @@ from hpcsimkit.workload import TIME_LIMIT, Workload
 __all__ = ["BATCH", "INTERACTIVE", "TYPED", "UNTYPED", "JobClass", "LublinModel"]
 
 Numbers = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 DAY = 86_400
 BUCKETS = 48
@@ -31,8 +34,8 @@ CYCLE_START = 10
 LOG_RUN_TIME_LIMIT = 12.0
 LOG_ARRIVAL_LIMIT = 13.0
 
-REFERENCE_LOG_NODES = 7.0
-"""Sizes of the published parameters are for 2^7 = 128 nodes; other machines shift them."""
+UPPER_STAGE = 2.5
+"""Width of the upper stage of the log2 of sizes (the paper: 1.5 to 3.5)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +46,12 @@ class JobClass:
     ----------
     serial, pow2 : float
         Share of the jobs with one node, and share of jobs whose size is rounded to a power of two.
-    ulow, umed, uhi, uprob : float
+    ulow, uprob, umed, uhi : float
         The log2 of a parallel job's size is uniform on [ulow, umed] with probability `uprob`, else on
-        [umed, uhi]; the upper two for 128 nodes.
+        [umed, uhi]. None takes the machine's: ``uhi = log2(nodes)`` and ``umed = uhi - 2.5``.
     a1, b1, a2, b2, pa, pb : float
-        ln(run time [s]) is gamma(a1, b1) with probability ``pa * nodes + pb``, cut to [0, 1], else gamma(a2, b2).
+        ln(run time [s]) is gamma(a1, b1) with probability ``pa * nodes + pb``, cut to [0, 1], else
+        gamma(a2, b2).
     aarr, barr, arar : float
         ln(time between arrivals [s of rush time]) is gamma(aarr * arar, barr).
     anum, bnum : float
@@ -59,8 +63,6 @@ class JobClass:
     serial: float
     pow2: float
     ulow: float
-    umed: float
-    uhi: float
     uprob: float
     a1: float
     b1: float
@@ -73,21 +75,23 @@ class JobClass:
     anum: float
     bnum: float
     arar: float
+    umed: float | None = None
+    uhi: float | None = None
     queue: int = UNKNOWN
 
 
 UNTYPED = JobClass(
-    serial=0.244, pow2=0.576, ulow=0.8, umed=4.5, uhi=7, uprob=0.86,
+    serial=0.244, pow2=0.576, ulow=0.8, uprob=0.86,
     a1=4.2, b1=0.94, a2=312, b2=0.03, pa=-0.0054, pb=0.78,
     aarr=10.2303, barr=0.4871, anum=8.1737, bnum=3.9631, arar=1.0225,
 )  # fmt: skip
 BATCH = JobClass(
-    serial=0.2927, pow2=0.6686, ulow=1.2, umed=5, uhi=7, uprob=0.875,
+    serial=0.2927, pow2=0.6686, ulow=1.2, uprob=0.875,
     a1=6.57, b1=0.823, a2=639.1, b2=0.0156, pa=-0.003, pb=0.6986,
     aarr=6.0415, barr=0.8531, anum=6.1271, bnum=5.2740, arar=1.0519, queue=1,
 )  # fmt: skip
 INTERACTIVE = JobClass(
-    serial=0.1541, pow2=0.625, ulow=1, umed=3, uhi=5.5, uprob=0.705,
+    serial=0.1541, pow2=0.625, ulow=1, uprob=0.705,
     a1=3.8351, b1=0.6605, a2=7.073, b2=0.6856, pa=-0.0118, pb=0.9156,
     aarr=6.5510, barr=0.6621, anum=8.9186, bnum=3.6680, arar=0.9797, queue=0,
 )  # fmt: skip
@@ -103,7 +107,8 @@ class LublinModel:
     nodes : int
         Size of the machine, at least 2; need not be a power of two.
     classes : tuple of JobClass
-        One kind of job (`UNTYPED`, the default), or several, each with its own clock (`TYPED`).
+        One kind of job (`UNTYPED`, the default), or several, each with its own clock (`TYPED`). The published
+        size limits of batch and interactive jobs on 128 nodes are (umed, uhi) = (5, 7) and (3, 5.5).
     load : float or None
         Offered load to reach: node-seconds asked for, over those there are between the first and the last
         arrival. The model's times between arrivals are all stretched by one factor, *before* the daily cycle
@@ -116,6 +121,9 @@ class LublinModel:
     1800 w s of it, and the weights of a day have mean 1. So the clock is read off the inverse of the cycle's
     cumulated weight, for all jobs at once. The log starts at midnight. Run times are cut to whole seconds,
     sizes that a power of two would carry beyond the machine stay at the largest power of two within.
+
+    Of the instances used in papers (256 nodes, 10 000 jobs, no estimates), Lublin-1 is `UNTYPED` with
+    ``arar=1`` (mean time between arrivals 771 s), Lublin-2 is `TYPED`.
 
     Examples
     --------
@@ -149,7 +157,7 @@ class LublinModel:
         run_time = np.empty(jobs, dtype=np.int64)
         for number, parameters in enumerate(self.classes):
             rows = kind == number
-            nodes[rows] = _sizes(parameters, self.nodes, np.count_nonzero(rows), rng)
+            nodes[rows] = _sizes(parameters, self.nodes, int(np.count_nonzero(rows)), rng)
             run_time[rows] = _run_times(parameters, nodes[rows], rng)
         if self.load is not None and jobs > 1:
             area = float(np.dot(run_time.astype(float), nodes.astype(float)))
@@ -188,7 +196,7 @@ class LublinModel:
         return f"Lublin-Feitelson model: {jobs} jobs, {self.nodes} nodes, {kinds}, load {load}"
 
     def _arrivals(self, jobs: int, rng: np.random.Generator) -> tuple[Numbers, NDArray[np.intp]]:
-        """Return when the first `jobs` jobs of all clocks arrive [s of rush time], and of which class each is."""
+        """Return when the first `jobs` jobs of all clocks arrive [s of rush time], and the class of each."""
         rush = np.concatenate([np.cumsum(_gaps(parameters, jobs, rng)) for parameters in self.classes])
         kind = np.repeat(np.arange(len(self.classes)), jobs)
         first = np.argsort(self._clock(rush, kind), kind="stable")[:jobs]
@@ -207,10 +215,13 @@ class LublinModel:
 
     def _stretch(self, rush: Numbers, kind: NDArray[np.intp], span: float) -> float:
         """Return the factor on rush time with which the jobs span `span` seconds of the clock."""
+        of_each = (np.flatnonzero(kind == number) for number in np.unique(kind))
+        ends = np.concatenate([rows[[0, -1]] for rows in of_each])  # the first and last job of each clock
+        rush, kind = rush[ends], kind[ends]
         low, high = 0.0, 2.0
         while np.ptp(self._clock(high * rush, kind)) < span:
             low, high = high, 2 * high
-        for _ in range(60):  # bisection down to the precision of the numbers
+        for _ in range(60):  # bisection, down to the precision of the numbers
             middle = (low + high) / 2
             if np.ptp(self._clock(middle * rush, kind)) < span:
                 low = middle
@@ -226,46 +237,65 @@ def daily_weights(parameters: JobClass) -> Numbers:
     >>> int(weights.argmax()) / 2, int(weights.argmin()) / 2
     (13.5, 5.0)
     """
-    from scipy.stats import gamma
-
     step = np.arange(CYCLE_START + 1, CYCLE_START + 1 + BUCKETS)
-    cycle = gamma(parameters.anum, scale=parameters.bnum)
+    edges = np.append(step - 0.5, step[-1] + 0.5) / parameters.bnum
     weights = np.empty(BUCKETS)
-    weights[(step - 1) % BUCKETS] = cycle.cdf(step + 0.5) - cycle.cdf(step - 0.5)
-    return weights / weights.mean()
+    weights[(step - 1) % BUCKETS] = np.diff(_gamma_distribution(parameters.anum, edges))
+    return np.asarray(weights / weights.mean())
+
+
+def _gamma_distribution(shape: float, values: Numbers) -> Numbers:
+    """Return P(X <= value) for X ~ gamma(shape, 1), by the power series of the incomplete gamma function."""
+    terms = np.arange(1, 200)[:, np.newaxis]
+    series = 1 + np.cumprod(values / (shape + terms), axis=0).sum(axis=0)
+    return np.asarray(np.exp(shape * np.log(values) - values - math.lgamma(shape + 1)) * series)
 
 
 def _gaps(parameters: JobClass, count: int, rng: np.random.Generator) -> Numbers:
-    """Return times between arrivals [s of rush time]; too long ones are drawn again."""
-    logs = rng.gamma(parameters.aarr * parameters.arar, parameters.barr, count)
-    while (again := logs > LOG_ARRIVAL_LIMIT).any():
-        logs[again] = rng.gamma(parameters.aarr * parameters.arar, parameters.barr, np.count_nonzero(again))
-    return np.exp(logs)
+    """Return times between arrivals [s of rush time]."""
+
+    def draw(rows: Mask) -> Numbers:
+        return rng.gamma(parameters.aarr * parameters.arar, parameters.barr, np.count_nonzero(rows))
+
+    return np.exp(_redrawn(draw, count, LOG_ARRIVAL_LIMIT))
 
 
 def _sizes(parameters: JobClass, machine: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    shift = np.log2(machine) - REFERENCE_LOG_NODES
-    high = max(parameters.uhi + shift, 0.0)
+    high = math.log2(machine) if parameters.uhi is None else parameters.uhi
     low = min(parameters.ulow, high)
-    middle = min(max(parameters.umed + shift, low), high)
+    middle = high - UPPER_STAGE if parameters.umed is None else parameters.umed
+    middle = min(max(middle, low), high)
     lower = rng.random(count) <= parameters.uprob
     place = rng.random(count)
     exponent = np.where(lower, low + place * (middle - low), middle + place * (high - middle))
     choice = rng.random(count)
-    rounded = np.minimum(np.floor(exponent + 0.5), np.floor(np.log2(machine)))
+    rounded = np.minimum(np.floor(exponent + 0.5), math.floor(math.log2(machine)))
     exponent = np.where(choice <= parameters.serial + parameters.pow2, rounded, exponent)
     nodes = np.floor(np.exp2(exponent) + 0.5).astype(np.int64)
-    return np.where(choice <= parameters.serial, 1, np.clip(nodes, 1, machine))
+    return np.asarray(np.where(choice <= parameters.serial, 1, np.clip(nodes, 1, machine)))
 
 
 def _run_times(parameters: JobClass, nodes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return run times [s] of jobs of these sizes; too long ones are drawn again."""
-    logs = np.full(len(nodes), np.inf)
+    """Return run times [s] of jobs of these sizes."""
     share = np.clip(parameters.pa * nodes + parameters.pb, 0, 1)
-    while (again := logs > LOG_RUN_TIME_LIMIT).any():
-        count = np.count_nonzero(again)
-        first = rng.random(count) <= share[again]
+
+    def draw(rows: Mask) -> Numbers:
+        count = np.count_nonzero(rows)
+        first = rng.random(count) <= share[rows]
         short = rng.gamma(parameters.a1, parameters.b1, count)
         long = rng.gamma(parameters.a2, parameters.b2, count)
-        logs[again] = np.where(first, short, long)
-    return np.floor(np.exp(logs)).astype(np.int64)
+        return np.where(first, short, long)
+
+    logs = _redrawn(draw, len(nodes), LOG_RUN_TIME_LIMIT)
+    return np.asarray(np.floor(np.exp(logs)), dtype=np.int64)
+
+
+def _redrawn(draw: Callable[[Mask], Numbers], count: int, limit: float) -> Numbers:
+    """Return `count` draws, those above `limit` drawn again; ``draw(rows)`` draws for some of the rows."""
+    values = np.full(count, np.inf)
+    for _ in range(1000):
+        above = values > limit
+        if not above.any():
+            return values
+        values[above] = draw(above)
+    raise WorkloadError(f"Lublin model: its logarithms should stay below {limit:g}, but 1000 draws did not")

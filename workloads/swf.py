@@ -80,7 +80,7 @@ def read_swf(
     - Fractions are rounded to the nearest whole number; the status (field 11) is kept, never judged.
     - Skipped are jobs without processors, without a run time (< 0; 0 is fine), with a negative submit time,
       with a time above `TIME_LIMIT`, and malformed lines. ``skipped`` says how many and at which lines first.
-    - ``notes`` counts what was repaired, or is worth knowing: runs longer than requested, rows out of order...
+    - ``notes`` counts what was repaired, or is worth knowing: runs longer than requested, rows out of order.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def read_swf(
     WorkloadError
         The file cannot be read, is not SWF, holds no usable job; or, if `strict`, any line is not usable.
     UsageError
-        `size` is something else.
+        `size` is something else, or `machine_size` below 1.
 
     Examples
     --------
@@ -120,6 +120,8 @@ def read_swf(
     """
     if size not in ("requested", "allocated"):
         raise UsageError(f"size must be 'requested' or 'allocated', found {size!r}")
+    if machine_size is not None and machine_size < 1:
+        raise UsageError(f"machine_size must be 1 or more, found {machine_size}")
     lines = parse_lines(_checked_content(path))
     header = read_header(text for _, text in lines.comments)
     if not len(lines.line):

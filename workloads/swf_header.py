@@ -9,7 +9,7 @@ from hpcsimkit.workload import Workload
 
 __all__ = ["former_steps", "header_text", "header_to_write", "machine_size_of", "read_header"]
 
-KEY = re.compile(r";+[ \t]{0,2}([A-Za-z][\w ./-]*?)[ \t]*:(?!//)[ \t]*(.*)")
+KEY = re.compile(r";+[ \t]{0,2}([A-Za-z][\w ./-]{0,60}?)[ \t]*:(?!//)[ \t]*(.*)")
 FREE_TEXT = "Comment"
 PROVENANCE = "Provenance"
 SIZE_KEYS = ("MaxProcs", "MaxNodes")

@@ -1,0 +1,247 @@
+"""What is in a workload: the numbers one wants to see before simulating it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.workload import Column, Workload
+from hpcsimkit.workloads.swf import NO_ESTIMATE
+
+__all__ = ["WEEKDAYS", "Description", "Value", "describe"]
+
+Value = int | float | str
+Rows = dict[str, Value]
+
+DAY = 86_400
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+QUANTILES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
+
+RUN_TIME_CLASSES = {
+    "under 1 min": 60, "1 to 10 min": 600, "10 min to 1 h": 3600, "1 to 6 h": 21_600, "6 to 24 h": DAY,
+    "1 day and more": np.inf,
+}  # fmt: skip
+"""Names of the classes, and where each ends [s] (not included)."""
+
+CALENDAR_FROM, CALENDAR_TO = 315_532_800, 32_503_680_000
+"""Unix times believed to be a date [s]: the years 1980 to 3000."""
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A workload in numbers.
+
+    Parameters
+    ----------
+    name : str
+        The workload's name.
+    sections : mapping of str to mapping of str to value
+        Named tables; the unit stands in the name of the section or of the row, shares go from 0 to 1.
+    by_hour : array of int64, shape (24,)
+        Jobs submitted in each hour of the day.
+    by_weekday : array of int64, shape (7,)
+        Jobs submitted on each day of the week; Monday first, or the log's first day if `calendar` is false.
+    calendar : bool
+        Whether days and hours are those of the calendar, or counted from the start of the log's clock.
+    """
+
+    name: str
+    sections: Mapping[str, Mapping[str, Value]]
+    by_hour: Column
+    by_weekday: Column
+    calendar: bool
+
+    @property
+    def day_names(self) -> tuple[str, ...]:
+        """What the seven entries of `by_weekday` are called."""
+        return WEEKDAYS if self.calendar else tuple(f"day {number}" for number in range(1, 8))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries, lists and numbers, ready for JSON."""
+        sections = {title: dict(rows) for title, rows in self.sections.items()}
+        hours = {f"{hour:02d}": int(count) for hour, count in enumerate(self.by_hour)}
+        days = {name: int(count) for name, count in zip(self.day_names, self.by_weekday, strict=True)}
+        return {"name": self.name, **sections, "jobs by hour": hours, "jobs by weekday": days}
+
+    def __str__(self) -> str:
+        tables = {title: rows for title, rows in self.to_dict().items() if title != "name" and rows}
+        width = max(len(label) for rows in tables.values() for label in rows)
+        lines = [self.name]
+        for title, rows in tables.items():
+            lines += ["", title, *(f"  {label:<{width}}  {_shown(value)}" for label, value in rows.items())]
+        return "\n".join(lines)
+
+
+def describe(workload: Workload, machine_size: int | None = None) -> Description:
+    """Return what is in a workload.
+
+    Parameters
+    ----------
+    workload : Workload
+        At least one job.
+    machine_size : int or None
+        Nodes to take the offered load of; None takes the workload's own.
+
+    Raises
+    ------
+    WorkloadError
+        There is no job.
+
+    Notes
+    -----
+    Hours and weekdays are local standard time if the header has ``UnixStartTime`` (and ``TimeZone`` or
+    ``TimeZoneString``, else UTC). A workload keeps no mark of which jobs came without an estimate: their
+    requested time is their run time, so jobs where the two are equal are counted as "exact or not given".
+
+    Examples
+    --------
+    >>> w = Workload({"submit_time": [0, 3600], "run_time": [60, 30], "nodes": [1, 4]}, machine_size=4)
+    >>> d = describe(w)
+    >>> d.sections["sizes [nodes]"]["serial (share)"], d.by_hour[:3].tolist()
+    (0.5, [1, 1, 0])
+    """
+    if not len(workload):
+        raise WorkloadError(f"{workload.name}: at least one job needed to describe, found none")
+    machine = machine_size or workload.machine_size
+    start, zone = _calendar(workload)
+    clock = workload.submit_time + ((start + _seconds(zone)) if start is not None else 0)
+    # 1 January 1970, day 0 of Unix time, was a Thursday
+    days = clock // DAY + (3 if start is not None else 0)
+    sections: dict[str, Rows] = {
+        "jobs": _jobs(workload),
+        "time": _time(workload, machine, start, zone),
+        "sizes [nodes]": _sizes(workload, machine),
+        "jobs by size [nodes]": _size_classes(workload.nodes),
+        "run times [s]": _distribution(workload.run_time),
+        "jobs by run time": _run_time_classes(workload.run_time),
+        "estimates": _estimates(workload),
+        "times between arrivals [s]": _distribution(np.diff(np.sort(workload.submit_time))),
+        "skipped jobs": dict(workload.skipped),
+        "notes (jobs)": dict(workload.notes),
+    }
+    return Description(
+        name=workload.name,
+        sections=sections,
+        by_hour=np.bincount((clock % DAY) // 3600, minlength=24),
+        by_weekday=np.bincount(days % 7, minlength=7),
+        calendar=start is not None,
+    )
+
+
+def _jobs(workload: Workload) -> Rows:
+    rows: Rows = {"jobs": len(workload)}
+    for column in ("user", "group", "executable", "queue", "partition"):
+        known = np.unique(workload.column(column))
+        known = known[known >= 0]
+        if len(known):
+            rows[f"{column}s"] = len(known)
+    following = np.count_nonzero(workload.column("preceding") > 0)
+    if following:
+        rows["after a preceding job"] = int(following)
+    return rows
+
+
+def _time(workload: Workload, machine: int | None, start: int | None, zone: timezone) -> Rows:
+    first, last = int(workload.submit_time.min()), int(workload.submit_time.max())
+    rows: Rows = {"first submission [s]": first, "last submission [s]": last}
+    if start is not None:
+        for label, moment in (("first submission", first), ("last submission", last)):
+            rows[label] = datetime.fromtimestamp(start + moment, zone).strftime("%a %d %b %Y %H:%M %Z")
+    rows["span [days]"] = workload.span / DAY
+    rows["machine [nodes]"] = machine or "unknown"
+    if machine and workload.span:
+        rows["offered load"] = workload.offered_load(machine)
+    return rows
+
+
+def _sizes(workload: Workload, machine: int | None) -> Rows:
+    nodes = workload.nodes
+    rows: Rows = {
+        **_distribution(nodes),
+        "serial (share)": float(np.mean(nodes == 1)),
+        "power of two (share)": float(np.mean(nodes & (nodes - 1) == 0)),
+    }
+    if machine:
+        rows["larger than the machine (jobs)"] = int(np.count_nonzero(nodes > machine))
+    return rows
+
+
+def _size_classes(nodes: Column) -> Rows:
+    """Return how many jobs there are in each of the classes 1, 2, 3-4, 5-8, ... nodes."""
+    classes = np.bincount(np.ceil(np.log2(nodes)).astype(np.int64))
+    names = ["1", "2", *(f"{2 ** (k - 1) + 1}-{2**k}" for k in range(2, len(classes)))]
+    return {name: int(count) for name, count in zip(names, classes, strict=False)}
+
+
+def _run_time_classes(run_time: Column) -> Rows:
+    below = [np.count_nonzero(run_time < end) for end in RUN_TIME_CLASSES.values()]
+    return {name: int(count) for name, count in zip(RUN_TIME_CLASSES, np.diff([0, *below]), strict=True)}
+
+
+def _estimates(workload: Workload) -> Rows:
+    run_time, requested = workload.run_time, workload.requested_time
+    rows: Rows = {"exact or not given (share)": float(np.mean(requested == np.maximum(run_time, 1)))}
+    if NO_ESTIMATE in workload.notes:
+        rows["not given (jobs of the log)"] = workload.notes[NO_ESTIMATE]
+    if rows["exact or not given (share)"] == 1:
+        return rows
+    rows["run time above requested (share)"] = float(np.mean(run_time > requested))
+    accuracy = _distribution(run_time / requested)
+    rows |= {f"run time / requested, {label}": value for label, value in accuracy.items()}
+    values, counts = np.unique(requested, return_counts=True)
+    for place, index in enumerate(np.argsort(-counts, kind="stable")[:5], start=1):
+        share = counts[index] / len(workload)
+        rows[f"most requested, {place}"] = f"{values[index]} s by {share:.1%} of the jobs"
+    return rows
+
+
+def _distribution(values: NDArray[Any]) -> Rows:
+    """Return minimum, quantiles, maximum and mean; nothing of nothing."""
+    if not len(values):
+        return {}
+    quantiles = np.quantile(values, list(QUANTILES.values()))
+    rows = {"min": values.min(), **dict(zip(QUANTILES, quantiles, strict=True)), "max": values.max()}
+    return {**{label: value.item() for label, value in rows.items()}, "mean": float(values.mean())}
+
+
+def _calendar(workload: Workload) -> tuple[int | None, timezone]:
+    """Return the Unix time of the log's second 0 (None if not known) and the local standard time."""
+    try:
+        start = int(workload.header.get("UnixStartTime", ""))
+    except ValueError:
+        return None, UTC
+    first, last = start + int(workload.submit_time.min()), start + int(workload.submit_time.max())
+    if not CALENDAR_FROM <= first <= last <= CALENDAR_TO:
+        return None, UTC
+    return start, _zone(workload.header, first)
+
+
+def _zone(header: Mapping[str, str], moment: int) -> timezone:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return timezone(timedelta(seconds=int(header.get("TimeZone", ""))))
+    except ValueError:
+        pass
+    try:
+        local = datetime.fromtimestamp(moment, ZoneInfo(header.get("TimeZoneString", "UTC").strip()))
+    except (KeyError, ValueError, OSError):  # no such zone, or no table of zones on this machine
+        return UTC
+    return timezone((local.utcoffset() or timedelta()) - (local.dst() or timedelta()))
+
+
+def _seconds(zone: timezone) -> int:
+    return int(zone.utcoffset(None).total_seconds())
+
+
+def _shown(value: Value) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
