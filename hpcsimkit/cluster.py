@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ Level = Any
 
 Allocation = Any
 """What a job occupies, of the same kind as a level: ``level - allocation`` and ``level + allocation``."""
+
+Candidates = Sequence[Any] | NDArray[np.int64]
+"""Queued jobs that fit a level, in a form of the cluster's own; ``len`` tells how many."""
 
 
 @dataclass(slots=True)
@@ -100,8 +103,12 @@ class Cluster(ABC):
         """Let a job that has just been started use the room."""
 
     @abstractmethod
-    def admissible(self, queue: JobQueue, room: Room) -> Iterable[Job]:
-        """Return, in policy order, the queued jobs there is room for; an empty tuple if there are none.
+    def fitting(self, queue: JobQueue, level: Level) -> Candidates:
+        """Return the queued jobs that fit the level, in policy order, for :meth:`admissible`."""
+
+    @abstractmethod
+    def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[Job]:
+        """Return those candidates there is room for; an empty tuple if it is plain that there are none.
 
         Whoever iterates may start a job before asking for the next one; the room shrinks accordingly.
         """
@@ -179,43 +186,50 @@ class Nodes(Cluster):
         if estimate > room.window:
             room.spare -= job.nodes
 
-    def admissible(self, queue: JobQueue, room: Room) -> Iterable[Job]:
-        """Return the queued jobs there is room for; see :meth:`Cluster.admissible`."""
-        if len(queue.jobs) >= DEEP or not queue.stored_in_order:
-            return self._admissible_of_many(queue, room)
-        free, window, spare = room.free, room.window, room.spare
-        candidates = [
-            candidate
-            for candidate in zip(queue.jobs, queue.nodes, queue.estimates)  # noqa: B905 - the hottest loop
-            if candidate[1] <= free and (candidate[2] <= window or candidate[1] <= spare)
-        ]
-        return self._as_room_shrinks(queue, room, candidates) if candidates else ()
+    def fitting(self, queue: JobQueue, level: int) -> Candidates:
+        """Return ``(job, nodes, estimate)`` of a short queue; of a long one, rows (index, nodes, estimate).
 
-    def _as_room_shrinks(
-        self, queue: JobQueue, room: Room, candidates: list[tuple[Job, int, int]]
+        A queue in an order of its own is treated as a long one.
+        """
+        if len(queue.jobs) < DEEP and queue.stored_in_order:
+            waiting = zip(queue.jobs, queue.nodes, queue.estimates)  # noqa: B905 - the hottest loop
+            return [candidate for candidate in waiting if candidate[1] <= level]
+        table = queue.table
+        return table[:, queue.ranked(np.flatnonzero(table[1] <= level))].T
+
+    def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[Job]:
+        """Return those candidates there is room for; see :meth:`Cluster.admissible`."""
+        if not isinstance(candidates, list):
+            return self._admissible_many(candidates, queue, room)
+        window, spare = room.window, room.spare
+        some = [candidate for candidate in candidates if candidate[2] <= window or candidate[1] <= spare]
+        return self._admissible_few(some, queue, room) if some else ()
+
+    def _admissible_few(
+        self, candidates: list[tuple[Job, int, int]], queue: JobQueue, room: Room
     ) -> Iterator[Job]:
-        """Yield candidates of a short queue that there still is room for."""
         for job, _, estimate in candidates:
             if self.admits(job, estimate, room):
                 yield job
                 if job not in queue:
                     self.take(job, estimate, room)
 
-    def _admissible_of_many(self, queue: JobQueue, room: Room) -> Iterator[Job]:
-        """Scan a long queue, or one in an order of its own, in numpy; again after each start."""
-        table = queue.table
-        candidates = table[:, queue.ranked(np.flatnonzero(_room_for(table, room)))]
-        while candidates.shape[1]:
-            row, _, estimate = candidates[:, 0].tolist()
-            candidates = candidates[:, 1:]
+    def _admissible_many(
+        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room
+    ) -> Iterator[Job]:
+        """Look through all candidates at once in numpy, and again after each start."""
+        candidates = candidates[_room_for(candidates, room)]
+        while len(candidates):
+            row, _, estimate = candidates[0].tolist()
+            candidates = candidates[1:]
             job = queue.job(row)
             yield job
             if job not in queue:
                 self.take(job, estimate, room)
-                candidates = candidates[:, _room_for(candidates, room)]
+                candidates = candidates[_room_for(candidates, room)]
 
 
-def _room_for(table: NDArray[np.int64], room: Room) -> NDArray[np.bool_]:
-    """Tell for each column ``index, nodes, estimate`` whether there is room."""
-    _, nodes, estimates = table
+def _room_for(candidates: NDArray[np.int64], room: Room) -> NDArray[np.bool_]:
+    """Tell for each row (index, nodes, estimate) whether there is room."""
+    _, nodes, estimates = candidates.T
     return (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))

@@ -6,8 +6,9 @@ One model is the command line's flags, the TOML file's keys and what is saved wi
 from __future__ import annotations
 
 import hashlib
-import os
+import re
 import tomllib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from hpcsimkit import registry
 from hpcsimkit.errors import HpcsimkitError, UsageError, WorkloadError
-from hpcsimkit.policy import Policy
 from hpcsimkit.toml_lines import Location, line_of, toml_text
 from hpcsimkit.workload import Workload
-from hpcsimkit.workloads import LublinModel, default_workload, read_swf
+from hpcsimkit.workloads import LublinModel, read_swf, with_estimates
+from hpcsimkit.workloads.files import read_bytes
 
 __all__ = ["STANDARD_POLICIES", "Experiment", "Generate"]
 
@@ -30,14 +31,38 @@ STANDARD_POLICIES = (
 """What is compared when no policy is named."""
 
 BUILT_IN_LOAD = 0.9
-
-Seed = int
+"""Offered load of the built-in workload."""
 
 
 class Table(BaseModel):
     """A table of plain values, all of them checked, none unknown, none converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
+        """Return a table of the values, or where something is wrong with them, and what."""
+        try:
+            return cls(**values), None
+        except ValidationError as error:
+            return None, _first_problem(error)
+
+    @classmethod
+    def of_flags(cls, flags: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> Self:
+        """Return what the flags of a command say (None: not given), over other values.
+
+        Raises
+        ------
+        UsageError
+            A flag is not understood; the message names it.
+        """
+        given = {name: value for name, value in flags.items() if value is not None}
+        table, problem = cls.checked({**(base or {}), **given})
+        if table is None:
+            location, text = problem or ((), "")
+            flag = "-p" if location[:1] == ("policies",) else f"--{location[0]}" if location else ""
+            raise UsageError(f"{flag.replace('_', '-')}{text}".removeprefix(": "))
+        return table
 
 
 class Generate(Table):
@@ -74,9 +99,8 @@ class Generate(Table):
     def workload(self) -> Workload:
         """Make the workload: equal parameters, equal jobs."""
         rng = np.random.default_rng(self.seed)
-        if self.estimates:
-            return default_workload(rng, jobs=self.jobs, nodes=self.nodes, load=self.load)
-        return LublinModel(nodes=self.nodes, load=self.load).generate(self.jobs, rng)
+        workload = LublinModel(nodes=self.nodes, load=self.load).generate(self.jobs, rng)
+        return with_estimates(workload, rng) if self.estimates else workload
 
 
 class Experiment(Table):
@@ -110,7 +134,7 @@ class Experiment(Table):
     period : int, optional
         Passes happen only at multiples of so many seconds.
     warmup, cooldown : float
-        Share of the jobs, first and last submitted, that the metrics leave out.
+        Seconds after the first and before the last submission that the metrics leave out.
     seed : int
         Where the randomness of each run comes from.
     out : str, optional
@@ -132,18 +156,18 @@ class Experiment(Table):
     log: str | None = Field(None, min_length=1)
     sha256: str | None = None
     generate: Generate | None = None
-    policies: list[str] = Field(list(STANDARD_POLICIES), min_length=1)
+    policies: list[str] = list(STANDARD_POLICIES)
     jobs: int | None = Field(None, ge=1)
     skip: int = Field(0, ge=0)
     nodes: int | None = Field(None, ge=1, lt=2**31)
-    load_factor: float = Field(1.0, gt=0, allow_inf_nan=False)
+    load_factor: float = Field(1.0, ge=1e-6, le=1e6)
     size: Literal["requested", "allocated"] = "requested"
     strict: bool = False
     walltime: Literal["run", "kill"] = "run"
     dependencies: bool = False
     period: int | None = Field(None, ge=1)
-    warmup: float = Field(0.0, ge=0, lt=1)
-    cooldown: float = Field(0.0, ge=0, lt=1)
+    warmup: float = Field(0.0, ge=0, allow_inf_nan=False)
+    cooldown: float = Field(0.0, ge=0, allow_inf_nan=False)
     seed: int = Field(0, ge=0)
     out: str | None = Field(None, min_length=1)
     workers: int = Field(1, ge=1)
@@ -153,6 +177,8 @@ class Experiment(Table):
     @field_validator("policies")
     @classmethod
     def _each_once(cls, names: list[str]) -> list[str]:
+        if not names:
+            raise ValueError("at least one is needed")
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"{name!r} is named twice")
@@ -164,52 +190,163 @@ class Experiment(Table):
             raise ValueError("one of 'log' and 'generate' is needed, both are given")
         return self
 
-    # --- in and out ----------------------------------------------------------------------------------
+    # --- from flags and files, and back --------------------------------------------------------------
 
     @classmethod
-    def of_flags(cls, flags: dict[str, Any], file: Path | None = None) -> Experiment:
-        """Return what the flags say, over what a TOML file says.
+    def read(cls, file: Path) -> Experiment:
+        """Read a TOML file; a relative path of a log is relative to the file.
 
         Raises
         ------
         UsageError
-            A flag or a line of the file is not understood; the message names it.
+            The file cannot be read, is not TOML, or not an experiment; the message names the line.
         """
-        base = read_toml(file) if file is not None else cls()
-        given = {name: value for name, value in flags.items() if value is not None}
+        text = _text(file)
         try:
-            experiment = cls(**{**base.given(), **given})
-        except ValidationError as error:
-            location, text = explain(error)
-            flag = "-p" if location[:1] == ("policies",) else f"--{location[0]}" if location else ""
-            raise UsageError(f"{str(flag).replace('_', '-')} {text}".strip()) from None
-        for name in given.get("policies", ()):
-            registry.make(name)
-        return experiment
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(_not_toml(file, text, error)) from None
+        experiment, problem = cls.checked(values)
+        if experiment is None:
+            location, message = problem or ((), "")
+            line = line_of(text, location) if location else None
+            where = f"{file}:{line}" if line else str(file)
+            raise UsageError(f"{where}: {_dotted(location)}{message}".replace(": : ", ": "))
+        if experiment.log is None:
+            return experiment
+        return experiment.model_copy(update={"log": str(file.parent / experiment.log)})
 
-    def given(self) -> dict[str, Any]:
-        """Return the values that differ from their defaults."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
+        """Return an experiment whose policies can be made, or where something is wrong, and what."""
+        experiment, problem = super().checked(values)
+        for index, name in enumerate(experiment.policies if experiment is not None else ()):
+            try:
+                registry.make(name)
+            except HpcsimkitError as error:
+                return None, (("policies", index), f": {error}")
+        return experiment, problem
 
-    def saved(self, workload: Workload) -> str:
-        """Return the TOML text that makes the same schedules again, on this machine and on others."""
-        source: dict[str, Any] = {}
+    def saved(self) -> str:
+        """Return the TOML text that makes the same schedules again; it names the log by its absolute path."""
+        fields = self.model_dump(exclude_none=True, exclude={"out", "workers", "log", "sha256", "generate"})
         if self.log is not None:
-            source = {"log": os.path.abspath(self.log), "sha256": file_sha256(self.log)}
-        else:
-            source = {"generate": self.generated}
-        fields = {**self.model_dump(exclude_none=True, exclude={"out", "workers"}), **source}
-        if self.generate is None and self.log is None:  # the built-in workload takes them from its table
-            fields.pop("jobs", None)
-            fields.pop("nodes", None)
-        return toml_text(fields)
+            source = {"log": str(Path(self.log).absolute()), "sha256": sha256_of(self.log)}
+            return toml_text({**source, **fields})
+        if self._is_built_in:
+            fields = {name: value for name, value in fields.items() if name not in ("jobs", "nodes")}
+        return toml_text({**fields, "generate": self.model.model_dump(exclude_none=True)})
 
-    # --- what it stands for --------------------------------------------------------------------------
+    # --- the workload --------------------------------------------------------------------------------
 
     @property
-    def generated(self) -> dict[str, Any]:
-        return {}
+    def model(self) -> Generate:
+        """What makes the workload if no log does."""
+        if self.generate is not None:
+            return self.generate
+        sizes = {name: value for name in ("nodes", "jobs") if (value := getattr(self, name)) is not None}
+        return Generate(**sizes, seed=self.seed, load=BUILT_IN_LOAD)
 
     def workload(self) -> Workload:
-        """Read or make the workload, cut and scaled as the experiment says; all jobs fit the machine."""
-        raise NotImplementedError
+        """Read or make the workload, cut and scaled as the experiment says; all of its jobs fit the machine.
+
+        Raises
+        ------
+        WorkloadError
+            The log cannot be used, is not the one meant, or no job is left.
+        """
+        return self.part(self._fitting(self.whole()))
+
+    def whole(self) -> Workload:
+        """Read the log, or ask the model; the size of the machine may be unknown."""
+        if self.log is None:
+            return self.model.workload()
+        if self.sha256 is not None and (found := sha256_of(self.log)) != self.sha256:
+            raise WorkloadError(f"{self.log}: a text with SHA-256 {self.sha256} is needed, found {found}")
+        return read_swf(self.log, size=self.size, machine_size=self.nodes, strict=self.strict)
+
+    def part(self, workload: Workload) -> Workload:
+        """Cut and scale a workload as the experiment says."""
+        whole = len(workload)
+        limit = self.jobs if self.jobs is not None and not self._is_built_in else whole
+        if self.skip or limit < whole:
+            workload = workload.first(limit, self.skip)
+        if not len(workload):
+            raise WorkloadError(f"{workload.name}: no job is left of {whole} after skipping {self.skip}")
+        return workload if self.load_factor == 1 else workload.scale_load(self.load_factor)
+
+    @property
+    def _is_built_in(self) -> bool:
+        return self.log is None and self.generate is None
+
+    def _fitting(self, workload: Workload) -> Workload:
+        """Leave out jobs larger than the machine, or refuse them."""
+        source = self.log or workload.name
+        size = workload.machine_size if self._is_built_in else self.nodes or workload.machine_size
+        if size is None:
+            raise WorkloadError(f"{source}: the log names no machine size; say how many nodes: --nodes N")
+        larger = workload.nodes > size
+        if larger.any() and (self.strict or larger.all()):
+            row = int(np.argmax(larger))
+            job = f"job {workload.id[row]} needs {workload.nodes[row]} nodes"
+            raise WorkloadError(
+                f"{source}: {job}; the machine has {size}{' (no job fits)' * bool(larger.all())}"
+            )
+        return workload.fitting(size)
+
+
+Problem = tuple[Location, str]
+"""Where something is wrong, and what, in words that go on from the name of the place."""
+
+
+def sha256_of(log: str) -> str:
+    """Return the SHA-256 of a log's uncompressed text, as the catalogue of logs gives it."""
+    return hashlib.sha256(read_bytes(log)).hexdigest()
+
+
+def _first_problem(error: ValidationError) -> Problem:
+    """Return the first thing that pydantic found wrong."""
+    found = error.errors()[0]
+    location: Location = found["loc"]
+    if found["type"] == "extra_forbidden":
+        table: type[BaseModel] = Generate if location[0] == "generate" else Experiment
+        return location, f": unknown key{_nearest(str(location[-1]), list(table.model_fields))}"
+    text = _lowered(found["msg"].removeprefix("Value error, "))
+    if found["type"] == "value_error":
+        return location, f": {text}"
+    text = re.sub(r"^\w+ should", "must", text)
+    return location, f" {text}, found {found['input']!r}"
+
+
+def _nearest(word: str, words: list[str]) -> str:
+    matches = get_close_matches(word, words, n=3, cutoff=0.5)
+    return f"; nearest: {', '.join(matches)}" if matches else f"; known: {', '.join(words)}"
+
+
+def _dotted(location: Location) -> str:
+    """Return a location as it is read in TOML.
+
+    >>> _dotted(("policies", 1)), _dotted(("generate", "nodes"))
+    ('policies[1]', 'generate.nodes')
+    """
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return "".join(steps).removeprefix(".")
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _text(file: Path) -> str:
+    try:
+        return read_bytes(file).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{file}: an experiment in TOML is needed, found no UTF-8 text") from None
+
+
+def _not_toml(file: Path, text: str, error: tomllib.TOMLDecodeError) -> str:
+    """Name the line; what the reader finds at the end of the text, it finds on the last line."""
+    message, _, place = str(error).partition(" (at ")
+    line = re.match(r"line (\d+)", place)
+    number = int(line[1]) if line else len(text.splitlines())
+    return f"{file}:{number}: not TOML: {_lowered(message)}"

@@ -10,20 +10,20 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hpcsimkit.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 __all__ = [
     "HEAT", "INK", "MODE_COLOURS", "MUTED", "PALETTE", "Line", "axes_of", "duration_axis", "format_duration",
-    "format_number", "inline_svg", "line_styles", "new_figure", "save_figure", "write_text",
+    "format_number", "inline_svg", "legend_above", "line_styles", "new_figure", "save_figure",
+    "symlog_axis", "time_unit", "title",
 ]  # fmt: skip
 
 INK, MUTED, GRID, PAPER, HEAT = "#1c2126", "#67707b", "#dfe3e8", "#fefefe", "#55a3e6"
@@ -34,6 +34,13 @@ POLICY_COLOURS = (
 """Eight colours that stay apart (CIE distance 25 or more) with each kind of colour blindness."""
 
 MODE_COLOURS = {"ready": "#a9bcd0", "reserved": "#2f4b7c", "backfilled": "#f2a93b"}
+
+ON_MODE = {
+    "ready": ("#1c2127", INK, "#f4f6f8"),
+    "reserved": ("#fdfefe", "#ffffff", "#15181c"),
+    "backfilled": ("#1c2128", INK, "#15181c"),
+}
+"""Colours of the letters on them: in a figure (each another, to be told apart), on light and dark pages."""
 
 PALETTE: dict[str, tuple[str, str, str]] = {
     "ink": (INK, INK, "#e8ebef"),
@@ -54,6 +61,7 @@ PALETTE: dict[str, tuple[str, str, str]] = {
     "ready": (MODE_COLOURS["ready"], MODE_COLOURS["ready"], "#5f7894"),
     "reserved": (MODE_COLOURS["reserved"], MODE_COLOURS["reserved"], "#a8c5ff"),
     "backfilled": (MODE_COLOURS["backfilled"], MODE_COLOURS["backfilled"], "#f2a93b"),
+    **{f"on-{mode}": drawn for mode, drawn in ON_MODE.items()},
 }
 """CSS variable -> its colour in a figure, on a light page and on a dark page."""
 
@@ -73,10 +81,13 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
 }  # fmt: skip
 
+NOTHING = "-"
+"""What stands in place of a value that is not defined."""
+
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 ROUND_DURATIONS = {
-    "0": 0, "1 s": 1, "10 s": 10, "1 min": MINUTE, "10 min": 10 * MINUTE, "1 h": HOUR, "10 h": 10 * HOUR,
-    "1 d": DAY, "10 d": 10 * DAY, "100 d": 100 * DAY, "1 000 d": 1000 * DAY,
+    "0": 0, "1 s": 1, "10 s": 10, "1 min": MINUTE, "10 min": 10 * MINUTE, "1 h": HOUR, "1 d": DAY,
+    "10 d": 10 * DAY, "100 d": 100 * DAY, "1 000 d": 1000 * DAY,
 }  # fmt: skip
 """Ticks of a logarithmic axis of durations: label -> seconds."""
 
@@ -89,11 +100,13 @@ def style() -> Iterator[None]:
     """Use the kit's style while figures and axes are made or saved; matplotlib's own comes back after."""
     from matplotlib import rc_context
 
-    with rc_context(STYLE):
+    with rc_context(cast("Any", STYLE)):  # its stubs want every key spelled out
         yield
 
 
-def new_figure(width: float = 7.5, height: float = 4.0, rows: int = 1, columns: int = 1, **options: Any) -> Figure:
+def new_figure(
+    width: float = 7.5, height: float = 4.0, rows: int = 1, columns: int = 1, **options: Any
+) -> Figure:
     """Return a figure with a grid of axes in the kit's style; sizes in inches.
 
     >>> len(new_figure(rows=2, columns=2).axes)
@@ -118,33 +131,20 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
     Raises
     ------
     UsageError
-        The ending is another one, or the file cannot be written.
+        The ending is another one.
+    WorkloadError
+        The file cannot be written.
     """
     target = Path(path)
     kind = target.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
         raise UsageError(f"{path}: a picture needs the ending .png, .svg or .pdf, found {target.suffix!r}")
+    from hpcsimkit.workloads.files import write_bytes
+
     buffer = io.BytesIO()
     _print(figure, buffer, kind, dpi=dpi)
-    _write(target, buffer.getvalue())
+    write_bytes(target, buffer.getvalue())
     return target
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a text file (UTF-8) whole or not at all; UsageError if it cannot be written."""
-    _write(Path(path), text.encode())
-    return Path(path)
-
-
-def _write(target: Path, content: bytes) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise UsageError(f"{target}: cannot be written: {error.strerror or error}") from None
 
 
 def _print(figure: Figure, buffer: io.BytesIO, kind: str, **options: Any) -> None:
@@ -158,8 +158,8 @@ def _print(figure: Figure, buffer: io.BytesIO, kind: str, **options: Any) -> Non
 def inline_svg(figure: Figure, name: str, description: str) -> str:
     """Return a figure as an `<svg>` element for a page that defines the CSS variables of `PALETTE`.
 
-    Text stays text in the page's own font; colours become variables, so that one picture serves light and dark
-    pages; nothing in it refers to anything outside (no name spaces, no metadata).
+    Text stays text in the page's own font; colours become variables, so that one picture serves light and
+    dark pages; nothing in it refers to anything outside (no name spaces, no metadata).
 
     Parameters
     ----------
@@ -217,14 +217,18 @@ def line_styles(names: Iterable[str]) -> dict[str, Line]:
     }
 
 
-def format_number(value: float | None, digits: int = 4) -> str:
+def format_number(value: float | None, digits: int = 4, *, padded: bool = False) -> str:
     """Return a number with at most `digits` significant digits and commas between thousands.
 
+    With `padded`, numbers that are not whole keep all their digits, for columns of a table.
+
     >>> [format_number(v) for v in (1234567, 1234.5, 0.123456, 12.0, 0, None)]
-    ['1,235,000', '1,234', '0.1235', '12', '0', '–']
+    ['1,235,000', '1,234', '0.1235', '12', '0', '-']
+    >>> format_number(0.80099), format_number(0.80099, padded=True), format_number(3.0, padded=True)
+    ('0.801', '0.8010', '3')
     """
     if value is None or not math.isfinite(value):
-        return "–"
+        return NOTHING
     if value == 0:
         return "0"
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
@@ -232,7 +236,9 @@ def format_number(value: float | None, digits: int = 4) -> str:
     if abs(rounded) < 1e-4:
         return f"{rounded:.{digits}g}"
     text = f"{rounded:,.{max(decimals, 0)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if "." not in text or (padded and value != int(value)):
+        return text
+    return text.rstrip("0").rstrip(".")
 
 
 def format_duration(seconds: float | None, digits: int = 3) -> str:
@@ -242,7 +248,7 @@ def format_duration(seconds: float | None, digits: int = 3) -> str:
     ['0 s', '42 s', '1.5 min', '1.5 h', '2.31 d']
     """
     if seconds is None or not math.isfinite(seconds):
-        return "–"
+        return NOTHING
     size = abs(seconds)
     for unit, length in (("s", 1), ("min", MINUTE), ("h", HOUR)):
         if size < {"s": MINUTE, "min": HOUR, "h": DAY}[unit]:
@@ -250,21 +256,43 @@ def format_duration(seconds: float | None, digits: int = 3) -> str:
     return f"{format_number(seconds / DAY, digits)} d"
 
 
-def duration_axis(axis: Axis, longest: float, zero: bool = True) -> None:
-    """Make an axis logarithmic in time, from 1 s on, with zero in a place of its own if wanted."""
+def time_unit(span: float) -> tuple[str, int]:
+    """Return the unit in which a span of time [s] is best read off an axis, and its length [s].
+
+    >>> time_unit(400_000), time_unit(7200)
+    (('days', 86400), ('minutes', 60))
+    """
+    for unit, length in (("days", DAY), ("hours", HOUR), ("minutes", MINUTE)):
+        if span >= 3 * length:
+            return unit, length
+    return "seconds", 1
+
+
+def duration_axis(ax: Axes, longest: float, *, zero: bool = True) -> None:
+    """Make the horizontal axis logarithmic in time, from 1 s on; zero may have a place of its own."""
     end = max(float(longest), 10.0)
     ticks = {label: at for label, at in ROUND_DURATIONS.items() if at <= end and (zero or at)}
-    if axis.axis_name == "x":
-        set_scale, set_limits = axis.axes.set_xscale, axis.axes.set_xlim
-    else:
-        set_scale, set_limits = axis.axes.set_yscale, axis.axes.set_ylim
     if zero:
-        set_scale("symlog", linthresh=1, linscale=0.5)
-        set_limits(0, end * 1.1)
+        ax.set_xscale("symlog", linthresh=1, linscale=0.5)
+        ax.set_xlim(0, end * 1.1)
     else:
-        set_scale("log")
-    axis.set_ticks(list(ticks.values()), list(ticks))
-    axis.set_ticks([], minor=True)
+        ax.set_xscale("log")
+    ax.set_xticks(list(ticks.values()), list(ticks))
+    ax.set_xticks([], minor=True)
+
+
+def title(ax: Axes, text: str) -> None:
+    """Write a heading above axes, at their left."""
+    ax.set_title(text, loc="left", fontsize=9, fontweight="bold", pad=4)
+
+
+def symlog_axis(ax: Axes, largest: float) -> None:
+    """Make the vertical axis, of counts, logarithmic from 1 on, with room for zero."""
+    ticks = [0, *(10**k for k in range(1, 9) if 10**k <= largest)]
+    ax.set_yscale("symlog", linthresh=1, linscale=0.4)
+    ax.set_ylim(0, 1.15 * max(largest, 1))
+    ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+    ax.set_yticks([], minor=True)
 
 
 def legend_above(figure: Figure, styles: Mapping[str, Line], columns: int | None = None) -> None:

@@ -93,6 +93,7 @@ class Pipeline(Policy):
     def reset(self, system: System) -> None:
         """Prepare the stages, in the order in which they act."""
         self._committed: Job | None = None
+        self._head: Job | None = None
         self._reserved: set[int] = set()
         self._rejections: dict[int, int] = {}
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
@@ -106,10 +107,32 @@ class Pipeline(Policy):
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
         self._plain_order = not (isinstance(self.order, External) or self.window or self.commit)
         self._plain_placement = self.placement is None
+        self._settled = -1
+        self._settles = (
+            self._filler is not None and self._filler.settles and self._plain_order and self.inspector is None
+        )
         self._plain_filler = self._plain_placement and not isinstance(self.backfiller, External)
 
-    def schedule(self, system: System) -> Asking:
-        """Run one pass; see the class."""
+    def schedule(self, system: System) -> Asking | None:
+        """Run one pass; see the class. A pass that can start nothing is not even begun."""
+        if (
+            system.version == self._settled
+            and system.queue.first() is self._head
+            and self._only_unfit_arrived(system)
+        ):
+            self._filler.seen_pass = system.passes  # type: ignore[union-attr]
+            return None
+        return self._run(system)
+
+    def _only_unfit_arrived(self, system: System) -> bool:
+        """Tell whether no job that arrived fits; a job that outlives its estimate makes this void."""
+        place, free = system.cluster.place, system.free
+        for job in system.newcomers:
+            if place(job, free) is not None:
+                return False
+        return not system.running.overrun(system.now)
+
+    def _run(self, system: System) -> Asking:
         queue, place, filler, planned = system.queue, system.cluster.place, self._filler, self._planned
         if planned:
             planned.plan(system)
@@ -135,11 +158,15 @@ class Pipeline(Policy):
             self._committed = job
         if filler is None:
             return
-        if filler.reserves:
-            self._reserved.add(job.index)
+        if job is not self._head:
+            self._head = job
+            if filler.reserves:
+                self._reserved.add(job.index)
         if self._plain_filler:
             for other in filler.fill(job, system):
                 system.start(other, None, _BACKFILLED)
+            if self._settles:
+                self._settled = system.version
         else:
             yield from self._backfill(job, system)
 

@@ -136,6 +136,12 @@ class Backfiller(Stage):
     reserves = False
     """Whether the first blocked job gets a reservation (for the start modes in the records)."""
 
+    settles = False
+    """Whether time alone lets nobody start: without an end, a start or an arrival, filling again is in vain."""
+
+    seen_pass = -1
+    """The last pass in which :meth:`fill` was called, or need not be since no job that had arrived fits."""
+
     plans = False
     """Whether jobs start only when :meth:`due`, even the first one (conservative backfilling)."""
 

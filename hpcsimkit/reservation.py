@@ -45,6 +45,7 @@ class EASY(Backfiller):
     """
 
     reserves = True
+    settles = True
 
     def __init__(self, candidates: Order | None = None) -> None:
         self.candidates = candidates
@@ -54,34 +55,58 @@ class EASY(Backfiller):
         if self.candidates is not None:
             self.candidates.reset(system)
         self._head: Job | None = None
-        self._version = self._pass = -1
+        self._version = self.seen_pass = -1
         self._shadow_time = 0
-        self._room = Room(0, 0, 0)
+        self._room: Room | None = None
 
     def fill(self, head: Job, system: System) -> Iterable[Job]:
-        """Return the queued jobs that fit and do not delay `head`, each judged when its turn comes."""
-        newcomer = self._only_newcomer_since(head, system)
-        self._pass = system.passes
-        if newcomer is None:
-            self._head = head
-            self._shadow_time, self._room = reserve(head, system)
-            candidates = system.cluster.admissible(system.queue, self._room)
-            if candidates:
-                self._version = -1
-                if self.candidates is not None:
-                    candidates = self._tried_in_order(list(candidates), self.candidates, system)
-                return self._watched(candidates, system)
-            self._version = system.version
+        """Return the queued jobs that fit and do not delay `head`, each judged when its turn comes.
+
+        Where a single arrival is all that happened since the last pass was filled to its end, the
+        reservation stands and, time having only passed, no other job has become admissible. (It does not
+        stand while a job outlives its estimate: its expected end moves with the clock.)
+        """
+        if (
+            system.version == self._version
+            and system.passes == self.seen_pass + 1
+            and head is self._head
+            and len(system.newcomers) == 1
+            and not system.running.overrun(system.now)
+        ):
+            return self._newcomer(head, system)
+        self._head, self.seen_pass, self._version = head, system.passes, system.version
+        self._room = None
+        candidates = system.cluster.fitting(system.queue, system.free)
+        if not len(candidates):
             return ()
+        self._shadow_time, self._room = reserve(head, system)
+        jobs = system.cluster.admissible(candidates, system.queue, self._room)
+        if not jobs:
+            return ()
+        self._version = -1
+        if self.candidates is not None:
+            jobs = self._tried_in_order(list(jobs), self.candidates, system, self._room)
+        return self._watched(jobs, system)
+
+    def _newcomer(self, head: Job, system: System) -> Iterable[Job]:
+        """Return the job that has just arrived, if there is room for it."""
+        newcomer = system.newcomers[0]
+        self.seen_pass = system.passes
+        if not system.fits(newcomer):
+            return ()
+        if self._room is None:
+            self._shadow_time, self._room = reserve(head, system)
         self._room.window = self._shadow_time - system.now
-        if not system.cluster.admits(newcomer, system.estimator.estimate(newcomer), self._room):
+        if not system.cluster.admits(newcomer, system.estimate(newcomer), self._room):
             return ()
         self._version = -1
         return (newcomer,)
 
-    def _tried_in_order(self, jobs: list[Job], order: Order, system: System) -> Iterator[Job]:
+    def _tried_in_order(
+        self, jobs: list[Job], order: Order, system: System, room: Room
+    ) -> Iterator[Job]:
         """Yield candidates in an order of their own, as long as there is room for them."""
-        room, cluster = self._room, system.cluster
+        cluster = system.cluster
         for job in order.sort(jobs, system):
             estimate = system.estimate(job)
             if cluster.admits(job, estimate, room):
@@ -97,19 +122,3 @@ class EASY(Backfiller):
             settled = settled and job not in system.queue
         if settled:
             self._version = system.version
-
-    def _only_newcomer_since(self, head: Job, system: System) -> Job | None:
-        """Return the job whose arrival is all that happened since the last pass was filled to its end.
-
-        Then the reservation stands and, time having only passed, no other job has become admissible. (It
-        does not stand while a job outlives its estimate: its expected end moves with the clock.)
-        """
-        if (
-            system.version == self._version
-            and system.passes == self._pass + 1
-            and head is self._head
-            and len(system.newcomers) == 1
-            and not system.running.overrun(system.now)
-        ):
-            return system.newcomers[0]
-        return None

@@ -218,7 +218,7 @@ class Result:
         columns: dict[str, Any] = {"job_id": given["id"], "submit_time": self.submit_time}
         columns |= {name: pandas.arrays.IntegerArray(values.copy(), never) for name, values in times.items()}
         columns |= {name: given[name] for name in ("requested_time", "nodes")}
-        columns["mode"] = pandas.Categorical.from_codes(self.mode, categories=list(MODE_NAMES))
+        columns["mode"] = pandas.Categorical.from_codes(self.mode, categories=pandas.Index(MODE_NAMES))
         columns["killed"] = self.killed
         columns |= {name: given[name] for name in ("user", "group", "queue", "partition") if name in given}
         return pandas.DataFrame(columns)

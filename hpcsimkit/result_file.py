@@ -68,12 +68,9 @@ def _result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Result:
     workload["provenance"] = tuple(workload["provenance"])
     columns = {name.removeprefix(COLUMN): array for name, array in arrays.items() if name.startswith(COLUMN)}
     choices = zip(arrays["choice_stage"].tolist(), arrays["choice_position"].tolist(), strict=True)
-    return Result(
-        Workload(columns, **workload),
-        choices=tuple((about["stages"][stage], position) for stage, position in choices),
-        **{name: arrays[name] for name in OUTCOME},
-        **{name: about[name] for name in VALUES},
-    )
+    fields: dict[str, Any] = {name: arrays[name] for name in OUTCOME} | {name: about[name] for name in VALUES}
+    fields["choices"] = tuple((about["stages"][stage], position) for stage, position in choices)
+    return Result(Workload(columns, **workload), **fields)
 
 
 def _plain(value: Any) -> Any:

@@ -197,11 +197,13 @@ class Simulation:
         self.system.on_start, self.system.on_reject = self._on_start, self._on_reject
         self.system.on_wake = self._on_wake
         self._schedule = policy.schedule
+        self._end = self._on_end
         self._pass: Generator[Decision, Any, None] | None = None
         self._pass_wanted = False
         self._wakes: set[int] = set()
         self._told_submit, self._told_start = self._told("on_submit"), self._told("on_start")
         self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
+        self._special = bool(self.period) or self.system.estimator.corrects
         self._successors = _successors(workload) if self.dependencies else {}
         self._guarded(lambda: policy.reset(self.system))
         for notify in self._told("on_begin"):
@@ -228,11 +230,10 @@ class Simulation:
 
     def _step(self) -> None:
         """Process events; when an instant has no event left, and a pass is wanted, run it."""
-        environment = self._environment
-        step, peek = environment.step, environment.peek
+        step, peek, system = self._environment.step, self._environment.peek, self.system
         while self._decision is None:
             step()
-            if self._pass_wanted and peek() > environment.now:
+            if self._pass_wanted and peek() > system.now:
                 self._run_pass()
 
     def _guarded(self, action: Callable[[], None]) -> None:
@@ -266,14 +267,18 @@ class Simulation:
         """Submit the jobs at their times: one process for all of them."""
         environment, system = self._environment, self.system
         jobs = system.jobs
+        told = self._told_submit
         now = environment.now
-        rows = self._independent_rows()
-        for row in rows:
+        for row in self._independent_rows():
             job = jobs[row]
-            if job.submit_time != now:
-                yield Instant(environment, ARRIVAL, job.submit_time - now, [])
-                now = system.now = job.submit_time
-            self._submit(job)
+            submit_time = job.submit_time
+            if submit_time != now:
+                yield Instant(environment, ARRIVAL, submit_time - now, [])
+                now = system.now = submit_time
+            system.submit(job)
+            self._pass_wanted = True
+            for notify in told:
+                notify(job, system)
 
     def _independent_rows(self) -> list[int]:
         """Rows in order of submission, without those that wait for another job to end."""
@@ -283,15 +288,8 @@ class Simulation:
         dependent = {row for successors in self._successors.values() for row in successors}
         return [row for row in rows if row not in dependent]
 
-    def _submit(self, job: Job) -> None:
-        self.system.submit(job)
-        for notify in self._told_submit:
-            notify(job, self.system)
-        if not self._pass_wanted:
-            self._want_pass()
-
     def _on_start(self, job: Job, allocation: Allocation) -> None:
-        Instant(self._environment, END, job.run_time, [self._on_end], job)
+        Instant(self._environment, END, job.run_time, [self._end], job)
         for notify in self._told_start:
             notify(job, allocation, self.system)
 
@@ -304,8 +302,8 @@ class Simulation:
             notify(job, system)
         if self._successors:
             self._release_successors(job)
-        if system.queue.jobs and not self._pass_wanted:
-            self._want_pass()
+        if system.queue.jobs:
+            self._pass_wanted = True
 
     def _on_reject(self, job: Job) -> None:
         for notify in self._told("on_reject"):
@@ -317,11 +315,10 @@ class Simulation:
             Instant(self._environment, ARRIVAL, at - self.system.now, [self._wake])
 
     def _wake(self, _: Event) -> None:
-        now = self._environment.now
+        now = self.system.now = self._environment.now
         self._wakes.discard(now)
-        if self.system.queue.jobs and not self._pass_wanted:
-            self.system.now = now
-            self._want_pass()
+        if self.system.queue.jobs:
+            self._pass_wanted = True
 
     def _release_successors(self, job: Job) -> None:
         """Submit the jobs that waited for this one to end."""
@@ -338,33 +335,38 @@ class Simulation:
 
     def _arrive(self, event: Event) -> None:
         self.system.now = self._environment.now
-        self._submit(event._value)
+        self.system.submit(event._value)
+        self._pass_wanted = True
+        for notify in self._told_submit:
+            notify(event._value, self.system)
 
     # --- passes ----------------------------------------------------------------------------------------
-
-    def _want_pass(self) -> None:
-        """Have one pass when this instant has no event left, or at the next multiple of the period."""
-        delay = -self._environment.now % self.period if self.period else 0
-        if delay:
-            self._on_wake(self._environment.now + delay)
-        else:
-            self._pass_wanted = True
 
     def _run_pass(self) -> None:
         """Run one pass, to its end or to its first question."""
         system = self.system
         self._pass_wanted = False
-        system.passes += 1
-        if system.estimator.corrects:
-            system.correct_estimates()
+        if self._special and self._put_off():
+            return
         began = time.perf_counter() if self._told_pass else 0.0
-        self._pass = self._schedule(system)
-        if self._pass is not None:
-            self._decision = next(self._pass, None)
-        if self._decision is None:
+        system.passes += 1
+        running = self._pass = self._schedule(system)
+        decision = None if running is None else next(running, None)
+        if decision is None:
             system.newcomers.clear()
+        else:
+            self._decision = decision
         for notify in self._told_pass:
             notify(time.perf_counter() - began, system)
+
+    def _put_off(self) -> bool:
+        """Put a pass off to the next multiple of the period; if none is needed, correct estimates first."""
+        system = self.system
+        if self.period and system.now % self.period:
+            self._on_wake(system.now + -system.now % self.period)
+            return True
+        system.correct_estimates()
+        return False
 
     def _resume(self, choice: Any) -> None:
         """Go on with the pass at hand, now that its question is answered."""

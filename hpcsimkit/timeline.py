@@ -83,7 +83,8 @@ class Sweep:
         """Sort the instants of jobs that all ran; each array has shape (jobs,), times in seconds."""
         columns = [np.asarray(column, dtype=np.int64) for column in (submit, start, end)]
         time, position = np.unique(np.concatenate(columns), return_inverse=True)
-        return cls(time, *np.split(position, 3), nodes=np.asarray(nodes, dtype=np.int64))
+        of_submit, of_start, of_end = np.split(position, 3)
+        return cls(time, of_submit, of_start, of_end, np.asarray(nodes, dtype=np.int64))
 
     @property
     def waiting(self) -> Integers:
@@ -131,4 +132,3 @@ def _smallest_covering(first: Integers, stop: Integers, value: Integers, size: i
             half = block // 2
             smallest[half:] = np.minimum(smallest[half:], smallest[:-half])
     return smallest
-

@@ -19,7 +19,7 @@ def line_of(text: str, location: Location) -> int | None:
 
     Examples
     --------
-    >>> text = 'seed = 1\\npolicies = [\\n  "fcfs",\\n  "sjf",\\n]\\n'
+    >>> text = "seed = 1|policies = [|  'fcfs',|  'sjf',|]".replace("|", chr(10))
     >>> line_of(text, ("policies", 1)), line_of(text, ("seed",)), line_of(text, ("jobs",))
     (4, 1, None)
     """
@@ -65,5 +65,5 @@ def _value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, (str, bool, int)):
-        return json.dumps(value).replace("\x7f", "\\u007f")
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(float(value))

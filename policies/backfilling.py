@@ -17,9 +17,14 @@ __all__ = ["EASY", "Greedy", "Reservations"]
 class Greedy(Backfiller):
     """Every queued job that fits starts, in policy order; nobody is protected, large jobs may starve."""
 
+    settles = True
+
     def fill(self, head: Job, system: System) -> Iterable[Job]:
         """Return the queued jobs that fit, each judged when its turn comes."""
-        return system.cluster.admissible(system.queue, Room(system.free, float("inf"), system.free))
+        candidates = system.cluster.fitting(system.queue, system.free)
+        return system.cluster.admissible(
+            candidates, system.queue, Room(system.free, float("inf"), system.free)
+        )
 
 
 class Reservations(Backfiller):
@@ -37,6 +42,7 @@ class Reservations(Backfiller):
     """
 
     reserves = True
+    settles = True
 
     def __init__(self, count: int | None = 2) -> None:
         self.count = count

@@ -1,0 +1,120 @@
+"""Break-downs: the metrics of jobs by size, run time, start mode or user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.metrics import select
+from hpcsimkit.result import MODE_NAMES, Result
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["RUN_TIME_CLASSES", "breakdown"]
+
+RUN_TIME_CLASSES: Mapping[str, float] = {
+    "< 10 min": 600, "< 1 h": 3600, "< 6 h": 6 * 3600, "< 24 h": 24 * 3600, "longer": np.inf,
+}  # fmt: skip
+"""Classes of run times, and where each ends [s]."""
+
+Classes = tuple[NDArray[np.int64], Callable[[int], str]]
+"""The class of each job, a number, and the label of a class."""
+
+
+def breakdown(
+    result: Result,
+    by: Literal["size", "run_time", "mode", "user"] = "size",
+    *,
+    warmup: float = 0,
+    cooldown: float = 0,
+) -> pandas.DataFrame:
+    """Compute metrics of jobs for each class of jobs that occurs.
+
+    Parameters
+    ----------
+    result : Result
+        The outcome of a run; rejected jobs are left out.
+    by : {"size", "run_time", "mode", "user"}
+        Nodes by powers of two (1, 2, 3-4, 5-8, ...), simulated run time by `RUN_TIME_CLASSES`, how the
+        job started, or whose it is.
+    warmup, cooldown : float
+        As in :func:`~hpcsimkit.metrics.evaluate` [s].
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a class, in ascending order, labels as the index (named `by`). Columns: ``jobs`` (that ran),
+        ``area_share`` (of the node-seconds of all of them), and ``mean_wait_time, median_wait_time,
+        p95_wait_time, max_wait_time`` [s], ``mean_bounded_slowdown, max_bounded_slowdown``, each as in
+        `METRICS`.
+
+    Raises
+    ------
+    UsageError
+        `by` is something else.
+
+    Examples
+    --------
+    >>> from hpcsimkit.workload import Workload
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
+    >>> r = Result(w, "fcfs", 4, *map(np.array, ([0, 1], [0, 9], [9, 13], [1, 1], [False, False])))
+    >>> breakdown(r, "size").mean_wait_time.to_dict()
+    {'2': 8.0, '3-4': 0.0}
+    """
+    import pandas
+
+    if by not in _CLASSES:
+        raise UsageError(f"by must be one of {', '.join(map(repr, _CLASSES))}, found {by!r}")
+    rows = select(result, warmup=warmup, cooldown=cooldown).jobs & result.finished
+    number, label = _CLASSES[by](result)
+    area = (result.run_time * result.workload.column("nodes"))[rows]
+    jobs = pandas.DataFrame(
+        {"area": area, "wait": result.wait_time[rows], "slowdown": result.bounded_slowdown()[rows]}
+    ).groupby(number[rows])
+    table = pandas.DataFrame(
+        {
+            "jobs": jobs.size(),
+            "area_share": jobs.area.sum() / area.sum() if area.any() else np.nan,
+            "mean_wait_time": jobs.wait.mean(),
+            "median_wait_time": jobs.wait.median(),
+            "p95_wait_time": jobs.wait.quantile(0.95),
+            "max_wait_time": jobs.wait.max(),
+            "mean_bounded_slowdown": jobs.slowdown.mean(),
+            "max_bounded_slowdown": jobs.slowdown.max(),
+        }
+    )
+    table.index = pandas.Index([label(int(number)) for number in table.index], name=by, dtype=object)
+    return table
+
+
+def _by_size(result: Result) -> Classes:
+    return np.frexp(result.workload.column("nodes") - 0.5)[1].astype(np.int64), _size_label
+
+
+def _size_label(power: int) -> str:
+    low, high = 2 ** (power - 1) + 1, 2**power
+    return f"{low}-{high}" if low < high else str(high)
+
+
+def _by_run_time(result: Result) -> Classes:
+    ends = np.array(list(RUN_TIME_CLASSES.values()))
+    run_time = np.where(result.finished, result.run_time, 0)
+    return np.searchsorted(ends, run_time, side="right"), list(RUN_TIME_CLASSES).__getitem__
+
+
+def _by_mode(result: Result) -> Classes:
+    return result.mode.astype(np.int64), MODE_NAMES.__getitem__
+
+
+def _by_user(result: Result) -> Classes:
+    return result.workload.column("user"), lambda user: str(user) if user >= 0 else "unknown"
+
+
+_CLASSES: Mapping[str, Callable[[Result], Classes]] = {
+    "size": _by_size, "run_time": _by_run_time, "mode": _by_mode, "user": _by_user,
+}  # fmt: skip

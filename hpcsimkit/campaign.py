@@ -1,0 +1,240 @@
+"""A campaign: the policies of an experiment, one after the other or side by side, into a results folder."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import platform
+import shlex
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from hpcsimkit import __version__
+from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.experiment import Experiment, sha256_of
+from hpcsimkit.files import PROVENANCE, ResultsFolder, file_name
+from hpcsimkit.processes import run_in_processes
+from hpcsimkit.runs import FINISHED, Run, fingerprint, finished_run, prepare, run_policy
+from hpcsimkit.workload import Workload
+from hpcsimkit.workloads.files import write_bytes
+
+__all__ = ["Campaign", "Stopped"]
+
+PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "jinja2")
+"""Whose versions are recorded."""
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C during a campaign; the message says what is finished and how to go on."""
+
+
+class Campaign:
+    """The runs of an experiment, and the folder they are written to.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to simulate.
+    workload : Workload
+        What ``experiment.workload()`` returned.
+    place : path
+        The results folder; see :class:`~hpcsimkit.files.ResultsFolder`.
+    command : sequence of str
+        What the user typed, for the records.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> experiment = Experiment(jobs=50, policies=["fcfs", "fcfs+easy"], report=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     runs = Campaign(experiment, experiment.workload(), f"{folder}/out").run()
+    ...     sorted(os.listdir(f"{folder}/out"))
+    ['experiment.toml', 'jobs', 'metrics.csv', 'metrics.json', 'provenance.json', 'schedules']
+    >>> [run.policy for run in runs]
+    ['fcfs', 'fcfs+easy']
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        workload: Workload,
+        place: str | os.PathLike[str],
+        command: Sequence[str] = (),
+    ) -> None:
+        self.experiment = experiment
+        self.workload = workload
+        self.folder = ResultsFolder(place)
+        self.command = tuple(command)
+
+    def run(
+        self, *, resume: bool = False, tell: Callable[[str, int], None] = lambda policy, jobs: None
+    ) -> list[Run]:
+        """Simulate every policy and write the results folder.
+
+        Parameters
+        ----------
+        resume : bool
+            Take over what an interrupted run of the same experiment has finished.
+        tell : callable
+            ``tell(policy, jobs)``: so many jobs of a run have ended; ``tell("", 0)``: the report is drawn.
+
+        Returns
+        -------
+        list of Run
+            In the order of the experiment's policies.
+
+        Raises
+        ------
+        HpcsimkitError
+            A policy failed, or something cannot be written. What is finished stays for `resume`.
+        Stopped
+            Ctrl-C; likewise.
+        """
+        self._check()
+        began = datetime.now(UTC)
+        folders = ("jobs", "schedules", FINISHED, *(("traces",) if self.experiment.trace else ()))
+        self.folder.open(*folders, resume=resume)
+        try:
+            self._simulate(tell)
+            runs = list(self._finished().values())
+            self._write_records(runs, began)
+            if self.experiment.report:
+                tell("", 0)
+                _draw(self.folder)
+            self.folder.publish(FINISHED)
+        except BaseException as error:
+            finished = len(self._finished())
+            self.folder.close(keep=finished > 0)
+            if isinstance(error, KeyboardInterrupt):
+                raise Stopped(f"stopped{self._hint(finished)}") from None
+            if isinstance(error, HpcsimkitError) and finished:
+                raise type(error)(f"{error}{self._hint(finished)}") from error
+            raise
+        return runs
+
+    def _check(self) -> None:
+        """Find out early what would go wrong late."""
+        experiment, span = self.experiment, self.workload.span
+        if experiment.warmup + experiment.cooldown > span:
+            raise UsageError(
+                f"--warmup {experiment.warmup:g} s and --cooldown {experiment.cooldown:g} s leave nothing of "
+                f"the {span} s in which jobs of {self.workload.name} are submitted"
+            )
+        owners: dict[str, str] = {}
+        for policy in experiment.policies:
+            other = owners.setdefault(file_name(policy), policy)
+            if other != policy:
+                raise UsageError(f"-p {other!r} and {policy!r} would be written to the same files")
+
+    def _simulate(self, tell: Callable[[str, int], None]) -> None:
+        """Run what is not finished yet, here or in processes."""
+        finished = self._finished()
+        for policy in finished:
+            tell(policy, len(self.workload))
+        missing = [policy for policy in self.experiment.policies if policy not in finished]
+        work = partial(
+            run_policy, experiment=self.experiment, workload=self.workload, folder=self.folder.work
+        )
+        workers = min(self.experiment.workers, len(missing))
+        if workers > 1:
+            prepare(self.workload)
+            run_in_processes(missing, work, workers=workers, tell=tell)
+            return
+        for policy in missing:
+            work(policy, partial(tell, policy))
+
+    def _finished(self) -> dict[str, Run]:
+        """Return the runs of this very experiment that are complete on disk."""
+        runs = {policy: finished_run(policy, self.folder.work) for policy in self.experiment.policies}
+        return {
+            policy: run
+            for policy, run in runs.items()
+            if run is not None and run.fingerprint == fingerprint(policy, self.experiment, self.workload)
+        }
+
+    def _hint(self, finished: int) -> str:
+        """Say what is finished and how to go on."""
+        count = f"{finished} of {len(self.experiment.policies)} policies are finished"
+        place = shlex.quote(os.path.relpath(self.folder.place))
+        return f"; {count}; to go on: the same command with --resume --out {place}" if finished else ""
+
+    # --- records -------------------------------------------------------------------------------------
+
+    def _write_records(self, runs: list[Run], began: datetime) -> None:
+        """Write the metrics, the experiment and where it all comes from."""
+        work = self.folder.work
+        metrics = {run.policy: dict(run.metrics) for run in runs}
+        write_bytes(work / "metrics.json", _json(metrics))
+        write_bytes(work / "metrics.csv", _csv(metrics).encode())
+        write_bytes(work / "experiment.toml", self._toml().encode())
+        write_bytes(work / PROVENANCE, _json(self._provenance(runs, began)))
+
+    def _toml(self) -> str:
+        return (
+            f"# Made by hpcsimkit {__version__}. The same again:\n"
+            "#   python -m hpcsimkit.run compare experiment.toml --out FOLDER\n\n" + self.experiment.saved()
+        )
+
+    def _provenance(self, runs: list[Run], began: datetime) -> dict[str, Any]:
+        return {
+            "version": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "packages": {name: metadata.version(name) for name in PACKAGES},
+            "command": shlex.join(self.command),
+            "started": began.isoformat(timespec="seconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seed": self.experiment.seed,
+            "workload": self._about_workload(),
+            "options": self.experiment.model_dump(exclude={"policies"}),
+            "policies": {
+                run.policy: {
+                    "file": file_name(run.policy),
+                    "policy": run.representation,
+                    "seconds": round(run.seconds, 6),
+                    "passes": run.passes,
+                    "schedule_sha256": run.schedule_sha256,
+                }
+                for run in runs
+            },
+        }
+
+    def _about_workload(self) -> dict[str, Any]:
+        workload, log = self.workload, self.experiment.log
+        return {
+            "name": workload.name,
+            "jobs": len(workload),
+            "nodes": workload.machine_size,
+            "hash": workload.hash,
+            "log": str(Path(log).absolute()) if log is not None else None,
+            "log_sha256": sha256_of(log) if log is not None else None,
+            "skipped": dict(workload.skipped),
+            "notes": dict(workload.notes),
+            "steps": list(workload.provenance),
+        }
+
+
+def _draw(folder: ResultsFolder) -> None:
+    from hpcsimkit.report import write_report
+
+    write_report(folder.work)
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _csv(metrics: dict[str, dict[str, float | None]]) -> str:
+    """Return a row for each policy; a metric that is not defined is left empty."""
+    text = io.StringIO()
+    names = next(iter(metrics.values()), {})
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["policy", *names])
+    writer.writerows([policy, *values.values()] for policy, values in metrics.items())
+    return text.getvalue()

@@ -1,0 +1,209 @@
+"""What the command line shows: lines, tables and progress; rich on a terminal, plain text anywhere else."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.metrics import METRICS
+from hpcsimkit.workload import Workload
+
+if TYPE_CHECKING:
+    from hpcsimkit.registry import Entry
+    from hpcsimkit.runs import Run
+
+__all__ = [
+    "comparison",
+    "grouped",
+    "loaded",
+    "plain_table",
+    "policy_lines",
+    "show_comparison",
+    "show_progress",
+]
+
+HEADLINES = {
+    "mean_wait_time": "mean wait [s]",
+    "median_wait_time": "median [s]",
+    "p95_wait_time": "95 % [s]",
+    "max_wait_time": "max [s]",
+    "mean_bounded_slowdown": "mean bounded slowdown",
+    "utilisation": "utilisation",
+    "makespan": "makespan [s]",
+}
+"""Metrics of the comparison, and what their columns are called."""
+
+BEST = "*"
+
+Tell = Callable[[str, int], None]
+
+
+def grouped(number: float) -> str:
+    """Return a whole number with a space between thousands.
+
+    >>> grouped(28475)
+    '28 475'
+    """
+    return f"{number:,.0f}".replace(",", " ")
+
+
+def loaded(workload: Workload) -> Iterator[str]:
+    """Yield lines about a workload: what there is, what was left out, what was done to it.
+
+    >>> columns = {"submit_time": [0], "run_time": [9], "nodes": [8]}
+    >>> list(loaded(Workload(columns, machine_size=8, skipped={"no run time": 2})))
+    ['workload: 1 job kept on 8 nodes, 2 skipped: 2 no run time']
+    """
+    skipped = sum(workload.skipped.values())
+    reasons = "; ".join(f"{grouped(count)} {reason}" for reason, count in workload.skipped.items())
+    jobs = f"{grouped(len(workload))} job{'s' * (len(workload) != 1)} kept"
+    load = f", offered load {workload.offered_load():.2f}" if workload.span else ""
+    left_out = f", {grouped(skipped)} skipped: {reasons}" if skipped else ", none skipped"
+    yield f"{workload.name}: {jobs} on {grouped(workload.machine_size or 0)} nodes{load}{left_out}"
+    if workload.provenance:
+        yield f"  steps: {'; '.join(workload.provenance)}"
+    if workload.notes:
+        yield "  notes: " + "; ".join(f"{grouped(count)} {note}" for note, count in workload.notes.items())
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def comparison(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of a comparison; the best values of a column carry a star."""
+    columns = {name: [run.metrics[name] for run in runs] for name in HEADLINES}
+    cells = {name: _marked(name, values) for name, values in columns.items()}
+    rows = [[run.policy, *(cells[name][row] for name in HEADLINES)] for row, run in enumerate(runs)]
+    return ["policy", *HEADLINES.values()], rows
+
+
+def _marked(name: str, values: Sequence[float | None]) -> list[str]:
+    """Return the values of a column as text; the best, if they differ, with a star."""
+    known = [value for value in values if value is not None]
+    best = (
+        min(known, default=math.nan) if METRICS[name].direction == "lower" else max(known, default=math.nan)
+    )
+    differ = len(set(known)) > 1
+    return [f"{BEST if differ and value == best else ' '}{_number(value)}" for value in values]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return grouped(value) if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+
+
+def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of plain text: the first column to the left, the others to the right.
+
+    >>> print(plain_table(["policy", "wait"], [["fcfs", "12"], ["fcfs+easy", "*7"]]))
+    policy     wait
+    fcfs         12
+    fcfs+easy    *7
+    """
+    lines = [headings, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    padded = (
+        [
+            line[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+        ]
+        for line in lines
+    )
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
+
+
+def show_comparison(runs: Sequence[Run]) -> None:
+    """Print a row for each run: the headline metrics, the best value of each column marked."""
+    headings, rows = comparison(runs)
+    if sys.stdout.isatty():
+        _show_on_terminal(headings, rows)
+    else:
+        print(plain_table(headings, rows))
+    if any(cell.startswith(BEST) for row in rows for cell in row):
+        print(f"{BEST} best of its column")
+
+
+def _show_on_terminal(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style="bold green" if cell.startswith(BEST) else "") for cell in row))
+    Console().print(table)
+
+
+def policy_lines(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield a line for each name that stands for a policy or a part of one, by kind."""
+    names = {entry.name: ", ".join((entry.name, *entry.aliases)) for entry in entries}
+    width = max(map(len, names.values()))
+    kinds = max(len(entry.kind) for entry in entries)
+    for entry in entries:
+        summary = re.sub(r":\w+:`~?([^`]*)`", r"\1", entry.summary)  # :class:`F1` is F1 here
+        yield f"{names[entry.name]:<{width}}  {entry.kind:<{kinds}}  {summary}".rstrip()
+    yield ""
+    yield "Join an order with what else there is: sjf+easy. Parameters go in parentheses: 'easy-k(4)'."
+    yield "Your own: -p mymodule:MyPolicy or -p path/file.py:MyPolicy, alone or joined."
+
+
+# --- progress --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def show_progress(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterator[Tell]:
+    """Show how far a campaign is: yields ``tell(policy, jobs)``; silent if quiet or if nobody looks.
+
+    The bar counts the jobs of all policies; it is drawn on standard error, and redrawn only when told
+    something: there is no thread that could come in the way of processes being forked.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda policy, jobs: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    bar = progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[rate]}"),
+        progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+    with bar:
+        yield _Bar(bar, len(policies) * jobs).tell
+
+
+class _Bar:
+    """Adds up what is told of each policy, and draws it ten times a second at most."""
+
+    def __init__(self, bar: Any, total: int) -> None:
+        self.bar = bar
+        self.task = bar.add_task("simulating", total=total, rate="")
+        self.done: dict[str, int] = {}
+        self.began = self.drawn = time.monotonic()
+
+    def tell(self, policy: str, jobs: int) -> None:
+        now = time.monotonic()
+        if not policy:
+            self.bar.update(self.task, description="drawing the report", completed=None, rate="")
+        else:
+            self.done[policy] = jobs
+            if now - self.drawn < 0.1:
+                return
+            done = sum(self.done.values())
+            rate = f"{grouped(done / (now - self.began))} jobs/s"
+            self.bar.update(self.task, description=f"simulating {policy}", completed=done, rate=rate)
+        self.drawn = now
+        self.bar.refresh()

@@ -1,0 +1,330 @@
+"""Metrics: pure functions of a result, in one table with names, units, formulas and directions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.result import MODE_NAMES, Result
+
+__all__ = ["METRICS", "Metric", "Selection", "evaluate", "select"]
+
+Integers = NDArray[np.int64]
+Function = Callable[[Result, "Selection"], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What metrics are computed over.
+
+    Attributes
+    ----------
+    jobs : array of bool, shape (jobs,)
+        The jobs that count, by submission.
+    begin, end : int
+        The time that counts [s of the log's clock].
+    """
+
+    jobs: NDArray[np.bool_]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One row of `METRICS`.
+
+    Attributes
+    ----------
+    name : str
+        Its key in tables and files.
+    unit : str
+        ``"s"``, ``"jobs"``, or ``"1"`` for ratios and shares.
+    formula : str
+        In words of the columns of a result; *i* runs over the selected jobs that ran.
+    direction : {"lower", "higher", "none"}
+        What is better.
+    summary : str
+        One line for people.
+    function : callable
+        ``function(result, selection)``, a pure function; not a number where nothing is selected.
+    """
+
+    name: str
+    unit: str
+    formula: str
+    direction: Literal["lower", "higher", "none"]
+    summary: str
+    function: Function
+
+
+def select(result: Result, *, warmup: float = 0, cooldown: float = 0) -> Selection:
+    """Trim a result: leave out how the machine fills and how it empties.
+
+    Jobs count if they were submitted from `warmup` seconds after the first submission to `cooldown` seconds
+    before the last one; system metrics (utilisation, loss of capacity) see only the time in between. With
+    ``cooldown=0`` the time goes on to the last end.
+
+    Raises
+    ------
+    UsageError
+        A time is negative, or nothing is left in between.
+    """
+    for name, seconds in (("warmup", warmup), ("cooldown", cooldown)):
+        if not 0 <= seconds < float("inf"):
+            raise UsageError(f"{name} needs 0 s or more, found {seconds}")
+    submit = result.submit_time
+    if not len(submit):
+        return Selection(np.zeros(0, dtype=bool), 0, 0)
+    first, last = int(submit.min()), int(submit.max())
+    begin, end = first + int(np.ceil(warmup)), last - int(np.ceil(cooldown))
+    if begin > end:
+        raise UsageError(
+            f"{result.workload.name}: warmup {warmup} s and cooldown {cooldown} s leave nothing of the "
+            f"{last - first} s between the first and the last submission"
+        )
+    jobs = (submit >= begin) & (submit <= end)
+    return Selection(jobs, begin, end if cooldown else max(end, int(result.end_time.max())))
+
+
+def evaluate(
+    result: Result, *, warmup: float = 0, cooldown: float = 0, names: Iterable[str] | None = None
+) -> dict[str, float]:
+    """Compute metrics of a result.
+
+    Parameters
+    ----------
+    result : Result
+        The outcome of a run.
+    warmup, cooldown : float
+        Seconds to leave out after the first and before the last submission; see :func:`select`.
+    names : iterable of str, optional
+        Which metrics, of `METRICS`; by default all.
+
+    Returns
+    -------
+    dict of str to float
+        In the order of `names`; not a number where a metric is not defined.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown, or nothing is left after trimming.
+
+    Examples
+    --------
+    >>> from hpcsimkit.workload import Workload
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
+    >>> r = Result(w, "fcfs", 4, *map(np.array, ([0, 1], [0, 9], [9, 13], [1, 1], [False, False])))
+    >>> evaluate(r, names=["mean_wait_time", "makespan"])
+    {'mean_wait_time': 4.0, 'makespan': 13.0}
+    """
+    chosen = [_metric(name) for name in (METRICS if names is None else names)]
+    selection = select(result, warmup=warmup, cooldown=cooldown)
+    return {metric.name: float(metric.function(result, selection)) for metric in chosen}
+
+
+def _metric(name: str) -> Metric:
+    if name in METRICS:
+        return METRICS[name]
+    near = difflib.get_close_matches(name, METRICS, n=3) or METRICS
+    raise UsageError(f"unknown metric {name!r}; did you mean {', '.join(near)}?")
+
+
+# --- metrics of jobs -------------------------------------------------------------------------------------
+
+Quantity = Callable[[Result], NDArray[np.float64]]
+Statistic = Callable[[NDArray[np.float64]], Any]
+
+_STATISTICS: Mapping[str, tuple[str, str, Statistic]] = {
+    "mean": ("mean_i {}", "mean {}", np.mean),
+    "median": ("median_i {}", "median {}", np.median),
+    "p95": ("95th percentile_i {}", "95th percentile of the {}, interpolated linearly",
+            lambda x: np.percentile(x, 95)),
+    "p99": ("99th percentile_i {}", "99th percentile of the {}, interpolated linearly",
+            lambda x: np.percentile(x, 99)),
+    "max": ("max_i {}", "longest {}", np.max),
+}  # fmt: skip
+
+_QUANTITIES: Mapping[str, tuple[Quantity, str, str, str, tuple[str, ...]]] = {
+    "wait_time": (
+        lambda result: result.wait_time, "s", "start_i - submit_i", "wait time",
+        ("mean", "median", "p95", "p99", "max"),
+    ),
+    "response_time": (
+        lambda result: result.response_time, "s", "end_i - submit_i", "time from submission to end",
+        ("mean", "max"),
+    ),
+    "slowdown": (
+        lambda result: result.slowdown, "1", "max(1, response_i / max(run_i, 1 s))", "slowdown",
+        ("mean", "max"),
+    ),
+    "bounded_slowdown": (
+        lambda result: result.bounded_slowdown(), "1", "max(1, response_i / max(run_i, 10 s))",
+        "bounded slowdown (threshold 10 s)",
+        ("mean", "median", "p95", "max"),
+    ),
+}  # fmt: skip
+
+
+def _of_jobs() -> Iterator[Metric]:
+    """Yield the statistics of what happens to single jobs."""
+    for quantity, (values, unit, formula, words, statistics) in _QUANTITIES.items():
+        for name in statistics:
+            how, summary, statistic = _STATISTICS[name]
+            text = summary.format(words)
+            if unit == "1":
+                text = text.replace("longest", "largest")
+            yield Metric(
+                f"{name}_{quantity}", unit, how.format(f"({formula})"), "lower", text[0].upper() + text[1:],
+                _over_jobs(values, statistic),
+            )  # fmt: skip
+
+
+def _over_jobs(quantity: Quantity, statistic: Statistic) -> Function:
+    def function(result: Result, selection: Selection) -> float:
+        values = quantity(result)[selection.jobs & result.finished]
+        return float(statistic(values)) if len(values) else float("nan")
+
+    return function
+
+
+def _jobs(result: Result, selection: Selection) -> float:
+    return float(np.count_nonzero(selection.jobs))
+
+
+def _rejected(result: Result, selection: Selection) -> float:
+    return float(np.count_nonzero(selection.jobs & ~result.finished))
+
+
+def _killed(result: Result, selection: Selection) -> float:
+    return float(np.count_nonzero(selection.jobs & result.finished & result.killed))
+
+
+def _user_fairness(result: Result, selection: Selection) -> float:
+    """Compute Jain's index over the users' mean bounded slowdowns; jobs of unknown users are left out."""
+    users = result.workload.column("user")
+    rows = selection.jobs & result.finished & (users >= 0)
+    if not rows.any():
+        return float("nan")
+    _, user = np.unique(users[rows], return_inverse=True)
+    mean = np.bincount(user, weights=result.bounded_slowdown()[rows]) / np.bincount(user)
+    return float(mean.sum() ** 2 / (len(mean) * (mean**2).sum()))
+
+
+# --- metrics of the system -------------------------------------------------------------------------------
+
+
+def _makespan(result: Result, selection: Selection) -> float:
+    ran = selection.jobs & result.finished
+    if not ran.any():
+        return float("nan")
+    return float(result.end_time[ran].max() - result.submit_time[selection.jobs].min())
+
+
+def _utilisation(result: Result, selection: Selection) -> float:
+    ran = result.finished
+    start = np.clip(result.start_time[ran], selection.begin, selection.end)
+    end = np.clip(result.end_time[ran], selection.begin, selection.end)
+    return _share_of_machine(result.workload.column("nodes")[ran], end - start, result, selection)
+
+
+def _loss_of_capacity(result: Result, selection: Selection) -> float:
+    """Add up idle nodes over the time in which the smallest waiting job would fit them."""
+    sweep = result.sweep()
+    idle = result.size - sweep.busy
+    length = np.diff(np.append(np.clip(sweep.time, selection.begin, selection.end), selection.end))
+    lost = np.where(sweep.smallest_waiting <= idle, idle, 0)
+    return _share_of_machine(lost, length, result, selection)
+
+
+def _share_started(mode: str, weight: Callable[[Result], NDArray[np.float64]]) -> Function:
+    number = MODE_NAMES.index(mode)
+
+    def function(result: Result, selection: Selection) -> float:
+        ran = selection.jobs & result.finished
+        weights = weight(result)[ran]
+        return _share(float(weights[result.mode[ran] == number].sum()), float(weights.sum()))
+
+    return function
+
+
+def _node_seconds(result: Result) -> NDArray[np.float64]:
+    return result.run_time * result.workload.column("nodes")
+
+
+def _share_of_machine(nodes: Integers, seconds: Integers, result: Result, selection: Selection) -> float:
+    """Return so many nodes for so many seconds, summed, as a share of the machine."""
+    area = float(np.dot(nodes.astype(float), seconds.astype(float)))
+    return _share(area, result.size * (selection.end - selection.begin))
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")
+
+
+def _of_system() -> Iterator[Metric]:
+    """Yield the metrics of the machine as a whole."""
+    yield Metric(
+        "utilisation", "1",
+        "sum (node-seconds used) / (size x time), time from the first submission to the last end",
+        "higher", "Share of the machine's node-seconds in use", _utilisation,
+    )  # fmt: skip
+    yield Metric(
+        "makespan", "s", "max_i end_i - min_i submit_i",
+        "lower", "Time from the first submission to the last end", _makespan,
+    )  # fmt: skip
+    yield Metric(
+        "loss_of_capacity", "1",
+        "integral of idle(t) x [nodes of the smallest waiting job(t) <= idle(t)] dt / (size x time)",
+        "lower", "Share of node-seconds left idle while some waiting job would have fitted the idle nodes",
+        _loss_of_capacity,
+    )  # fmt: skip
+    yield Metric(
+        "user_fairness", "1",
+        "(sum_u x_u)^2 / (users x sum_u x_u^2), x_u the mean bounded slowdown of user u",
+        "higher", "Jain's index over users' mean bounded slowdown: 1 if all fare alike, 1/users at worst",
+        _user_fairness,
+    )  # fmt: skip
+
+
+def _of_start_modes() -> Iterator[Metric]:
+    """Yield how jobs came to start."""
+    how = {
+        "ready": "in their turn, without ever having held a reservation",
+        "reserved": "in their turn, after having held a reservation",
+        "backfilled": "ahead of a blocked job",
+    }
+    for mode, words in how.items():
+        yield Metric(
+            f"{mode}_job_share", "1", f"jobs with mode {mode} / jobs that ran", "none",
+            f"Share of the jobs started {words}", _share_started(mode, lambda r: np.ones(len(r))),
+        )  # fmt: skip
+        yield Metric(
+            f"{mode}_area_share", "1", f"node-seconds of jobs with mode {mode} / node-seconds of all", "none",
+            f"Share of the node-seconds of jobs started {words}", _share_started(mode, _node_seconds),
+        )  # fmt: skip
+
+
+def _table() -> Iterator[Metric]:
+    yield Metric("jobs", "jobs", "selected jobs", "none", "Jobs submitted in the time that counts", _jobs)
+    yield Metric(
+        "rejected", "jobs", "selected jobs that never ran", "lower", "Jobs refused for good", _rejected
+    )
+    yield Metric(
+        "killed", "jobs", "selected jobs ended at requested_i < run time of the log", "none",
+        "Jobs ended at their requested time", _killed,
+    )  # fmt: skip
+    yield from _of_jobs()
+    yield from _of_system()
+    yield from _of_start_modes()
+
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _table()}
+"""All metrics by name; report, command line and documentation are made from this table."""

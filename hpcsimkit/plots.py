@@ -1,0 +1,398 @@
+"""Pictures of schedules: each function draws results on axes and returns them.
+
+Every function takes an `ax` (by default that of a new figure), never calls pyplot, and draws what there is:
+nothing is smoothed, and where points are thinned or binned the docstring says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.figures import (
+    HEAT,
+    INK,
+    MODE_COLOURS,
+    ON_MODE,
+    PAPER,
+    Line,
+    axes_of,
+    duration_axis,
+    format_duration,
+    format_number,
+    line_styles,
+    time_unit,
+)
+from hpcsimkit.gantt import busy_window, plot_gantt
+from hpcsimkit.result import MODE_NAMES, Result
+from hpcsimkit.timeline import Steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "bin_means",
+    "busy_window",
+    "cumulative",
+    "plot_busy",
+    "plot_fairness",
+    "plot_gantt",
+    "plot_heat_map",
+    "plot_queue",
+    "plot_slowdown",
+    "plot_start_modes",
+    "plot_values",
+    "plot_wait",
+    "plot_wait_tail",
+    "user_slowdowns",
+]
+
+Results = Mapping[str, Result]
+Floats = NDArray[np.float64]
+
+POINTS = 400
+"""Most points of a curve: more than the dots of a column on paper."""
+
+BINS = 240
+"""Bins of a step function over time."""
+
+CENTRED: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
+
+
+# --- distributions -------------------------------------------------------------------------------------
+
+
+def plot_wait(results: Results, ax: Axes | None = None) -> Axes:
+    """Draw the cumulative distribution of wait times [share of jobs], logarithmic, zero at its left end.
+
+    Curves are evaluated at no more than `POINTS` wait times; each point is exact.
+
+    Parameters
+    ----------
+    results : mapping of str to Result
+        Results by the name of the policy.
+    ax : Axes, optional
+        Where to draw.
+
+    Examples
+    --------
+    >>> from hpcsimkit import plots; from hpcsimkit.pipeline import Pipeline
+    >>> from hpcsimkit.simulation import Simulation; from hpcsimkit.workload import Workload
+    >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 9], "nodes": [1, 1]}, machine_size=1)
+    >>> ax = plots.plot_wait({"fcfs": Simulation(w, Pipeline()).run()})
+    >>> ax.lines[0].get_ydata().tolist()
+    [50.0, 100.0]
+    """
+    ax = axes_of(ax)
+    longest = 1.0
+    for name, line in line_styles(results).items():
+        wait = _waits(results[name])
+        at, share = cumulative(wait)
+        longest = max(longest, float(wait.max(initial=0)))
+        ax.plot(at, 100 * share, drawstyle="steps-post", **_drawn(name, line))
+    duration_axis(ax, longest)
+    ax.set(xlabel="wait time", ylabel="jobs that wait no longer [%]", ylim=(0, 101))
+    return ax
+
+
+def plot_wait_tail(results: Results, ax: Axes | None = None) -> Axes:
+    """Draw the share of jobs that wait longer than a time, both axes logarithmic: the unlucky few.
+
+    Curves are evaluated at no more than `POINTS` wait times; each point is exact. A curve ends at the
+    longest wait.
+    """
+    ax = axes_of(ax)
+    longest, fewest = 1.0, 1.0
+    for name, line in line_styles(results).items():
+        wait = _waits(results[name])
+        at, share = cumulative(wait)
+        share = np.maximum(1 - share, 1e-9)  # nothing waits longer than the longest: down, out of the picture
+        shown = at >= 1
+        ax.plot(at[shown], 100 * share[shown], drawstyle="steps-post", **_drawn(name, line))
+        longest = max(longest, float(wait.max(initial=0)))
+        fewest = min(fewest, 1 / max(len(wait), 1))
+    duration_axis(ax, longest, zero=False)
+    ax.set_yscale("log")
+    ticks = [tick for tick in (100, 10, 1, 0.1, 0.01, 0.001) if tick >= 50 * fewest] or [100]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_yticks([], minor=True)
+    ax.set(xlabel="wait time", ylabel="jobs that wait longer [%]", ylim=(70 * fewest, 110))
+    return ax
+
+
+def plot_slowdown(results: Results, ax: Axes | None = None) -> Axes:
+    """Draw bounded slowdowns (threshold 10 s) as one box a policy on a logarithmic axis.
+
+    The box holds the middle half of the jobs, its line is the median, the whiskers reach from the 5th to
+    the 95th percentile, the diamond is the mean and the cross the maximum.
+    """
+    values = {name: _finite(result.bounded_slowdown()) for name, result in results.items()}
+    ax = _boxes(values, axes_of(ax, 7.5, 0.8 + 0.32 * len(values)))
+    ax.set_xlabel("bounded slowdown (1 = no wait)")
+    return ax
+
+
+def plot_fairness(results: Results, ax: Axes | None = None) -> Axes:
+    """Draw each user's mean bounded slowdown: one box of users a policy, read as in `plot_slowdown`.
+
+    Users are weighted equally, however many jobs they have; at most `POINTS` users are drawn as dots.
+    """
+    values = {name: user_slowdowns(result) for name, result in results.items()}
+    ax = _boxes(values, axes_of(ax, 7.5, 0.8 + 0.32 * len(values)), dots=True)
+    ax.set_xlabel("mean bounded slowdown of a user's jobs (1 = no wait)")
+    return ax
+
+
+def user_slowdowns(result: Result) -> Floats:
+    """Return the mean bounded slowdown of each known user, ascending in user number; none may be known."""
+    slowdown, user = result.bounded_slowdown(), result.workload.column("user")
+    counted = np.isfinite(slowdown) & (user >= 0)
+    _, of = np.unique(user[counted], return_inverse=True)
+    return np.bincount(of, weights=slowdown[counted]) / np.maximum(np.bincount(of), 1)
+
+
+def _boxes(values: Mapping[str, Floats], ax: Axes, dots: bool = False) -> Axes:
+    """Draw horizontal boxes of percentiles, the first policy on top."""
+    for place, (name, line) in enumerate(line_styles(values).items()):
+        sample = values[name]
+        if not len(sample):
+            continue
+        low, left, middle, right, high = np.percentile(sample, [5, 25, 50, 75, 95])
+        ax.plot([low, high], [place, place], color=line.colour, linewidth=1, zorder=2)
+        box: dict[str, Any] = {"y": place, "width": right - left, "left": left, "height": 0.55, "zorder": 3}
+        ax.barh(**box, facecolor=PAPER, edgecolor=line.colour, linewidth=1.3)
+        ax.barh(**box, color=line.colour, alpha=0.25)
+        ax.plot([middle, middle], [place - 0.275, place + 0.275], color=line.colour, linewidth=2.2, zorder=4)
+        if dots:
+            _dots(sample, place, line, ax)
+        marker: dict[str, Any] = {"markersize": 4.5, "zorder": 6}
+        ax.plot([sample.max()], [place], marker="x", color=line.colour, **marker)
+        ax.plot([sample.mean()], [place], marker="D", color=INK, markeredgecolor=PAPER, **marker)
+    ax.set_xscale("log")
+    ax.set_xlim(left=0.93)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    ax.set_yticks(range(len(values)), list(values))
+    ax.set_ylim(len(values) - 0.4, -0.6)
+    ax.grid(axis="y", visible=False)
+    return ax
+
+
+def _dots(sample: Floats, place: int, line: Line, ax: Axes) -> None:
+    """Draw a sample as dots below the middle of a box, spread by rank so that they stay apart."""
+    shown = np.sort(sample)[np.unique(np.linspace(0, len(sample) - 1, POINTS).astype(int))]
+    spread = np.arange(len(shown)) * 0.618 % 1  # the golden ratio: neighbours never stand side by side
+    look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 1.8, "markeredgewidth": 0}
+    ax.plot(shown, place - 0.25 + 0.5 * spread, color=line.colour, alpha=0.55, zorder=5, **look)
+
+
+# --- classes and shares --------------------------------------------------------------------------------
+
+
+def plot_heat_map(
+    values: Mapping[str, Sequence[float]],
+    classes: Sequence[str],
+    ax: Axes | None = None,
+    *,
+    formatted: Callable[[float], str] = format_duration,
+) -> Axes:
+    """Draw a table of policies (rows) and classes of jobs (columns), darker where the value is larger.
+
+    The shade grows with the logarithm of the value, over the whole table; a class without jobs stays empty.
+
+    Parameters
+    ----------
+    values : mapping of str to sequence of float
+        For each policy one value a class; not a number where there is none.
+    classes : sequence of str
+        Names of the classes.
+    formatted : callable
+        Turns a value into the text of its cell.
+    """
+    ax = axes_of(ax, 2.0 + 0.9 * len(classes), 0.9 + 0.3 * len(values))
+    table = np.array([list(row) for row in values.values()], dtype=float).reshape(len(values), len(classes))
+    shade = np.log10(1 + np.nan_to_num(table))
+    lightest, darkest = float(shade.min(initial=np.inf)), float(shade.max(initial=0.0))
+    shade = 0.04 + 0.86 * (shade - lightest) / ((darkest - lightest) or 1)
+    shade[np.isnan(table)] = 0
+    mesh = ax.pcolormesh(table * 0, edgecolor=PAPER, linewidth=1.5)
+    mesh.set_array(None)
+    mesh.set_facecolor([_see_through(HEAT, alpha) for alpha in shade.ravel()])
+    for (row, column), value in np.ndenumerate(table):
+        ax.text(column + 0.5, row + 0.5, formatted(value), color=INK, **CENTRED)
+    ax.set_xticks(np.arange(len(classes)) + 0.5, list(classes))
+    ax.set_yticks(np.arange(len(values)) + 0.5, list(values))
+    ax.invert_yaxis()
+    ax.grid(visible=False)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def plot_start_modes(results: Results, ax: Axes | None = None) -> Axes:
+    """Draw the shares of jobs that started ready, reserved and backfilled: one bar a policy.
+
+    Ready jobs started when their turn came and they fitted; reserved ones had waited as the blocked job with
+    a reservation; backfilled ones passed a blocked job.
+    """
+    ax = axes_of(ax, 7.5, 0.8 + 0.3 * len(results))
+    left = np.zeros(len(results))
+    for mode in MODE_NAMES[1:]:
+        share = np.array([_mode_share(result, mode) for result in results.values()])
+        ax.barh(range(len(results)), share, left=left, height=0.7, color=MODE_COLOURS[mode], label=mode)
+        for place in np.flatnonzero(share >= 4):
+            at = left[place] + share[place] / 2
+            ax.text(at, float(place), f"{share[place]:.0f} %", color=ON_MODE[mode][0], **CENTRED)
+        left += share
+    ax.set_yticks(range(len(results)), list(results))
+    ax.set(xlabel="jobs started [%]", xlim=(0, 100), ylim=(len(results) - 0.4, -0.6))
+    ax.grid(axis="y", visible=False)
+    return ax
+
+
+def plot_values(
+    values: Mapping[str, float], ax: Axes | None = None, *, formatted: Callable[[float], str] = format_number
+) -> Axes:
+    """Draw one value a policy, written beside it: bars from zero on, or dots where bars would not do.
+
+    If the largest value is more than ten times the smallest, the axis is logarithmic, and since that has no
+    zero, there are dots instead of bars.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        By the name of the policy, zero or more.
+    formatted : callable
+        Turns a value into the text beside it.
+    """
+    ax = axes_of(ax, 4.0, 0.8 + 0.3 * len(values))
+    smallest, largest = min(values.values(), default=0.0), max(values.values(), default=0.0) or 1.0
+    logarithmic = smallest > 0 and largest > 10 * smallest
+    for place, (name, line) in enumerate(line_styles(values).items()):
+        if logarithmic:
+            ax.plot([values[name]], [place], marker="o", markersize=7, color=line.colour)
+        else:
+            ax.barh(place, values[name], height=0.7, color=line.colour)
+        beside = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
+        ax.annotate(formatted(values[name]), (values[name], place), **beside)
+    if logarithmic:
+        ax.set_xscale("log")
+    ax.set_xlim(
+        (0.6 * smallest, largest * (largest / smallest) ** 0.35) if logarithmic else (0, 1.3 * largest)
+    )
+    ax.set_yticks(range(len(values)), list(values))
+    ax.set_ylim(len(values) - 0.4, -0.6)
+    ax.set_xticks([], minor=True)
+    ax.set_xticks([])
+    ax.grid(visible=logarithmic, axis="y")
+    ax.spines["bottom"].set_visible(False)
+    return ax
+
+
+def _mode_share(result: Result, mode: str) -> float:
+    started = int(np.count_nonzero(result.mode))
+    return 100 * int(np.count_nonzero(result.mode == MODE_NAMES.index(mode))) / max(started, 1)
+
+
+def _see_through(colour: str, alpha: float) -> tuple[float, float, float, float]:
+    from matplotlib.colors import to_rgba
+
+    return to_rgba(colour, alpha)
+
+
+# --- over time -----------------------------------------------------------------------------------------
+
+
+def plot_queue(
+    steps: Steps, ax: Axes | None = None, *, edges: Floats | None = None, colour: str = INK
+) -> Axes:
+    """Draw how many jobs wait over time: the exact mean in each bin.
+
+    Parameters
+    ----------
+    steps : Steps
+        What :meth:`Result.timeline` returns.
+    edges : array of float, shape (bins + 1,), optional
+        Borders of the bins [s]; the first is the zero of the axis. By default `BINS` bins over all of it.
+    """
+    ax = axes_of(ax, 7.5, 2.5)
+    _step_means(steps.time, steps.waiting, edges, colour, ax)
+    ax.set_ylabel("jobs waiting")
+    return ax
+
+
+def plot_busy(
+    steps: Steps, size: int, ax: Axes | None = None, *, edges: Floats | None = None, colour: str = INK
+) -> Axes:
+    """Draw the share of `size` nodes that are busy [%] over time; the rest is as for :func:`plot_queue`."""
+    ax = axes_of(ax, 7.5, 2.5)
+    _step_means(steps.time, 100 * steps.busy / size, edges, colour, ax)
+    ax.set_ylabel("nodes busy [%]")
+    ax.set_ylim(0, 105)
+    ax.set_yticks([0, 50, 100])
+    return ax
+
+
+def _step_means(
+    time: NDArray[np.int64], value: NDArray[Any], edges: Floats | None, colour: str, ax: Axes
+) -> None:
+    from matplotlib.patches import StepPatch
+
+    if edges is None:
+        first, last = (int(time[0]), int(time[-1])) if len(time) else (0, 1)
+        edges = np.linspace(first, max(last, first + 1), BINS + 1)
+    unit, length = time_unit(edges[-1] - edges[0])
+    mean = bin_means(time, value, edges)
+    at = (edges - edges[0]) / length
+    ax.add_artist(StepPatch(mean, at, fill=True, color=colour, alpha=0.3, linewidth=0))
+    ax.add_artist(StepPatch(mean, at, fill=False, color=colour, linewidth=0.9))
+    ax.set(xlim=(at[0], at[-1]), xlabel=f"time since the first submission [{unit}]")
+    ax.set_ylim(0, 1.05 * float(mean.max(initial=0)) or 1)
+
+
+def bin_means(time: NDArray[np.int64], value: NDArray[Any], edges: Floats) -> Floats:
+    """Return the exact mean of a step function between consecutive edges.
+
+    >>> bin_means(np.array([0, 10]), np.array([4, 0]), np.array([0.0, 5.0, 20.0])).tolist()
+    [4.0, 1.3333333333333333]
+    """
+    if not len(time):
+        return np.zeros(len(edges) - 1)
+    area = np.concatenate(([0.0], np.cumsum(value[:-1] * np.diff(time).astype(float))))
+    beyond = max(float(edges[-1]), float(time[-1]) + 1)
+    times = np.concatenate((time.astype(float), [beyond]))
+    area = np.append(area, area[-1] + float(value[-1]) * (beyond - float(time[-1])))
+    return np.diff(np.interp(edges, times, area)) / np.diff(edges)
+
+
+# --- shared --------------------------------------------------------------------------------------------
+
+
+def _waits(result: Result) -> Floats:
+    return _finite(result.wait_time)
+
+
+def _finite(values: Floats) -> Floats:
+    """Return the values of the jobs that ran."""
+    return values[np.isfinite(values)]
+
+
+def cumulative(values: Floats) -> tuple[Floats, Floats]:
+    """Return values, ascending from 0 to the largest, and the share of all that is not above each.
+
+    If more than `POINTS` values differ, some are chosen: half evenly on a logarithmic scale, half so that
+    the number of larger values is even on a logarithmic scale, for both ends of the distribution to be sharp.
+    """
+    ordered = np.sort(values)
+    at = np.unique(np.concatenate(([0.0], ordered)))
+    if len(at) > POINTS:
+        even = np.geomspace(1, ordered[-1], POINTS // 2).round()
+        largest = ordered[-np.unique(np.geomspace(1, len(ordered), POINTS // 2).astype(int))]
+        at = np.unique(np.concatenate(([0.0], even, largest)))
+    return at, np.searchsorted(ordered, at, side="right") / max(len(ordered), 1)
+
+
+def _drawn(name: str, line: Line) -> dict[str, Any]:
+    return {"label": name, "color": line.colour, "linestyle": line.dash}

@@ -1,0 +1,356 @@
+"""Observers that record or show a run: a trace of all events, a progress bar, the cost of each pass."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import sys
+import time
+import weakref
+from array import array
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit import __version__
+from hpcsimkit.errors import UsageError
+from hpcsimkit.job import Job
+from hpcsimkit.observers import Observer
+from hpcsimkit.result import MODE_NAMES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hpcsimkit.decision import Decision
+    from hpcsimkit.system import System
+
+__all__ = ["PassProfile", "Progress", "Trace"]
+
+# --- trace -----------------------------------------------------------------------------------------------
+
+
+class Trace(Observer):
+    """Writes every event and decision as a line of JSON, in the order in which they happen.
+
+    Each line has ``t`` [s of the log's clock] and ``event``, then
+
+    ========  =========================================================================================
+    begin     ``workload, jobs, nodes`` (of the cluster), ``seed, kit`` (its version)
+    submit    ``job`` (its number in the log)
+    start     ``job, mode, nodes``
+    end       ``job``
+    reject    ``job``
+    decision  ``stage, job`` (in question, or null), ``options`` (how many), ``position`` (of the answer among
+              them), ``choice`` (a job's number, true or false, an allocation, or null)
+    finish    nothing more
+    ========  =========================================================================================
+
+    The file gets its name when the run is over. A run that fails leaves none: what there is of it goes at
+    the end of a ``with`` statement, else with this object, at the latest when Python ends.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to; compressed if the name ends in ``.gz``.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+        self._discard: Callable[[], object] = bool  # nothing to do yet
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._discard()
+
+    def on_begin(self, system: System) -> None:
+        """Open a file of another name."""
+        self._discard()
+        target = Path(self.path)
+        self._temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        self._lines: list[str] = []
+        try:
+            self._file = _open(self._temporary, compress=target.suffix == ".gz")
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._discard = weakref.finalize(self, _discard, self._file, self._temporary)
+        workload = system.workload
+        self._write(
+            system,
+            f'"begin", "workload": {json.dumps(workload.name)}, "jobs": {len(workload)}, '
+            f'"nodes": {system.cluster.size}, "seed": {system.seed}, "kit": "{__version__}"',
+        )
+
+    def on_submit(self, job: Job, system: System) -> None:
+        """Write a line."""
+        self._write(system, f'"submit", "job": {job.id}')
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Write a line."""
+        mode = MODE_NAMES[system.modes[job.index]]
+        self._write(system, f'"start", "job": {job.id}, "mode": "{mode}", "nodes": {job.nodes}')
+
+    def on_end(self, job: Job, system: System) -> None:
+        """Write a line."""
+        self._write(system, f'"end", "job": {job.id}')
+
+    def on_reject(self, job: Job, system: System) -> None:
+        """Write a line."""
+        self._write(system, f'"reject", "job": {job.id}')
+
+    def on_decision(self, decision: Decision, choice: Any, system: System) -> None:
+        """Write a line."""
+        options = list(decision.options)
+        job = "null" if decision.job is None else decision.job.id
+        self._write(
+            system,
+            f'"decision", "stage": "{decision.stage}", "job": {job}, "options": {len(options)}, '
+            f'"position": {options.index(choice)}, "choice": {json.dumps(_plain(choice))}',
+        )
+
+    def on_finish(self, system: System) -> None:
+        """Give the file its name."""
+        self._write(system, '"finish"')
+        try:
+            self._flush()
+            self._file.close()
+            self._temporary.replace(self.path)
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._discard()
+
+    def _write(self, system: System, event: str) -> None:
+        self._lines.append(f'{{"t": {system.now}, "event": {event}}}\n')
+        if len(self._lines) >= 4096:
+            self._flush()
+
+    def _flush(self) -> None:
+        try:
+            self._file.write("".join(self._lines).encode())
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._lines.clear()
+
+    def _unwritable(self, error: OSError) -> UsageError:
+        return UsageError(f"{self.path}: the trace cannot be written: {error.strerror or error}")
+
+
+def _open(path: Path, compress: bool) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "wb", compresslevel=4)) if compress else path.open("wb")
+
+
+def _discard(file: BinaryIO, temporary: Path) -> None:
+    """Close and remove what a run that failed left behind."""
+    with suppress(OSError):
+        file.close()
+    with suppress(OSError):
+        temporary.unlink()
+
+
+def _plain(choice: Any) -> Any:
+    """Return a choice as JSON can hold it."""
+    if isinstance(choice, Job):
+        return choice.id
+    return choice.tolist() if isinstance(choice, (np.ndarray, np.generic)) else choice
+
+
+# --- progress --------------------------------------------------------------------------------------------
+
+
+class Progress(Observer):
+    """Shows a progress bar on standard error: jobs ended, jobs a second, time left.
+
+    Silent if asked to be, or if standard error is no terminal. It may be used in a ``with`` statement, so
+    that a run that fails leaves the terminal in order.
+
+    Parameters
+    ----------
+    label : str
+        What stands before the bar.
+    quiet : bool
+        Show nothing.
+    console : rich.console.Console, optional
+        Where to; by default standard error.
+    """
+
+    INTERVAL = 0.1
+    """Least time between two updates [s]."""
+
+    def __init__(
+        self, label: str = "simulating", *, quiet: bool = False, console: Console | None = None
+    ) -> None:
+        self.label = label
+        self.quiet = quiet
+        self.console = console
+        self._bar: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def on_begin(self, system: System) -> None:
+        """Draw the empty bar."""
+        self._stop()
+        self._ended, self._look_at = 0, math.inf
+        terminal = sys.stderr.isatty() if self.console is None else self.console.is_terminal
+        if self.quiet or not terminal:
+            return
+        self._bar = _bar(self.console)
+        self._task = self._bar.add_task(self.label, total=len(system.workload), rate="")
+        self._bar.start()
+        self._began = self._looked = self._drawn = time.perf_counter()
+        self._step, self._look_at = 1, 1
+
+    def on_end(self, job: Job, system: System) -> None:
+        """Count; look at the clock now and then."""
+        self._ended += 1
+        if self._ended >= self._look_at:
+            self._look()
+
+    def on_finish(self, system: System) -> None:
+        """Leave the full bar behind."""
+        if self._bar is not None:
+            self._draw()
+            self._stop()
+
+    def _look(self) -> None:
+        """Draw if it is time to, and choose how many jobs to count until the next look."""
+        now = time.perf_counter()
+        since, self._looked = now - self._looked, now
+        self._step = max(1, int(self._step * min(2.0, self.INTERVAL / 4 / max(since, 1e-9))))
+        self._look_at = self._ended + self._step
+        if now - self._drawn >= self.INTERVAL:
+            self._drawn = now
+            self._draw()
+
+    def _draw(self) -> None:
+        rate = self._ended / max(time.perf_counter() - self._began, 1e-9)
+        self._bar.update(self._task, completed=self._ended, rate=f"{rate:,.0f} jobs/s")
+        self._bar.refresh()
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def _bar(console: Console | None) -> Any:
+    from rich import progress
+    from rich.console import Console
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[rate]}"),
+        progress.TimeRemainingColumn(),
+        console=console or Console(stderr=True),
+        auto_refresh=False,
+    )
+
+
+# --- cost of the passes ----------------------------------------------------------------------------------
+
+
+class PassProfile(Observer):
+    """Records how long each pass took and how much memory the process held after it.
+
+    Attributes
+    ----------
+    seconds : array of float64, shape (passes,)
+        Time the policy took [s of wall clock].
+    resident : array of int64, shape (passes,)
+        Resident set of the whole process [bytes]; where the system does not tell, its peak, else 0.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = array("d")
+        self._resident = array("q")
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """Time of each pass [s]."""
+        return np.array(self._seconds, dtype=np.float64)
+
+    @property
+    def resident(self) -> NDArray[np.int64]:
+        """Resident set after each pass [bytes]."""
+        return np.array(self._resident, dtype=np.int64)
+
+    def on_begin(self, system: System) -> None:
+        """Forget an earlier run."""
+        self._seconds, self._resident, self._memory = array("d"), array("q"), _Memory()
+
+    def on_pass(self, seconds: float, system: System) -> None:
+        """Record a pass."""
+        self._seconds.append(seconds)
+        self._resident.append(self._memory.resident())
+
+    def on_finish(self, system: System) -> None:
+        """Let go of what the memory was read from."""
+        del self._memory
+
+    def summary(self) -> dict[str, float]:
+        """Return how many passes there were, and quantiles of their cost; not a number if there were none.
+
+        Keys: ``passes``; ``seconds_total, seconds_mean, seconds_median, seconds_p95, seconds_p99,
+        seconds_max`` [s]; ``resident_mean, resident_max`` [bytes].
+        """
+        passes = len(self._seconds)
+        seconds = self.seconds if passes else np.array([math.nan])
+        resident = self.resident if passes else np.array([math.nan])
+        median, p95, p99 = np.quantile(seconds, (0.5, 0.95, 0.99))
+        values = {
+            "passes": passes,
+            "seconds_total": sum(self._seconds),
+            "seconds_mean": seconds.mean(),
+            "seconds_median": median,
+            "seconds_p95": p95,
+            "seconds_p99": p99,
+            "seconds_max": seconds.max(),
+            "resident_mean": resident.mean(),
+            "resident_max": resident.max(),
+        }
+        return {name: float(value) for name, value in values.items()}
+
+
+class _Memory:
+    """Reads how much memory this process holds, over and over."""
+
+    PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+    def __init__(self) -> None:
+        try:
+            self._status: BinaryIO | None = Path("/proc/self/statm").open("rb", buffering=0)  # noqa: SIM115
+        except OSError:
+            self._status = None
+
+    def resident(self) -> int:
+        """Return the resident set [bytes]; where there is no /proc, its peak; 0 where that is not told."""
+        if self._status is not None:
+            self._status.seek(0)
+            return int(self._status.read().split()[1]) * self.PAGE
+        try:
+            import resource
+        except ImportError:  # not a Unix system
+            return 0
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+    def __del__(self) -> None:
+        if self._status is not None:
+            self._status.close()

@@ -1,0 +1,243 @@
+"""One policy's run, put on disk: its tables of jobs, its schedule, and what is worth keeping beside them."""
+
+from __future__ import annotations
+
+import copyreg
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit import __version__, registry
+from hpcsimkit.errors import HpcsimkitError, PolicyError
+from hpcsimkit.experiment import Experiment
+from hpcsimkit.files import file_name
+from hpcsimkit.job import Job
+from hpcsimkit.metrics import evaluate
+from hpcsimkit.observers import Observer
+from hpcsimkit.policy import Policy
+from hpcsimkit.recording import Trace
+from hpcsimkit.result import Result
+from hpcsimkit.simulation import Simulation
+from hpcsimkit.system import System
+from hpcsimkit.workload import Workload
+from hpcsimkit.workloads.files import write_bytes
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["FINISHED", "Run", "fingerprint", "finished_run", "prepare", "run_policy"]
+
+FINISHED = "finished"
+"""The folder, only in a results folder in the making, that holds a file for each run that is complete."""
+
+DECISIVE = ("seed", "walltime", "dependencies", "period", "warmup", "cooldown", "trace")
+"""What of an experiment decides a run's files, beside the workload and the policy."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is kept of a run beside its tables.
+
+    Parameters
+    ----------
+    policy : str
+        The name it was asked for with.
+    fingerprint : str
+        See :func:`fingerprint`.
+    representation : str
+        The policy with its parameters.
+    metrics : mapping of str to float or None
+        See :data:`hpcsimkit.metrics.METRICS`; None where one is not defined.
+    schedule_sha256 : str
+        Hash of the start times.
+    seconds : float
+        What the simulation took [s of wall clock].
+    passes : int
+        Passes of the policy.
+    """
+
+    policy: str
+    fingerprint: str
+    representation: str
+    metrics: Mapping[str, float | None]
+    schedule_sha256: str
+    seconds: float
+    passes: int
+
+
+def run_policy(
+    policy: str, tell: Callable[[int], None], *, experiment: Experiment, workload: Workload, folder: Path
+) -> None:
+    """Simulate one policy and write its files; the last one says that the run is finished.
+
+    Parameters
+    ----------
+    policy : str
+        Its name.
+    tell : callable
+        Told now and then how many jobs have ended.
+    experiment, workload : Experiment, Workload
+        What to simulate.
+    folder : Path
+        The results folder in the making.
+
+    Raises
+    ------
+    HpcsimkitError
+        The policy failed, or a file cannot be written; the message begins with the policy's name.
+    """
+    try:
+        made = registry.make(policy)
+        result = _simulate(policy, made, tell, experiment, workload, folder)
+        run = Run(
+            policy=policy,
+            fingerprint=fingerprint(policy, experiment, workload),
+            representation=repr(made),
+            metrics=_metrics(result, experiment),
+            schedule_sha256=result.hash,
+            seconds=result.seconds,
+            passes=result.passes,
+        )
+        _write_files(result, run, folder)
+    except HpcsimkitError as error:
+        raise type(error)(f"{policy}: {error}") from error
+    except SystemExit as error:
+        raise PolicyError(f"{policy}: the policy asked to exit: {error}") from error
+
+
+def prepare(workload: Workload) -> None:
+    """Do what all runs need once, before processes are forked that inherit it."""
+    import pandas  # noqa: F401
+    from pyarrow import csv, parquet  # noqa: F401
+
+    workload.jobs, workload.hash  # noqa: B018 - made when first asked for
+
+
+def finished_run(policy: str, folder: Path) -> Run | None:
+    """Return the run of a policy that is complete in a folder in the making, if there is one."""
+    try:
+        return Run(**json.loads((folder / FINISHED / f"{file_name(policy)}.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def fingerprint(policy: str, experiment: Experiment, workload: Workload) -> str:
+    """Return the SHA-256 of all that decides the files of a run: equal fingerprints, equal files."""
+    made = registry.make(policy)
+    decisive = {name: getattr(experiment, name) for name in DECISIVE}
+    facts = [__version__, policy, repr(made), _foreign_code(made), workload.name, workload.hash, decisive]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _foreign_code(policy: Policy) -> list[str]:
+    """Return the hashes of the files of a policy and its stages that are not the kit's own."""
+    modules = {type(part).__module__ for part in (policy, *vars(policy).values())}
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules))
+    kit = Path(__file__).parent
+    return [
+        hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        for file in files
+        if file is not None and not Path(file).is_relative_to(kit)
+    ]
+
+
+def _simulate(
+    name: str,
+    policy: Policy,
+    tell: Callable[[int], None],
+    experiment: Experiment,
+    workload: Workload,
+    folder: Path,
+) -> Result:
+    observers: list[Observer] = [Ended(tell)]
+    if experiment.trace:
+        observers.append(Trace(folder / "traces" / f"{file_name(name)}.jsonl"))
+    return Simulation(
+        workload,
+        policy,
+        seed=experiment.seed,
+        walltime=experiment.walltime,
+        dependencies=experiment.dependencies,
+        period=experiment.period,
+        observers=observers,
+        name=name,
+    ).run()
+
+
+class Ended(Observer):
+    """Tells now and then how many jobs have ended.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with the number.
+    """
+
+    EVERY = 1000
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self.tell = tell
+        self.jobs = 0
+
+    def on_end(self, job: Job, system: System) -> None:
+        """Count, and tell every thousandth time."""
+        self.jobs += 1
+        if self.jobs % self.EVERY == 0:
+            self.tell(self.jobs)
+
+
+def _metrics(result: Result, experiment: Experiment) -> dict[str, float | None]:
+    metrics = evaluate(result, warmup=experiment.warmup, cooldown=experiment.cooldown)
+    return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
+
+
+def _write_files(result: Result, run: Run, folder: Path) -> None:
+    """Write the files of a run, the one that says that it is finished last."""
+    stem = file_name(run.policy)
+    write_tables(result.to_frame(), folder / "jobs", stem)
+    result.to_swf(folder / "schedules" / f"{stem}.swf")
+    write_bytes(folder / FINISHED / f"{stem}.json", json.dumps(asdict(run)).encode())
+
+
+def write_tables(frame: pandas.DataFrame, folder: Path, stem: str) -> None:
+    """Write a table as ``stem.parquet`` and ``stem.csv``; Arrow writes both, far faster than pandas would."""
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    buffer = pyarrow.BufferOutputStream()
+    parquet.write_table(table, buffer)
+    write_bytes(folder / f"{stem}.parquet", buffer.getvalue().to_pybytes())
+    words = pyarrow.table({name: _words(table.column(name)) for name in table.column_names})
+    buffer = pyarrow.BufferOutputStream()
+    buffer.write(f"{','.join(words.column_names)}\n".encode())
+    csv.write_csv(words, buffer, csv.WriteOptions(include_header=False, quoting_style="none"))
+    write_bytes(folder / f"{stem}.csv", buffer.getvalue().to_pybytes())
+
+
+def _words(column: Any) -> Any:
+    """Return a column of categories as one of words, which is all that CSV knows."""
+    import pyarrow
+
+    return column.cast(pyarrow.string()) if pyarrow.types.is_dictionary(column.type) else column
+
+
+def _reduced(workload: Workload) -> tuple[Any, ...]:
+    """Tell pickle how to make a workload again: its read-only views cannot be pickled."""
+    return Workload, (
+        dict(workload.columns),
+        workload.machine_size,
+        workload.name,
+        dict(workload.header),
+        dict(workload.skipped),
+        dict(workload.notes),
+        workload.provenance,
+    )
+
+
+copyreg.pickle(Workload, _reduced)  # for systems where processes do not inherit it

@@ -1,0 +1,156 @@
+"""Every example of the documentation is executed, and what it is said to print is what it prints.
+
+The blocks of a page run one after the other, in a folder of their own:
+
+* a block of Python is executed, in one namespace a page; with ``>>>`` in it, as a doctest;
+* a block of text right after it is what it prints, where ``...`` stands for anything;
+* a block with a caption, or whose first line is a comment with a file name, is that file, and not executed;
+* in a console block, lines after ``$`` are commands, and the lines below what they print; nothing below:
+  whatever they print.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"] + [
+    page for page in sorted(DOCS.rglob("*.md")) if not {"_build", "_generated"} & set(page.parts)
+]
+FENCE = re.compile(r"^(```+)(\{code-block\} ?)?(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+CAPTION = re.compile(r"\A(?::caption:|#) (\S+\.\w+)\n\n?")
+COMMANDS = ("python -m hpcsimkit.run", "ls", "head", "cat", "cd", "mkdir")
+NOT_OURS = ("pip ", "git ", "source ", "python -m venv", "python -m pytest", "python -m sphinx", ".ci/run", "ruff ")
+CHECKER = doctest.OutputChecker()
+LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, the file it is (or ""), its text, where it starts and what is before it."""
+
+    language: str
+    file: str
+    text: str
+    where: str
+    follows_directly: bool
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    end = 0
+    for match in FENCE.finditer(text):
+        body, caption = match[4], CAPTION.match(match[4])
+        if caption:
+            body = body[caption.end() :]
+        where = f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, match.start()) + 1}"
+        yield Block(match[3], caption[1] if caption else "", body, where, not text[end : match.start()].strip())
+        end = match.end()
+
+
+def check(want: str, got: str, where: str) -> None:
+    assert CHECKER.check_output(want, got, LENIENT), f"{where} shows\n{want}\nbut what is printed is\n{got}"
+
+
+def run_python(block: Block, namespace: dict[str, Any]) -> str:
+    """Execute a block; returns what it printed."""
+    if ">>>" in block.text:
+        test = doctest.DocTestParser().get_doctest(block.text, namespace, block.where, block.where, 0)
+        report = io.StringIO()
+        outcome = doctest.DocTestRunner(optionflags=LENIENT).run(test, out=report.write, clear_globs=False)
+        assert not outcome.failed, report.getvalue()
+        namespace.update(test.globs)
+        return ""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block.text, block.where, "exec"), namespace)
+    return printed.getvalue()
+
+
+def run_console(block: Block, folder: Path) -> None:
+    """Run the commands of a block and compare what they print."""
+    session = re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)
+    assert not session[0].strip(), f"{block.where}: a console block begins with `$ ` and a command"
+    for part in session[1:]:
+        command, _, want = part.partition("\n")
+        if command.startswith(NOT_OURS):
+            continue
+        assert command.startswith(COMMANDS), f"{block.where}: the tests do not know how to run {command!r}"
+        got = run_command(command, folder, block.where, may_fail=want.startswith("hpcsimkit: "))
+        if want.strip():
+            check(want, got, block.where)
+
+
+def run_command(command: str, folder: Path, where: str, may_fail: bool) -> str:
+    command = re.sub(r"^python ", f'"{sys.executable}" ', command)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment, text=True, capture_output=True, timeout=300
+    )
+    assert done.returncode == (2 if may_fail else 0), f"{where}: {command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + (done.stderr if may_fail else "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    namespace: dict[str, Any] = {"__name__": "__page__"}
+    printed = None
+    for block in blocks(page):
+        if block.file:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
+            printed = run_python(block, namespace)
+            continue
+        elif block.language == "console":
+            run_console(block, tmp_path)
+        elif block.language == "text" and block.follows_directly and printed is not None:
+            check(block.text, printed, block.where)
+        printed = None
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    listed = set()
+    for page in DOCS.rglob("*.md"):
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            names = [line for line in tree.splitlines() if line.strip() and not line.startswith(":")]
+            listed |= {os.path.normpath(page.parent / f"{name}.md") for name in names}
+    pages = {os.path.normpath(page) for page in PAGES if page.is_relative_to(DOCS)}
+    assert pages - listed == {os.path.normpath(DOCS / "index.md")}
+
+
+@pytest.fixture(scope="module")
+def generate() -> dict[str, Any]:
+    return runpy.run_path(str(DOCS / "generate.py"))
+
+
+def test_generated_reference_names_everything(generate: dict[str, Any]) -> None:
+    from hpcsimkit.metrics import METRICS
+    from hpcsimkit.registry import entries
+
+    metrics, policies, commands = (generate[f"{name}_page"]() for name in ("metrics", "policies", "cli"))
+    assert [name for name in METRICS if f"| `{name}` |" not in metrics] == []
+    assert [entry.name for entry in entries() if f"| `{entry.name}` |" not in policies] == []
+    for command in ("compare", "describe", "generate", "policies", "plot"):
+        assert f"## `{command}`" in commands
+
+
+def test_generated_modules_are_all_modules(generate: dict[str, Any], tmp_path: Path) -> None:
+    generate["write_all"](tmp_path)
+    pages = {page.stem for page in (tmp_path / "api").glob("*.md")}
+    assert {"hpcsimkit.simulation", "hpcsimkit.policies.orders", "hpcsimkit.workloads.swf"} <= pages
+    assert ":members: " in (tmp_path / "api" / "hpcsimkit.simulation.md").read_text()

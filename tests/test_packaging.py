@@ -1,0 +1,184 @@
+"""What is installed: every file, importable and typed, from the root of the checkout and elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+FOLDERS = ("hpcsimkit", "policies", "agents", "workloads")
+IMPORT_EVERYTHING = """
+import importlib, pkgutil, hpcsimkit
+optional = {"torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard"}
+for module in pkgutil.walk_packages(hpcsimkit.__path__, "hpcsimkit."):
+    if module.name.endswith(".__main__"):
+        continue
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        if error.name not in optional:
+            raise
+print(hpcsimkit.__file__)
+"""
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """Run a command; returns what it printed, and fails with all of it if the command fails."""
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, env={**clean, **environment}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{command} in {cwd}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def build_wheel(source: Path) -> Path:
+    """Build the wheel of a source tree, with the tools of this environment."""
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", cwd=source)
+    (wheel,) = (source / "dist").glob("*.whl")
+    return wheel
+
+
+def product_files(root: Path) -> set[str]:
+    """Every file that belongs into the wheel, under the name it is imported by."""
+    found = set()
+    for folder in FOLDERS:
+        for base, folders, files in os.walk(root / folder):
+            folders[:] = [f for f in folders if f != "__pycache__" and not Path(base, f).is_symlink()]
+            names = {Path(base, file).relative_to(root) for file in files}
+            names = {name for name in names if not Path(root, name).is_symlink()}
+            found |= {name if folder == "hpcsimkit" else "hpcsimkit" / name for name in names}
+    return {name.as_posix() for name in found if name.suffix != ".pyc"}
+
+
+def content(wheel: Path) -> set[str]:
+    """Names in a wheel, without its own description."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+@pytest.fixture(scope="module")
+def source(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what the package is built from, with the links between its folders."""
+    copy = tmp_path_factory.mktemp("source")
+    unwanted = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for folder in FOLDERS:
+        shutil.copytree(root / folder, copy / folder, symlinks=True, ignore=unwanted)
+    for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(root / file, copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def source_without_links(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as git checks it out where it may not make links: each is a file that says where it leads."""
+    copy = tmp_path_factory.mktemp("no_links") / "source"
+    shutil.copytree(source, copy, symlinks=True, ignore=shutil.ignore_patterns("dist", "build", "*.egg-info"))
+    for folder in FOLDERS[1:]:
+        link = copy / "hpcsimkit" / folder
+        link.unlink()
+        link.write_text(f"../{folder}")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path) -> Path:
+    return build_wheel(source)
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a plain install puts into site-packages."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_links_lead_to_the_folders_of_the_top_level(root: Path) -> None:
+    for folder in FOLDERS[1:]:
+        link = root / "hpcsimkit" / folder
+        assert link.samefile(root / folder)
+        assert not link.is_symlink() or link.readlink() == Path("..", folder), "a clone needs a relative link"
+
+
+def test_every_folder_with_modules_is_a_package(root: Path) -> None:
+    for folder in FOLDERS:
+        for module in (root / folder).rglob("*.py"):
+            assert (module.parent / "__init__.py").exists(), f"{module.parent} would be left out of the wheel"
+
+
+def test_wheel_holds_every_file_and_nothing_else(root: Path, wheel: Path) -> None:
+    assert content(wheel) == product_files(root)
+    assert {"hpcsimkit/py.typed", "hpcsimkit/policies/__init__.py"} <= content(wheel)
+
+
+def test_wheel_declares_licence_and_command(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        metadata = archive.read(next(n for n in names if n.endswith("METADATA"))).decode()
+        commands = archive.read(next(n for n in names if n.endswith("entry_points.txt"))).decode()
+    assert any(name.endswith("/LICENSE") for name in names)
+    assert "License-Expression: BSD-3-Clause" in metadata
+    assert "hpcsimkit = hpcsimkit.run:main" in commands
+
+
+def test_wheel_is_the_same_without_links(source_without_links: Path, wheel: Path) -> None:
+    assert content(build_wheel(source_without_links)) == content(wheel)
+
+
+def test_everything_in_the_wheel_imports(unpacked: Path, tmp_path: Path) -> None:
+    printed = run(sys.executable, "-c", IMPORT_EVERYTHING, cwd=tmp_path, PYTHONPATH=str(unpacked))
+    assert Path(printed.strip()).is_relative_to(unpacked)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A new virtual environment without hpcsimkit that sees the dependencies of this one."""
+    folder = tmp_path / "venv"
+    venv.create(folder, symlinks=os.name != "nt")
+    (site_packages(folder) / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return folder
+
+
+def site_packages(environment: Path) -> Path:
+    scheme = {"base": str(environment), "platbase": str(environment)}
+    return Path(sysconfig.get_path("purelib", scheme="venv", vars=scheme))
+
+
+def install(environment: Path, *what: str | Path) -> None:
+    """Install with the pip and the build tools of this environment, nothing downloaded."""
+    pip = [sys.executable, "-m", "pip", "--python", environment, "install", "--quiet", "--ignore-installed"]
+    run(*pip, "--no-deps", "--no-index", "--no-build-isolation", *what, cwd=environment)
+
+
+def check_commands(environment: Path, cwd: Path, expected_in: Path) -> None:
+    """As a user types: the module, the console script, an import of everything."""
+    commands = environment / ("Scripts" if os.name == "nt" else "bin")
+    assert "compare" in run(commands / "python", "-m", "hpcsimkit.run", "--help", cwd=cwd)
+    assert "compare" in run(commands / "hpcsimkit", "--help", cwd=cwd)
+    printed = run(commands / "python", "-c", IMPORT_EVERYTHING, cwd=cwd)
+    assert Path(printed.strip()).is_relative_to(expected_in)
+
+
+def test_plain_install(environment: Path, source: Path, wheel: Path, tmp_path: Path) -> None:
+    install(environment, wheel)
+    check_commands(environment, cwd=tmp_path, expected_in=site_packages(environment))
+    check_commands(environment, cwd=source, expected_in=source)
+
+
+@pytest.mark.parametrize("tree", ["source", "source_without_links"])
+def test_editable_install(
+    tree: str, environment: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    source: Path = request.getfixturevalue(tree)
+    install(environment, "--editable", source)
+    check_commands(environment, cwd=tmp_path, expected_in=source)
+    check_commands(environment, cwd=source, expected_in=source)
