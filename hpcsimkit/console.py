@@ -40,6 +40,8 @@ HEADLINES = {
 
 BEST = "*"
 
+WIDER_THAN_ANY_TABLE = 1000
+
 Tell = Callable[[str, int], None]
 
 
@@ -130,6 +132,7 @@ def show_comparison(runs: Sequence[Run]) -> None:
 
 
 def _show_on_terminal(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print the table with rich; a terminal that is too narrow breaks lines, but no number is cut."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -137,10 +140,10 @@ def _show_on_terminal(headings: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+        table.add_column(Text(heading.replace(" ", "\n")), justify="right" if number else "left")
     for row in rows:
         table.add_row(*(Text(cell, style="bold green" if cell.startswith(BEST) else "") for cell in row))
-    Console().print(table)
+    Console(width=WIDER_THAN_ANY_TABLE).print(table)
 
 
 def policy_lines(entries: Sequence[Entry]) -> Iterator[str]:
@@ -177,33 +180,43 @@ def show_progress(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterato
         progress.BarColumn(),
         progress.TextColumn("{task.fields[rate]}"),
         progress.TimeRemainingColumn(),
+        progress.TextColumn("left"),
         console=Console(stderr=True),
         auto_refresh=False,
         transient=True,
     )
     with bar:
-        yield _Bar(bar, len(policies) * jobs).tell
+        yield _Bar(bar, policies, jobs).tell
 
 
 class _Bar:
     """Adds up what is told of each policy, and draws it ten times a second at most."""
 
-    def __init__(self, bar: Any, total: int) -> None:
+    def __init__(self, bar: Any, policies: Sequence[str], jobs: int) -> None:
         self.bar = bar
-        self.task = bar.add_task("simulating", total=total, rate="")
-        self.done: dict[str, int] = {}
+        self.jobs = jobs
+        self.done = dict.fromkeys(policies, 0)
+        self.task = bar.add_task("", total=len(policies) * jobs, rate="")
         self.began = self.drawn = time.monotonic()
 
     def tell(self, policy: str, jobs: int) -> None:
         now = time.monotonic()
         if not policy:
             self.bar.update(self.task, description="drawing the report", completed=None, rate="")
-        else:
-            self.done[policy] = jobs
-            if now - self.drawn < 0.1:
-                return
-            done = sum(self.done.values())
-            rate = f"{grouped(done / (now - self.began))} jobs/s"
-            self.bar.update(self.task, description=f"simulating {policy}", completed=done, rate=rate)
-        self.drawn = now
+            self.bar.refresh()
+            return
+        self.done[policy] = jobs
+        if now - self.drawn >= 0.1:
+            self.drawn = now
+            self._draw(now - self.began)
+
+    def _draw(self, seconds: float) -> None:
+        finished = sum(jobs >= self.jobs for jobs in self.done.values())
+        done = sum(self.done.values())
+        self.bar.update(
+            self.task,
+            description=f"{finished} of {len(self.done)} policies",
+            completed=done,
+            rate=f"{grouped(done / seconds)} jobs/s",
+        )
         self.bar.refresh()

@@ -18,6 +18,7 @@ from hpcsimkit.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 __all__ = [
@@ -78,7 +79,7 @@ STYLE: dict[str, Any] = {
     "ytick.major.size": 3, "xtick.minor.size": 0, "ytick.minor.size": 0, "xtick.major.width": 0.7,
     "ytick.major.width": 0.7, "figure.facecolor": PAPER, "savefig.facecolor": PAPER, "legend.frameon": False,
     "legend.fontsize": 8, "legend.handlelength": 2.4, "lines.linewidth": 1.5, "hatch.linewidth": 0.5,
-    "svg.fonttype": "none",
+    "svg.fonttype": "none", "text.parse_math": False,
 }  # fmt: skip
 
 NOTHING = "-"
@@ -97,13 +98,17 @@ ROUND_DURATIONS = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Use the kit's style while figures and axes are made or saved; matplotlib's own comes back after."""
+    """Use the kit's style while something is drawn or saved; matplotlib's own comes back after.
+
+    Also a decorator: ``@style()``.
+    """
     from matplotlib import rc_context
 
     with rc_context(cast("Any", STYLE)):  # its stubs want every key spelled out
         yield
 
 
+@style()
 def new_figure(
     width: float = 7.5, height: float = 4.0, rows: int = 1, columns: int = 1, **options: Any
 ) -> Figure:
@@ -114,9 +119,8 @@ def new_figure(
     """
     from matplotlib.figure import Figure
 
-    with style():
-        figure = Figure(figsize=(width, height), layout=options.pop("layout", "constrained"))
-        figure.subplots(rows, columns, squeeze=False, **options)
+    figure = Figure(figsize=(width, height), layout=options.pop("layout", "constrained"))
+    figure.subplots(rows, columns, squeeze=False, **options)
     return figure
 
 
@@ -256,6 +260,15 @@ def format_duration(seconds: float | None, digits: int = 3) -> str:
     return f"{format_number(seconds / DAY, digits)} d"
 
 
+def format_count(count: int, thing: str) -> str:
+    """Return a number of things.
+
+    >>> format_count(1, "job"), format_count(5000, "job")
+    ('1 job', '5,000 jobs')
+    """
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
 def time_unit(span: float) -> tuple[str, int]:
     """Return the unit in which a span of time [s] is best read off an axis, and its length [s].
 
@@ -272,15 +285,24 @@ def duration_axis(ax: Axes, longest: float, *, zero: bool = True) -> None:
     """Make the horizontal axis logarithmic in time, from 1 s on; zero may have a place of its own."""
     end = max(float(longest), 10.0)
     ticks = {label: at for label, at in ROUND_DURATIONS.items() if at <= end and (zero or at)}
+    ax.set_xlim(0 if zero else 0.8, end * 1.1)
     if zero:
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
-        ax.set_xlim(0, end * 1.1)
     else:
         ax.set_xscale("log")
     ax.set_xticks(list(ticks.values()), list(ticks))
     ax.set_xticks([], minor=True)
 
 
+def count_axis(axis: Axis) -> None:
+    """Let an axis, of nodes or jobs, have whole numbers only, with commas between thousands."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", integer=True))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+@style()
 def title(ax: Axes, text: str) -> None:
     """Write a heading above axes, at their left."""
     ax.set_title(text, loc="left", fontsize=9, fontweight="bold", pad=4)
@@ -289,19 +311,30 @@ def title(ax: Axes, text: str) -> None:
 def symlog_axis(ax: Axes, largest: float) -> None:
     """Make the vertical axis, of counts, logarithmic from 1 on, with room for zero."""
     ticks = [0, *(10**k for k in range(1, 9) if 10**k <= largest)]
-    ax.set_yscale("symlog", linthresh=1, linscale=0.4)
     ax.set_ylim(0, 1.15 * max(largest, 1))
+    ax.set_yscale("symlog", linthresh=1, linscale=0.4)
     ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_yticks([], minor=True)
 
 
-def legend_above(figure: Figure, styles: Mapping[str, Line], columns: int | None = None) -> None:
-    """Put one legend of all policies above a figure's axes."""
+def legend_columns(names: Iterable[str], width: float, most: int = 4) -> int:
+    """Return how many columns of a legend fit into a width [inches].
+
+    >>> legend_columns(["fcfs", "fcfs+easy"], 10.0), legend_columns(["x" * 60], 10.0)
+    (4, 1)
+    """
+    longest = max(map(len, names), default=0)
+    return min(max(int(13 * width / (longest + 7)), 1), most)
+
+
+@style()
+def legend_above(figure: Figure, styles: Mapping[str, Line], most: int = 4) -> None:
+    """Put one legend of all policies above a figure's axes, in at most so many columns."""
     from matplotlib.lines import Line2D
 
     handles: Sequence[Line2D] = [
         Line2D([], [], color=line.colour, linestyle=line.dash, linewidth=2, label=name)
         for name, line in styles.items()
     ]
-    with style():
-        figure.legend(handles=handles, loc="outside upper left", ncols=columns or min(len(handles), 4))
+    columns = legend_columns(styles, figure.get_size_inches()[0], most)
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(columns, max(len(handles), 1)))

@@ -15,12 +15,14 @@ from hpcsimkit.figures import (
     format_duration,
     format_number,
     legend_above,
+    legend_columns,
     line_styles,
     new_figure,
     style,
     symlog_axis,
     title,
 )
+from hpcsimkit.time_plots import BINS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +73,8 @@ def draw_pictures(results: plots.Results) -> Iterator[Picture]:
 
 
 def _waits(results: plots.Results) -> Picture:
-    figure = new_figure(WIDTH, 3.9 + 0.17 * -(-len(results) // 4), columns=2)
+    rows = -(-len(results) // legend_columns(results, WIDTH))
+    figure = new_figure(WIDTH, 3.9 + 0.17 * rows, columns=2)
     body, tail = figure.axes
     title(plots.plot_wait(results, body), "All jobs")
     title(plots.plot_wait_tail(results, tail), "The jobs that wait longest")
@@ -132,7 +135,7 @@ def _over_time(results: plots.Results) -> Picture:
     figure = _grid(len(results), 2, height=0.55, gap=0.28, left=0.55, between=0.55)
     begin = min(int(result.submit_time[result.finished].min()) for result in results.values())
     end = max(int(result.end_time.max()) for result in results.values())
-    edges = np.linspace(begin, max(end, begin + 1), plots.BINS + 1)
+    edges = np.linspace(begin, max(end, begin + 1), BINS + 1)
     for row, (name, line) in enumerate(line_styles(results).items()):
         left, right = figure.axes[2 * row : 2 * row + 2]
         steps, size = results[name].timeline(), results[name].size
@@ -158,7 +161,8 @@ def _over_time(results: plots.Results) -> Picture:
 def _gantt(results: plots.Results) -> Picture:
     shown = dict(list(results.items())[:GANTT_POLICIES])
     columns = min(2, len(shown))
-    figure = _grid(-(-len(shown) // columns), columns, height=1.45, gap=0.32, left=0.6, between=0.6)
+    left = 0.4 + 0.065 * max(len(f"{result.size:,}") for result in shown.values())
+    figure = _grid(-(-len(shown) // columns), columns, height=1.45, gap=0.32, left=left, between=left)
     begin, end = plots.busy_window(results, GANTT_JOBS)
     for place, (name, result) in enumerate(shown.items()):
         ax = figure.axes[place]
@@ -171,7 +175,8 @@ def _gantt(results: plots.Results) -> Picture:
         ax.remove()
     _mode_legend(figure)
     left_out = f" The first {len(shown)} of {len(results)} policies." if len(shown) < len(results) else ""
-    jobs = min(GANTT_JOBS, len(next(iter(results.values()))))
+    submit = next(iter(results.values())).submit_time
+    jobs = int(np.count_nonzero((submit >= begin) & (submit <= end)))
     return Picture(
         "gantt",
         "A busy window",
@@ -186,11 +191,11 @@ def _gantt(results: plots.Results) -> Picture:
     )
 
 
+@style()
 def _start_modes(results: plots.Results) -> Picture:
     figure = new_figure(WIDTH, 0.9 + 0.3 * len(results))
     ax = plots.plot_start_modes(results, figure.axes[0])
-    with style():
-        figure.legend(*ax.get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper left", ncols=3)
     return Picture(
         "start_modes",
         "How jobs started",
@@ -221,6 +226,7 @@ def _fairness(results: plots.Results) -> Picture | None:
 # --- one picture of everything -------------------------------------------------------------------------
 
 
+@style()
 def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, float | None]]) -> Figure:
     """Return one wide figure: waits, the busy window under two policies, and two metrics of all policies.
 
@@ -237,23 +243,30 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
     figure = new_figure(13.0, 5.6, rows=2, columns=3, gridspec_kw=shape)
     waits, upper, mean_wait, spare, lower, mean_slowdown = figure.axes
     spare.remove()
-    waits.set_subplotspec(waits.get_subplotspec().get_gridspec()[:, 0])
+    if (place := waits.get_subplotspec()) is not None:
+        waits.set_subplotspec(place.get_gridspec()[:, 0])
     title(plots.plot_wait(results, waits), "Wait time of all jobs")
     first = next(iter(results))
     best = min(results, key=lambda name: metrics[name]["mean_wait_time"] or 0.0)
     window = plots.busy_window(results, GANTT_JOBS)
     for ax, name in ((upper, first), (lower, best)):
-        title(plots.plot_gantt(results[name], window, ax), f"A busy window under {name}")
+        title(plots.plot_gantt(results[name], window, ax), f"A busy window: {name}")
     _without_time(upper)
     with style():
-        upper.legend(handles=_mode_handles(), loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=3)
+        upper.legend(
+            handles=_mode_handles(),
+            loc="lower right",
+            bbox_to_anchor=(1.02, 0.975),
+            ncols=3,
+            handlelength=1.2,
+        )
     for ax, metric, heading, formatted in (
         (mean_wait, "mean_wait_time", "Mean wait", format_duration),
         (mean_slowdown, "mean_bounded_slowdown", "Mean bounded slowdown", format_number),
     ):
         values = {name: metrics[name][metric] or 0.0 for name in results}
         title(plots.plot_values(values, ax, formatted=formatted), heading)
-    legend_above(figure, line_styles(results), columns=8)
+    legend_above(figure, line_styles(results), most=8)
     return figure
 
 
@@ -276,6 +289,7 @@ def _grid(rows: int, columns: int, *, height: float, gap: float, left: float, be
     return new_figure(WIDTH, total, rows, columns, layout="none", gridspec_kw=place)
 
 
+@style()
 def _head(figure: Figure, headings: Sequence[str]) -> None:
     """Write headings above the columns of a grid."""
     height = figure.get_size_inches()[1]
@@ -302,11 +316,11 @@ def _same_scale(axes: Sequence[Axes]) -> bool:
     return logarithmic
 
 
+@style()
 def _mode_legend(figure: Figure) -> None:
     """Write what the colours of Gantt charts mean, at the top."""
     place = (0.04, 1 - 0.02 / figure.get_size_inches()[1])
-    with style():
-        figure.legend(handles=_mode_handles(), loc="upper left", bbox_to_anchor=place, ncols=3, borderpad=0.2)
+    figure.legend(handles=_mode_handles(), loc="upper left", bbox_to_anchor=place, ncols=3, borderpad=0.2)
 
 
 def _mode_handles() -> list[Patch]:

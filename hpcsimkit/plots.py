@@ -16,6 +16,7 @@ from hpcsimkit.figures import (
     HEAT,
     INK,
     MODE_COLOURS,
+    MUTED,
     ON_MODE,
     PAPER,
     Line,
@@ -24,17 +25,15 @@ from hpcsimkit.figures import (
     format_duration,
     format_number,
     line_styles,
-    time_unit,
+    style,
 )
-from hpcsimkit.gantt import busy_window, plot_gantt
 from hpcsimkit.result import MODE_NAMES, Result
-from hpcsimkit.timeline import Steps
+from hpcsimkit.time_plots import busy_window, plot_busy, plot_gantt, plot_queue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "bin_means",
     "busy_window",
     "cumulative",
     "plot_busy",
@@ -56,15 +55,14 @@ Floats = NDArray[np.float64]
 POINTS = 400
 """Most points of a curve: more than the dots of a column on paper."""
 
-BINS = 240
-"""Bins of a step function over time."""
-
 CENTRED: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
+BESIDE: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
 
 
 # --- distributions -------------------------------------------------------------------------------------
 
 
+@style()
 def plot_wait(results: Results, ax: Axes | None = None) -> Axes:
     """Draw the cumulative distribution of wait times [share of jobs], logarithmic, zero at its left end.
 
@@ -84,20 +82,20 @@ def plot_wait(results: Results, ax: Axes | None = None) -> Axes:
     >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 9], "nodes": [1, 1]}, machine_size=1)
     >>> ax = plots.plot_wait({"fcfs": Simulation(w, Pipeline()).run()})
     >>> ax.lines[0].get_ydata().tolist()
-    [50.0, 100.0]
+    [50.0, 100.0, 100.0]
     """
     ax = axes_of(ax)
-    longest = 1.0
+    waits = {name: _finite(result.wait_time) for name, result in results.items()}
     for name, line in line_styles(results).items():
-        wait = _waits(results[name])
-        at, share = cumulative(wait)
-        longest = max(longest, float(wait.max(initial=0)))
+        at, share = cumulative(waits[name])
+        at, share = np.append(at, max(at[-1], 1)), np.append(share, share[-1])  # visible if none waits
         ax.plot(at, 100 * share, drawstyle="steps-post", **_drawn(name, line))
-    duration_axis(ax, longest)
+    duration_axis(ax, _longest(waits))
     ax.set(xlabel="wait time", ylabel="jobs that wait no longer [%]", ylim=(0, 101))
     return ax
 
 
+@style()
 def plot_wait_tail(results: Results, ax: Axes | None = None) -> Axes:
     """Draw the share of jobs that wait longer than a time, both axes logarithmic: the unlucky few.
 
@@ -105,24 +103,23 @@ def plot_wait_tail(results: Results, ax: Axes | None = None) -> Axes:
     longest wait.
     """
     ax = axes_of(ax)
-    longest, fewest = 1.0, 1.0
+    waits = {name: _finite(result.wait_time) for name, result in results.items()}
     for name, line in line_styles(results).items():
-        wait = _waits(results[name])
-        at, share = cumulative(wait)
-        share = np.maximum(1 - share, 1e-9)  # nothing waits longer than the longest: down, out of the picture
-        shown = at >= 1
-        ax.plot(at[shown], 100 * share[shown], drawstyle="steps-post", **_drawn(name, line))
-        longest = max(longest, float(wait.max(initial=0)))
-        fewest = min(fewest, 1 / max(len(wait), 1))
-    duration_axis(ax, longest, zero=False)
-    ax.set_yscale("log")
-    ticks = [tick for tick in (100, 10, 1, 0.1, 0.01, 0.001) if tick >= 50 * fewest] or [100]
+        at, share = cumulative(waits[name])
+        longer = 100 * np.maximum(1 - share, 1e-9)  # none waits longer than the longest: out of the picture
+        ax.plot(at[at >= 1], longer[at >= 1], drawstyle="steps-post", **_drawn(name, line))
+    duration_axis(ax, _longest(waits), zero=False)
+    least = 100 / max(map(len, waits.values()), default=1)
+    ax.set(xlabel="wait time", ylabel="jobs that wait longer [%]", ylim=(0.7 * least, 110), yscale="log")
+    ticks = [tick for tick in (100, 10, 1, 0.1, 0.01, 0.001) if tick >= least / 2] or [100]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_yticks([], minor=True)
-    ax.set(xlabel="wait time", ylabel="jobs that wait longer [%]", ylim=(70 * fewest, 110))
+    if not _longest(waits):
+        ax.text(0.5, 0.5, "no job waits", transform=ax.transAxes, ha="center", color=MUTED)
     return ax
 
 
+@style()
 def plot_slowdown(results: Results, ax: Axes | None = None) -> Axes:
     """Draw bounded slowdowns (threshold 10 s) as one box a policy on a logarithmic axis.
 
@@ -135,6 +132,7 @@ def plot_slowdown(results: Results, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@style()
 def plot_fairness(results: Results, ax: Axes | None = None) -> Axes:
     """Draw each user's mean bounded slowdown: one box of users a policy, read as in `plot_slowdown`.
 
@@ -191,6 +189,7 @@ def _dots(sample: Floats, place: int, line: Line, ax: Axes) -> None:
 # --- classes and shares --------------------------------------------------------------------------------
 
 
+@style()
 def plot_heat_map(
     values: Mapping[str, Sequence[float]],
     classes: Sequence[str],
@@ -223,6 +222,8 @@ def plot_heat_map(
     for (row, column), value in np.ndenumerate(table):
         ax.text(column + 0.5, row + 0.5, formatted(value), color=INK, **CENTRED)
     ax.set_xticks(np.arange(len(classes)) + 0.5, list(classes))
+    if sum(map(len, classes)) > 90:  # they would touch
+        ax.tick_params(axis="x", labelrotation=35)
     ax.set_yticks(np.arange(len(values)) + 0.5, list(values))
     ax.invert_yaxis()
     ax.grid(visible=False)
@@ -231,6 +232,7 @@ def plot_heat_map(
     return ax
 
 
+@style()
 def plot_start_modes(results: Results, ax: Axes | None = None) -> Axes:
     """Draw the shares of jobs that started ready, reserved and backfilled: one bar a policy.
 
@@ -252,6 +254,7 @@ def plot_start_modes(results: Results, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@style()
 def plot_values(
     values: Mapping[str, float], ax: Axes | None = None, *, formatted: Callable[[float], str] = format_number
 ) -> Axes:
@@ -275,18 +278,18 @@ def plot_values(
             ax.plot([values[name]], [place], marker="o", markersize=7, color=line.colour)
         else:
             ax.barh(place, values[name], height=0.7, color=line.colour)
-        beside = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
-        ax.annotate(formatted(values[name]), (values[name], place), **beside)
+        ax.annotate(formatted(values[name]), (values[name], place), **BESIDE)
     if logarithmic:
         ax.set_xscale("log")
-    ax.set_xlim(
-        (0.6 * smallest, largest * (largest / smallest) ** 0.35) if logarithmic else (0, 1.3 * largest)
-    )
+        ax.set_xlim(0.6 * smallest, largest * (largest / smallest) ** 0.4)
+    else:
+        ax.set_xlim(0, 1.3 * largest)
     ax.set_yticks(range(len(values)), list(values))
     ax.set_ylim(len(values) - 0.4, -0.6)
     ax.set_xticks([], minor=True)
     ax.set_xticks([])
-    ax.grid(visible=logarithmic, axis="y")
+    ax.set_xlabel("logarithmic axis" if logarithmic else "")
+    ax.grid(visible=False)
     ax.spines["bottom"].set_visible(False)
     return ax
 
@@ -302,76 +305,11 @@ def _see_through(colour: str, alpha: float) -> tuple[float, float, float, float]
     return to_rgba(colour, alpha)
 
 
-# --- over time -----------------------------------------------------------------------------------------
-
-
-def plot_queue(
-    steps: Steps, ax: Axes | None = None, *, edges: Floats | None = None, colour: str = INK
-) -> Axes:
-    """Draw how many jobs wait over time: the exact mean in each bin.
-
-    Parameters
-    ----------
-    steps : Steps
-        What :meth:`Result.timeline` returns.
-    edges : array of float, shape (bins + 1,), optional
-        Borders of the bins [s]; the first is the zero of the axis. By default `BINS` bins over all of it.
-    """
-    ax = axes_of(ax, 7.5, 2.5)
-    _step_means(steps.time, steps.waiting, edges, colour, ax)
-    ax.set_ylabel("jobs waiting")
-    return ax
-
-
-def plot_busy(
-    steps: Steps, size: int, ax: Axes | None = None, *, edges: Floats | None = None, colour: str = INK
-) -> Axes:
-    """Draw the share of `size` nodes that are busy [%] over time; the rest is as for :func:`plot_queue`."""
-    ax = axes_of(ax, 7.5, 2.5)
-    _step_means(steps.time, 100 * steps.busy / size, edges, colour, ax)
-    ax.set_ylabel("nodes busy [%]")
-    ax.set_ylim(0, 105)
-    ax.set_yticks([0, 50, 100])
-    return ax
-
-
-def _step_means(
-    time: NDArray[np.int64], value: NDArray[Any], edges: Floats | None, colour: str, ax: Axes
-) -> None:
-    from matplotlib.patches import StepPatch
-
-    if edges is None:
-        first, last = (int(time[0]), int(time[-1])) if len(time) else (0, 1)
-        edges = np.linspace(first, max(last, first + 1), BINS + 1)
-    unit, length = time_unit(edges[-1] - edges[0])
-    mean = bin_means(time, value, edges)
-    at = (edges - edges[0]) / length
-    ax.add_artist(StepPatch(mean, at, fill=True, color=colour, alpha=0.3, linewidth=0))
-    ax.add_artist(StepPatch(mean, at, fill=False, color=colour, linewidth=0.9))
-    ax.set(xlim=(at[0], at[-1]), xlabel=f"time since the first submission [{unit}]")
-    ax.set_ylim(0, 1.05 * float(mean.max(initial=0)) or 1)
-
-
-def bin_means(time: NDArray[np.int64], value: NDArray[Any], edges: Floats) -> Floats:
-    """Return the exact mean of a step function between consecutive edges.
-
-    >>> bin_means(np.array([0, 10]), np.array([4, 0]), np.array([0.0, 5.0, 20.0])).tolist()
-    [4.0, 1.3333333333333333]
-    """
-    if not len(time):
-        return np.zeros(len(edges) - 1)
-    area = np.concatenate(([0.0], np.cumsum(value[:-1] * np.diff(time).astype(float))))
-    beyond = max(float(edges[-1]), float(time[-1]) + 1)
-    times = np.concatenate((time.astype(float), [beyond]))
-    area = np.append(area, area[-1] + float(value[-1]) * (beyond - float(time[-1])))
-    return np.diff(np.interp(edges, times, area)) / np.diff(edges)
-
-
 # --- shared --------------------------------------------------------------------------------------------
 
 
-def _waits(result: Result) -> Floats:
-    return _finite(result.wait_time)
+def _longest(waits: Mapping[str, Floats]) -> float:
+    return max((float(wait.max(initial=0)) for wait in waits.values()), default=0.0)
 
 
 def _finite(values: Floats) -> Floats:

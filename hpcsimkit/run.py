@@ -319,7 +319,12 @@ def _experiment(arguments: dict[str, object], **changes: object) -> Experiment:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit: 0, or 2 after one line on standard error, or 130 after Ctrl-C."""
-    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+    code = _run(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        sys.stdout.flush()
+    except OSError:  # nothing may be left that Python would complain about at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def _run(arguments: list[str]) -> int:
@@ -336,7 +341,6 @@ def _run(arguments: list[str]) -> int:
     except KeyboardInterrupt as interrupt:
         return _say(str(interrupt) or "stopped", INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing left to complain at exit
         return BROKEN_PIPE
     except typer.TyperException as error:
         return _say(error.format_message(), WRONG)

@@ -104,6 +104,7 @@ def run_policy(
             passes=result.passes,
         )
         _write_files(result, run, folder)
+        tell(len(workload))
     except HpcsimkitError as error:
         raise type(error)(f"{policy}: {error}") from error
     except SystemExit as error:

@@ -15,6 +15,7 @@ from hpcsimkit.figures import (
     POLICY_COLOURS,
     axes_of,
     duration_axis,
+    format_count,
     format_duration,
     format_number,
     new_figure,
@@ -46,6 +47,7 @@ BIN_LENGTHS = (60, 600, HOUR, 6 * HOUR, DAY, 7 * DAY, 28 * DAY)
 MOST_BINS = 150
 
 
+@style()
 def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure:
     """Return a figure with all pictures of a workload.
 
@@ -76,19 +78,22 @@ def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure
         (plot_sizes(workload, sizes), "Sizes"),
         (plot_durations(workload, durations), "Run and requested times"),
         (plot_accuracy(workload, accuracy), "Accuracy of the requested times"),
-        (plot_offered_load(workload, size, load) if size else load, "Offered load over time"),
+        (
+            plot_offered_load(workload, size, load) if size and workload.span else load,
+            "Offered load over time",
+        ),
     ):
         title(ax, heading)
-    if not size:
+    if not (size and workload.span):
         load.set_axis_off()
-        reason = "unknown: the workload\nnames no machine size"
-        load.text(0.5, 0.5, reason, ha="center", va="center", color=MUTED)
-    machine = f", {size:,} nodes" if size else ""
-    with style():
-        figure.suptitle(f"{workload.name}: {len(workload):,} jobs{machine}", x=0.01, ha="left", fontsize=11)
+        reason = "all jobs come\nat one instant" if size else "the workload names\nno machine size"
+        load.text(0.5, 0.5, f"not defined: {reason}", ha="center", va="center", color=MUTED)
+    counts = [format_count(len(workload), "job"), *([format_count(size, "node")] if size else [])]
+    figure.suptitle(f"{workload.name}: {', '.join(counts)}", x=0.01, ha="left", fontsize=11)
     return figure
 
 
+@style()
 def plot_hours(workload: Workload, ax: Axes | None = None) -> Axes:
     """Draw the share of jobs submitted in each hour of the day [%], in local time if the log tells it."""
     description = describe(workload)
@@ -101,6 +106,7 @@ def plot_hours(workload: Workload, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@style()
 def plot_weekdays(workload: Workload, ax: Axes | None = None) -> Axes:
     """Draw the share of jobs submitted on each day of the week [%]."""
     description = describe(workload)
@@ -113,6 +119,7 @@ def plot_weekdays(workload: Workload, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@style()
 def plot_sizes(workload: Workload, ax: Axes | None = None) -> Axes:
     """Draw, by size in powers of two, the share of the jobs and of the node-seconds [%]."""
     ax = axes_of(ax)
@@ -126,11 +133,11 @@ def plot_sizes(workload: Workload, ax: Axes | None = None) -> Axes:
     ax.set_xticks(place[::step], [format_number(2 ** int(p)) for p in place[::step]])
     ax.set(xlabel="nodes, up to (powers of two)", ylabel="share [%]")
     ax.grid(axis="x", visible=False)
-    with style():
-        ax.legend()
+    ax.legend()
     return ax
 
 
+@style()
 def plot_durations(workload: Workload, ax: Axes | None = None) -> Axes:
     """Draw the cumulative distributions of run times and requested times, logarithmic, zero at the left."""
     ax = axes_of(ax)
@@ -142,11 +149,11 @@ def plot_durations(workload: Workload, ax: Axes | None = None) -> Axes:
         ax.plot(at, 100 * share, drawstyle="steps-post", label=label, color=colour, linestyle=dash)
     duration_axis(ax, float(max(workload.run_time.max(), workload.requested_time.max())))
     ax.set(xlabel="duration", ylabel="jobs not longer [%]", ylim=(0, 101))
-    with style():
-        ax.legend(loc="upper left")
+    ax.legend(loc="upper left")
     return ax
 
 
+@style()
 def plot_accuracy(workload: Workload, ax: Axes | None = None) -> Axes:
     """Draw a histogram of run time over requested time; jobs beyond their request share the last bar."""
     ax = axes_of(ax)
@@ -159,6 +166,7 @@ def plot_accuracy(workload: Workload, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@style()
 def plot_offered_load(workload: Workload, machine_size: int, ax: Axes | None = None) -> Axes:
     """Draw the node-seconds submitted in each bin of time over those the machine has in it.
 

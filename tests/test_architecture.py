@@ -36,6 +36,7 @@ LAYERS = """
     simulation
     result_file metrics recording checks
     breakdown registry figures toml_lines processes
+    time_plots
     plots experiment agents
     pictures workload_plots runs saved_results
     console report
@@ -107,7 +108,9 @@ def own_module(imported: str) -> str | None:
         return None
     parts = imported.split(".")[1:]
     names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next(name for name in names if name in MODULES)
+    found = next((name for name in names if name in MODULES), None)
+    assert found, f"import {imported} from the module that defines it"
+    return found
 
 
 def layer(module: str) -> str:

@@ -19,6 +19,7 @@ import re
 import runpy
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,10 +31,19 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"] + [
     page for page in sorted(DOCS.rglob("*.md")) if not {"_build", "_generated"} & set(page.parts)
 ]
-FENCE = re.compile(r"^(```+)(\{code-block\} ?)?(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^( *```+)(\{code-block\} ?)?(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 CAPTION = re.compile(r"\A(?::caption:|#) (\S+\.\w+)\n\n?")
 COMMANDS = ("python -m hpcsimkit.run", "ls", "head", "cat", "cd", "mkdir")
-NOT_OURS = ("pip ", "git ", "source ", "python -m venv", "python -m pytest", "python -m sphinx", ".ci/run", "ruff ")
+NOT_OURS = (
+    "pip ",
+    "git ",
+    "source ",
+    "python3 -m venv",
+    "python -m pytest",
+    "python -m sphinx",
+    ".ci/run",
+    "ruff ",
+)
 CHECKER = doctest.OutputChecker()
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -52,11 +62,14 @@ def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
     end = 0
     for match in FENCE.finditer(text):
-        body, caption = match[4], CAPTION.match(match[4])
+        body = textwrap.dedent(match[4])
+        caption = CAPTION.match(body)
         if caption:
             body = body[caption.end() :]
         where = f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, match.start()) + 1}"
-        yield Block(match[3], caption[1] if caption else "", body, where, not text[end : match.start()].strip())
+        yield Block(
+            match[3], caption[1] if caption else "", body, where, not text[end : match.start()].strip()
+        )
         end = match.end()
 
 
@@ -95,7 +108,13 @@ def run_console(block: Block, folder: Path) -> None:
 
 def run_command(command: str, folder: Path, where: str, may_fail: bool) -> str:
     command = re.sub(r"^python ", f'"{sys.executable}" ', command)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "COLUMNS": "120",
+        "NO_COLOR": "1",
+        "MPLBACKEND": "Agg",
+    }
     done = subprocess.run(
         command, shell=True, cwd=folder, env=environment, text=True, capture_output=True, timeout=300
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from pathlib import Path
 
@@ -121,6 +122,13 @@ def test_all_rejected(result: Result) -> None:
     values = evaluate(none)
     assert (values["jobs"], values["rejected"], values["killed"], values["utilisation"]) == (5, 5, 0, 0)
     assert np.isnan(values["mean_wait_time"])
+
+
+def test_makespan_begins_with_a_rejected_job(result: Result) -> None:
+    start, end = result.start_time.copy(), result.end_time.copy()
+    start[0] = end[0] = -1
+    first_rejected = dataclasses.replace(result, start_time=start, end_time=end)
+    assert evaluate(first_rejected)["makespan"] == first_rejected.makespan == 31
 
 
 def test_fairness_without_users_is_not_a_number() -> None:

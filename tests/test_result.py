@@ -208,6 +208,12 @@ def test_first_hole_that_is_large_enough() -> None:
     assert numbers([0, 0, 1, 2], [1, 9, 9, 9], [1, 2, 2, 1], 5) == [[0], [1, 2], [3, 4], [0]]
 
 
+@pytest.mark.parametrize("ends", [(1, 2), (2, 1)])
+def test_holes_that_touch_become_one(ends: tuple[int, int]) -> None:
+    intervals = assign_nodes(np.array([0, 0, 3]), np.array([*ends, 4]), np.array([1, 2, 3]), 3)
+    assert intervals == [(range(1),), (range(1, 3),), (range(3),)]
+
+
 def test_scattered_when_no_hole_is_large_enough() -> None:
     assert numbers([0, 0, 0, 1], [1, 9, 1, 9], [1, 1, 1, 2], 3) == [[0], [1], [2], [0, 2]]
 

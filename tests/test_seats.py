@@ -16,8 +16,8 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies.backfilling import EASY
-from hpcsimkit.policies.orders import FCFS, SJF
-from hpcsimkit.policy import Inspector, Placement
+from hpcsimkit.policies.orders import SJF
+from hpcsimkit.policy import Inspector, Order, Placement
 from hpcsimkit.simulation import Simulation
 from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
@@ -25,6 +25,13 @@ from hpcsimkit.workloads.swf import read_swf
 
 KTH = ("KTH-SP2-1996-2.1-cln.swf.gz", 100)
 SDSC = ("SDSC-SP2-1998-4.2-cln.swf.gz", 128)
+
+
+class ByArrival(Order):
+    """First come, first served, also among jobs of one instant."""
+
+    def key(self, job: Job) -> tuple[int, int]:
+        return job.submit_time, job.index
 
 
 class Balanced(Inspector):
@@ -73,7 +80,7 @@ SEATS: dict[str, Seat] = {
         {"order": shortest_request},
     ),
     "order of heads only": (
-        lambda: Pipeline(order=SJF(), backfiller=EASY(candidates=FCFS())),
+        lambda: Pipeline(order=SJF(), backfiller=EASY(candidates=ByArrival())),
         lambda: Pipeline(order=External(), backfiller=EASY()),
         {"order": shortest_request},
     ),

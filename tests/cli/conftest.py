@@ -60,7 +60,9 @@ def command(root: Path) -> list[str]:
 
 @pytest.fixture
 def environment(root: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(root)}
+    """The caller's, but output is buffered, as it is by default."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return {**kept, "PYTHONPATH": str(root)}
 
 
 @pytest.fixture

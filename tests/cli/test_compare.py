@@ -147,8 +147,8 @@ def test_table_marks_the_best(cli, log) -> None:
     out = cli("compare", log, "-p", "fcfs", "-p", "fcfs+easy", "--out", "out", "--no-report").out
     table = [re.split(r"\s{2,}", line) for line in out.splitlines() if line.startswith(("policy", "fcfs"))]
     assert table[0] == ["policy", *HEADLINES.values()]
-    assert table[1] == ["fcfs", "55", "65", "89.85", "90", "4.405", "0.6875", "120"]
-    assert table[2] == ["fcfs+easy", "*32.75", "*20.5", "*82.65", "90", "*2.08", "0.6875", "120"]
+    assert table[1] == ["fcfs", "55", "65", "89.85", "90", "4.555", "0.6875", "120"]
+    assert table[2] == ["fcfs+easy", "*32.75", "*20.5", "*82.65", "90", "*2.33", "0.6875", "120"]
     assert "* best of its column" in out
 
 

@@ -1,0 +1,202 @@
+"""How fast the kit is, beside a yardstick of bare SimPy events measured in the same minutes.
+
+    python -m tests.benchmarks              # everything, about five minutes
+    python -m tests.benchmarks --quick      # KTH-SP2 and small synthetic logs, under a minute
+
+Each line comes from a process of its own, so that peak memory is its own too. Speeds are those of the
+simulation alone, through the public API, after the workload was loaded; the best of several repetitions is
+shown, in processor time. Ratios compare with the yardstick of the same process: two SimPy events a job.
+Real logs are read from the folder named by HPCSIMKIT_SHARED (by default ../shared beside the repository).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
+LOGS = {
+    "KTH-SP2": "KTH-SP2-1996-2.1-cln.swf.gz",
+    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln.swf.gz",
+    "HPC2N": "HPC2N-2002-2.2-cln.swf.gz",
+}
+YARDSTICK_JOBS = 100_000
+
+
+def processor_seconds(action: Callable[[], Any], repetitions: int) -> float:
+    """Return the least processor time of several repetitions [s]."""
+    best = float("inf")
+    for _ in range(repetitions):
+        began = time.process_time()
+        action()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def bare_simpy() -> None:
+    """Two SimPy events a job: a process that waits for arrivals, a timeout with a callback for each end."""
+    import simpy
+
+    environment = simpy.Environment()
+    ended: list[Any] = []
+
+    def arrivals() -> Any:
+        for _ in range(YARDSTICK_JOBS):
+            yield environment.timeout(1)
+            environment.timeout(37).callbacks.append(ended.append)
+
+    environment.process(arrivals())
+    environment.run()
+
+
+def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a log, ``lublin:JOBS`` or ``burst:JOBS``; returns jobs/s, ratio and peak memory."""
+    import numpy as np
+
+    from hpcsimkit.registry import make
+    from hpcsimkit.simulation import Simulation
+    from hpcsimkit.workloads import burst, default_workload, read_swf
+
+    kind, _, jobs = source.partition(":")
+    if kind == "lublin":
+        workload = default_workload(np.random.default_rng(1), jobs=int(jobs))
+    elif kind == "burst":
+        workload = burst(int(jobs), np.random.default_rng(1), machine_size=256)
+    else:
+        workload = read_swf(TRACES / LOGS[source])
+        workload = workload.fitting(workload.machine_size)
+    count = len(workload.jobs)
+    yardstick = YARDSTICK_JOBS / processor_seconds(bare_simpy, 3)
+    seconds = processor_seconds(lambda: Simulation(workload, make(policy)).run(), repetitions)
+    return {
+        "jobs": count,
+        "seconds": seconds,
+        "jobs_per_second": count / seconds,
+        "yardstick": yardstick,
+        "ratio": count / seconds / yardstick,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def measure_decisions(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Answer every decision of an open order seat with its first option; returns decisions/s."""
+    from hpcsimkit import Simulation, read_swf
+    from hpcsimkit.decision import External
+    from hpcsimkit.pipeline import Pipeline
+    from hpcsimkit.reservation import EASY
+
+    workload = read_swf(TRACES / LOGS[source]).first(10_000)
+    workload = workload.fitting(workload.machine_size)
+    decisions = 0
+
+    def play() -> None:
+        nonlocal decisions
+        decisions = 0
+        simulation = Simulation(workload, Pipeline(order=External(), backfiller=EASY(), window=32))
+        while (decision := simulation.next_decision()) is not None:
+            decisions += 1
+            simulation.answer(decision.options[0])
+
+    seconds = processor_seconds(play, repetitions)
+    return {"jobs": len(workload), "seconds": seconds, "decisions_per_second": decisions / seconds}
+
+
+def measure_reading(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Read a log."""
+    from hpcsimkit.workloads import read_swf
+
+    return {"seconds": processor_seconds(lambda: read_swf(TRACES / LOGS[source]), repetitions)}
+
+
+def measure_help(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Start the command line and print its help, on the wall clock."""
+    best = float("inf")
+    for _ in range(repetitions):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "hpcsimkit.run", "--help"], check=True, capture_output=True)
+        best = min(best, time.perf_counter() - began)
+    return {"seconds": best}
+
+
+MEASURES = {
+    "simulate": measure_simulation,
+    "decide": measure_decisions,
+    "read": measure_reading,
+    "help": measure_help,
+}
+
+QUICK = [
+    ("simulate", "KTH-SP2", "fcfs", 5),
+    ("simulate", "KTH-SP2", "fcfs+easy", 5),
+    ("simulate", "lublin:10000", "fcfs+easy", 5),
+    ("simulate", "burst:20000", "fcfs+easy", 1),
+    ("decide", "KTH-SP2", "order seat", 3),
+    ("help", "-", "-", 5),
+]
+ALL = [
+    *QUICK,
+    ("simulate", "SDSC-SP2", "fcfs", 3),
+    ("simulate", "SDSC-SP2", "fcfs+easy", 3),
+    ("simulate", "HPC2N", "fcfs", 3),
+    ("simulate", "HPC2N", "fcfs+easy", 3),
+    ("simulate", "KTH-SP2", "wfp3+easy", 3),
+    ("simulate", "KTH-SP2", "fcfs+conservative", 3),
+    ("simulate", "lublin:100000", "fcfs+easy", 2),
+    ("simulate", "lublin:1000000", "fcfs", 1),
+    ("simulate", "lublin:1000000", "fcfs+easy", 1),
+    ("simulate", "burst:20000", "sjf+easy", 1),
+    ("simulate", "burst:20000", "wfp3+easy", 1),
+    ("read", "HPC2N", "-", 3),
+]
+
+
+def in_process_of_its_own(case: tuple[str, str, str, int]) -> dict[str, float]:
+    """Measure one case in a fresh interpreter."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks", "--case", json.dumps(case)],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return dict(json.loads(answer.stdout))
+
+
+def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
+    """Return one line of the table."""
+    measure, source, policy, _ = case
+    cells = [f"{measure:9s} {source:15s} {policy:18s} {found['seconds']:8.3f} s"]
+    if "jobs_per_second" in found:
+        cells.append(
+            f"{found['jobs_per_second']:9,.0f} jobs/s  {found['ratio']:.3f} of bare SimPy "
+            f"({found['yardstick']:,.0f})  peak {found['peak_mib']:,.0f} MiB"
+        )
+    if "decisions_per_second" in found:
+        cells.append(f"{found['decisions_per_second']:9,.0f} decisions/s")
+    return "  ".join(cells)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="only what takes less than a minute")
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.case:
+        measure, source, policy, repetitions = json.loads(options.case)
+        print(json.dumps(MEASURES[measure](source, policy, repetitions)))
+        return
+    for case in QUICK if options.quick else ALL:
+        if case[1] in LOGS and not (TRACES / LOGS[case[1]]).exists():
+            print(f"{case[0]:9s} {case[1]:15s} skipped: no {TRACES / LOGS[case[1]]} (set HPCSIMKIT_SHARED)")
+            continue
+        print(row(case, in_process_of_its_own(case)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""`describe`, `generate`, `policies`, `plot`, `--help`, `--version`."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from hpcsimkit import __version__, registry
+from hpcsimkit.workloads import read_swf
+
+COMMANDS = ["compare", "describe", "generate", "generate lublin", "policies", "plot"]
+
+
+# --- help ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_everywhere(cli, name) -> None:
+    outcome = cli(*name.split(), "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith(f"Usage: python -m hpcsimkit.run {name}".rstrip())
+    if name != "generate":
+        assert f"Examples:\n    python -m hpcsimkit.run {name}".rstrip() in outcome.out
+
+
+def test_examples_are_command_lines(cli, shared, tmp_path) -> None:
+    """The examples of the help texts, on a real log of the name they use, cut to be quick."""
+    (tmp_path / "KTH-SP2.swf.gz").symlink_to(shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz")
+    (tmp_path / "mymodule.py").write_text("from hpcsimkit.policy import Order as MyPolicy\n")
+    examples = [
+        line.strip().removeprefix("python -m hpcsimkit.run").split()
+        for name in ("compare", "describe", "generate lublin")
+        for line in cli(*name.split(), "--help").out.split("Examples:")[1].splitlines()
+        if line.strip()
+    ]
+    assert len(examples) >= 6
+    for example in examples:
+        short = ["--jobs", "200"] if "--jobs" not in example and "toml" not in " ".join(example) else []
+        outcome = cli(*example, *short)
+        assert (outcome.code, outcome.err) == (0, ""), example
+
+
+def test_help_is_quick_and_loads_nothing_heavy(command, environment, tmp_path) -> None:
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        subprocess.run([*command, "--help"], env=environment, cwd=tmp_path, check=True, capture_output=True)  # noqa: S603
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.5
+    code = "import sys, hpcsimkit.run as r\ntry: r.main(['compare', '--help'])\nexcept SystemExit: print(*sys.modules)"
+    loaded = subprocess.run(  # noqa: S603
+        [command[0], "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True
+    ).stdout.splitlines()[-1].split()  # fmt: skip
+    assert {"typer", "hpcsimkit.run"} <= set(loaded)
+    assert not {"numpy", "pandas", "pyarrow", "rich", "matplotlib", "torch", "simpy"} & set(loaded)
+
+
+def test_version(cli) -> None:
+    assert cli("--version") == (0, f"hpcsimkit {__version__}\n", "")
+
+
+# --- policies --------------------------------------------------------------------------------------------
+
+
+def test_policies_are_all_listed_and_can_be_made(cli) -> None:
+    lines = cli("policies").out.splitlines()
+    for entry in registry.entries():
+        line = next(line for line in lines if line.split(",")[0].split()[0:1] == [entry.name])
+        assert entry.kind in line
+        if entry.kind in ("order", "pipeline"):
+            registry.make(entry.name)
+    assert not [line for line in lines if ":class:" in line]
+
+
+# --- describe --------------------------------------------------------------------------------------------
+
+
+def test_describe_by_hand(cli, log, tmp_path) -> None:
+    out = cli("describe", log, "--out", "deep/tiny.svg").out
+    shown = {tuple(line.rsplit(maxsplit=1)) for line in out.splitlines() if line.startswith("  ")}
+    assert ("  jobs", "5") in shown
+    assert ("  larger than the machine (jobs)", "1") in shown
+    assert ("  machine [nodes]", "8") in shown
+    used = 50 * 4 + 50 * 8 + 20 * 2 + 10 * 2 + 5 * 9
+    assert ("  offered load", f"{used / (8 * 12):.4g}") in shown
+    assert "picture: deep/tiny.svg" in out
+    assert "<svg" in (tmp_path / "deep" / "tiny.svg").read_text()
+
+
+def test_describe_draws_into_results(cli, log, tmp_path) -> None:
+    assert cli("describe", log, "-q") == (0, "", "")
+    assert (tmp_path / "results" / "tiny.png").read_bytes().startswith(b"\x89PNG")
+    assert cli("describe", log, "--no-picture", "--jobs", 2).out.count("picture") == 0
+
+
+def test_describe_needs_no_size_of_the_machine(cli, log) -> None:
+    log.write_text(log.read_text().replace("; MaxProcs: 8\n", ""))
+    assert "unknown" in cli("describe", log, "--no-picture").out
+
+
+def test_describe_says_what_was_skipped(cli, log) -> None:
+    log.write_text(log.read_text() + "oops\n")
+    assert "malformed line (first: line 7: 'oops')" in cli("describe", log, "--no-picture").out
+
+
+# --- generate --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["x.swf", "x.swf.gz"])
+def test_generate_lublin(cli, tmp_path, name) -> None:
+    flags = ["--nodes", 64, "--jobs", 500, "--seed", 1, "--load", 0.7]
+    assert cli("generate", "lublin", *flags, "-o", name).out.endswith(f"written: {name}\n")
+    workload = read_swf(tmp_path / name)
+    assert (len(workload), workload.machine_size) == (500, 64)
+    assert workload.offered_load() == pytest.approx(0.7, rel=0.01)
+    assert (workload.requested_time >= workload.run_time).all()
+    cli("generate", "lublin", *flags, "-o", f"again-{name}", "-q")
+    assert (tmp_path / f"again-{name}").read_bytes() == (tmp_path / name).read_bytes()
+    cli("generate", "lublin", *flags[:-4], "--seed", 2, "-o", f"other-{name}")
+    assert not np.array_equal(read_swf(tmp_path / f"other-{name}").run_time, workload.run_time)
+
+
+def test_generate_without_estimates(cli, tmp_path) -> None:
+    cli("generate", "lublin", "--jobs", 50, "--no-estimates", "-o", "x.swf", "-q")
+    workload = read_swf(tmp_path / "x.swf")
+    assert np.array_equal(workload.requested_time, np.maximum(workload.run_time, 1))
+
+
+def test_built_in_workload_as_a_file_gives_the_same_schedule(cli, tmp_path) -> None:
+    cli("generate", "lublin", "--jobs", 200, "--load", 0.9, "-o", "x.swf.gz", "-q")
+    cli("compare", "x.swf.gz", "-p", "fcfs+easy", "--no-report", "--out", "file")
+    cli("compare", "--jobs", 200, "-p", "fcfs+easy", "--no-report", "--out", "made")
+    table = "jobs/fcfs+easy.csv"
+    assert (tmp_path / "file" / table).read_bytes() == (tmp_path / "made" / table).read_bytes()
+
+
+# --- plot ------------------------------------------------------------------------------------------------
+
+
+def test_plot_draws_again(cli, log, tmp_path) -> None:
+    cli("compare", log, "-p", "fcfs", "--no-report", "--out", "out")
+    outcome = cli("plot", "out")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[-1] == "out/report.html"
+    assert "<svg" in (tmp_path / "out" / "report.html").read_text()

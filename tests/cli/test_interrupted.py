@@ -1,0 +1,185 @@
+"""Ctrl-C, results folders that are there already, and going on after an interruption."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+
+SLOW = '''
+import os, time
+from pathlib import Path
+from hpcsimkit.policy import Policy
+
+class Slow(Policy):
+    """Waits for a file to appear; leaves the number of its process in another."""
+
+    def schedule(self, system):
+        Path("slow.pid").write_text(str(os.getpid()))
+        while not Path("go").exists():
+            time.sleep(0.01)
+        for job in list(system.queue):
+            if system.fits(job):
+                system.start(job)
+'''
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.01)
+
+
+def alive(process: int) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, 0)
+        return True
+    return False
+
+
+@pytest.fixture
+def interrupted(log, tmp_path, command, environment) -> Callable[..., tuple[int, str]]:
+    """Start a comparison of `fcfs` and a policy that hangs; press Ctrl-C when the first is finished."""
+    (tmp_path / "slow.py").write_text(SLOW)
+
+    def run(*flags: str, workers: int = 1) -> tuple[int, str]:
+        arguments = ["compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--workers", str(workers), *flags]
+        process = subprocess.Popen(  # noqa: S603
+            [*command, *arguments], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, start_new_session=True,
+        )  # fmt: skip
+        partial = next(flag for flag in (*flags, "results/tiny") if not flag.startswith("-"))
+        finished = tmp_path / f"{partial}.partial" / "finished" / "fcfs.json"
+        until(lambda: finished.exists() and (tmp_path / "slow.pid").exists())
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+        _, err = process.communicate(timeout=30)
+        return process.returncode, err
+
+    return run
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c(interrupted, tmp_path, workers) -> None:
+    code, err = interrupted("--out", "out", workers=workers)
+    assert code == 130
+    assert err == (
+        "hpcsimkit: stopped; 1 of 2 policies are finished; to go on: the same command with --resume --out out\n"
+    )
+    assert not (tmp_path / "out").exists()
+    assert not alive(int((tmp_path / "slow.pid").read_text()))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_resume_takes_what_is_finished(interrupted, shell, log, tmp_path, workers) -> None:
+    interrupted("--out", "out", workers=workers)
+    table = tmp_path / "out.partial" / "jobs" / "fcfs.csv"
+    before, content = table.stat().st_mtime_ns, table.read_bytes()
+    (tmp_path / "go").touch()
+    outcome = shell("compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--out", "out", "--resume", "--no-report")
+    assert (outcome.code, outcome.err) == (0, "")
+    table = tmp_path / "out" / "jobs" / "fcfs.csv"
+    assert (table.stat().st_mtime_ns, table.read_bytes()) == (before, content)
+    assert list(json.loads((tmp_path / "out" / "metrics.json").read_text())) == ["fcfs", "slow:Slow"]
+    assert not (tmp_path / "out.partial").exists()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "experiment.toml", "jobs", "metrics.csv", "metrics.json", "provenance.json", "schedules",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [["--seed", "1"], ["--walltime", "kill"], ["--jobs", "3"], ["--warmup", "1"], []])
+def test_resume_takes_only_what_is_the_same(interrupted, shell, log, tmp_path, change) -> None:
+    interrupted("--out", "out")
+    before = (tmp_path / "out.partial" / "jobs" / "fcfs.csv").stat().st_mtime_ns
+    (tmp_path / "go").touch()
+    resume = [] if not change else ["--resume"]
+    shell("compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--out", "out", *resume, *change, "--no-report")
+    assert (tmp_path / "out" / "jobs" / "fcfs.csv").stat().st_mtime_ns != before
+
+
+def test_resume_without_out_finds_the_folder(interrupted, shell, log, tmp_path) -> None:
+    interrupted()
+    (tmp_path / "go").touch()
+    flags = ["compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--no-report"]
+    assert shell(*flags, "--resume").out.splitlines()[-1] == "results: results/tiny"
+    assert shell(*flags).out.splitlines()[-1] == "results: results/tiny-2"
+
+
+def test_a_policy_of_other_code_runs_again(shell, log, tmp_path) -> None:
+    """`first` is finished when `second` fails; then both files change."""
+    order = "from hpcsimkit.policy import Order\nclass Mine(Order):\n    def key(self, job):\n        return {}\n"
+    (tmp_path / "first.py").write_text(order.format("job.nodes"))
+    (tmp_path / "second.py").write_text(order.format("1 / 0"))
+    flags = ["compare", log.name, "-p", "first:Mine", "-p", "second:Mine", "--out", "out", "--no-report", "-q"]
+    line = shell(*flags).line()
+    assert "second:Mine: " in line
+    assert "1 of 2 policies are finished" in line
+    before = (tmp_path / "out.partial" / "jobs" / "first:Mine.csv").read_bytes()
+    (tmp_path / "first.py").write_text(order.format("-job.nodes"))
+    (tmp_path / "second.py").write_text(order.format("-job.nodes"))
+    assert shell(*flags, "--resume").code == 0
+    first, second = ((tmp_path / "out" / "jobs" / f"{name}:Mine.csv").read_bytes() for name in ("first", "second"))
+    assert first == second != before
+
+
+def test_another_run_on_the_same_folder(interrupted, cli, log, tmp_path, command, environment) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    flags = ["compare", log.name, "-p", "fcfs", "--out", "out", "-q"]
+    with subprocess.Popen([*command, *flags, "-p", "slow:Slow"], cwd=tmp_path, env=environment) as process:  # noqa: S603
+        until(lambda: (tmp_path / "slow.pid").exists())
+        line = cli(*flags).line()
+        (tmp_path / "go").touch()
+    assert line == f"{tmp_path}/out.partial: another run is writing these results now"
+    assert process.returncode == 0
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_former_results_are_replaced_in_one_go(cli, log, tmp_path) -> None:
+    cli("compare", log, "-p", "fcfs", "-p", "sjf", "--out", "out", "--no-report")
+    (tmp_path / "out" / "jobs" / "leftover").touch()
+    assert cli("compare", log, "-p", "saf", "--out", "out", "--no-report").code == 0
+    assert [path.name for path in (tmp_path / "out" / "jobs").glob("*.csv")] == ["saf.csv"]
+    assert not (tmp_path / "out" / "jobs" / "leftover").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tiny.swf"]
+
+
+def test_former_results_stay_when_the_new_ones_fail(cli, log, tmp_path) -> None:
+    cli("compare", log, "-p", "fcfs", "--out", "out", "--no-report")
+    (tmp_path / "mine.py").write_text(SLOW.replace("Path(", "Path(1 / 0)("))
+    assert cli("compare", log, "-p", "mine.py:Slow", "--out", "out", "-q").code == 2
+    assert (tmp_path / "out" / "jobs" / "fcfs.csv").is_file()
+    assert not (tmp_path / "out.partial").exists()
+
+
+def test_a_stranger_in_the_way_is_left_alone(cli, log, tmp_path) -> None:
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "notes.txt").write_text("mine")
+    line = cli("compare", log, "-p", "fcfs", "--out", "out", "-q").line()
+    assert line == f"{tmp_path}/out.partial: in the way, and not left by an interrupted run"
+    assert (tmp_path / "out.partial" / "notes.txt").read_text() == "mine"
+
+
+def test_a_process_that_dies_once_is_replaced(shell, log, tmp_path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os, signal\nfrom pathlib import Path\nfrom hpcsimkit.policy import Order\n"
+        "class Fragile(Order):\n"
+        "    def reset(self, system):\n"
+        "        if not Path('died').exists():\n"
+        "            Path('died').touch()\n"
+        "            os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    flags = ["-p", "fcfs", "-p", "mine:Fragile", "--workers", 2, "--out", "out", "--no-report", "-q"]
+    assert shell("compare", log, *flags) == (0, "", "")
+    assert (tmp_path / "died").exists()
+    jobs = tmp_path / "out" / "jobs"
+    assert (jobs / "mine:Fragile.csv").read_bytes() == (jobs / "fcfs.csv").read_bytes()
