@@ -140,7 +140,8 @@ def _show_on_terminal(headings: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(headings):
-        table.add_column(Text(heading.replace(" ", "\n")), justify="right" if number else "left")
+        words = re.sub(r" (?!%)", "\n", heading)
+        table.add_column(Text(words), justify="right" if number else "left")
     for row in rows:
         table.add_row(*(Text(cell, style="bold green" if cell.startswith(BEST) else "") for cell in row))
     Console(width=WIDER_THAN_ANY_TABLE).print(table)

@@ -67,6 +67,7 @@ class JobQueue:
         self._key_of: dict[int, Any] = {}
         self._keys: list[Any] = []
         self._mirror: NDArray[np.int64] | None = None
+        self._gone = 0
         self.jobs: list[Job] = []
         self.nodes: list[int] = []
         self.estimates: list[int] = []
@@ -74,17 +75,17 @@ class JobQueue:
     # --- reading -----------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self.jobs)
+        return len(self.jobs) - self._gone
 
     def __iter__(self) -> Iterator[Job]:
-        return iter(self.jobs.copy())
+        return iter(self.jobs[self._gone :])
 
     def __contains__(self, job: Job) -> bool:
         return job.index in self._key_of
 
     def first(self) -> Job:
         """Return the job the policy puts first; the queue must not be empty."""
-        return self.jobs[0]
+        return self.jobs[self._gone]
 
     def job(self, row: int) -> Job:
         """Return the job of a row of the workload."""
@@ -92,7 +93,7 @@ class JobQueue:
 
     def oldest(self, limit: int) -> list[Job]:
         """Return the `limit` jobs that joined first, in policy order."""
-        if limit >= len(self.jobs):
+        if limit >= len(self):
             return list(self)
         chosen = set(islice(self._key_of, limit))  # a dictionary keeps the order in which jobs joined
         return [job for job in self if job.index in chosen]
@@ -103,13 +104,13 @@ class JobQueue:
 
         Kept from the first time it is asked for, until the queue is short again.
         """
-        size = len(self.jobs)
+        gone, size = self._gone, len(self.jobs)
         if self._mirror is None:
             self._mirror = np.empty((3, max(4 * DEEP, 2 * size)), dtype=np.int64)
-            self._mirror[0, :size] = [job.index for job in self.jobs]
-            self._mirror[1, :size] = self.nodes
-            self._mirror[2, :size] = self.estimates
-        return self._mirror[:, :size]
+            self._mirror[0, gone:size] = [job.index for job in self.jobs[gone:]]
+            self._mirror[1, gone:size] = self.nodes[gone:]
+            self._mirror[2, gone:size] = self.estimates[gone:]
+        return self._mirror[:, gone:size]
 
     @property
     def columns(self) -> JobColumns:
@@ -127,7 +128,7 @@ class JobQueue:
         key = self._key(job)
         if key != key:
             raise ScheduleError(f"job {job.id} at t={self._system.now} s: the order's key is not a number")
-        position = bisect_right(self._keys, key)
+        position = bisect_right(self._keys, key, self._gone)
         self._key_of[job.index] = key
         self._keys.insert(position, key)
         self.jobs.insert(position, job)
@@ -140,14 +141,31 @@ class JobQueue:
         """Let a job leave; returns its estimate [s]."""
         key = self._key_of.pop(job.index)
         jobs = self.jobs
-        position = bisect_left(self._keys, key)
+        position = bisect_left(self._keys, key, self._gone)
         while jobs[position] is not job:
             position += 1
+        if position == self._gone and len(jobs) - position > DEEP:
+            return self._leave_in_front()
         estimate = self.estimates.pop(position)
         del self._keys[position], jobs[position], self.nodes[position]
         if self._mirror is not None:
             self._mirror_delete(position)
+        if self._gone and len(jobs) - self._gone <= DEEP:
+            self._forget_gone()
         return estimate
+
+    def _leave_in_front(self) -> int:
+        """Let the first job of a long queue leave without moving all others: what is gone is only counted."""
+        estimate = self.estimates[self._gone]
+        self._gone += 1
+        if self._gone > len(self.jobs) // 2 or len(self.jobs) - self._gone <= DEEP:
+            self._forget_gone()
+        return estimate
+
+    def _forget_gone(self) -> None:
+        """Drop what is gone from the front."""
+        gone, self._gone, self._mirror = self._gone, 0, None
+        del self._keys[:gone], self.jobs[:gone], self.nodes[:gone], self.estimates[:gone]
 
     def _mirror_insert(self, position: int, job: Job, estimate: int) -> None:
         mirror, size = self._mirror, len(self.jobs)
@@ -155,7 +173,8 @@ class JobQueue:
         if size > mirror.shape[1]:
             self._mirror = None
             return
-        mirror[:, position + 1 : size] = mirror[:, position : size - 1]
+        if position + 1 < size:
+            mirror[:, position + 1 : size] = mirror[:, position : size - 1]
         mirror[:, position] = (job.index, job.nodes, estimate)
 
     def _mirror_delete(self, position: int) -> None:
@@ -183,40 +202,41 @@ class ScoredQueue(JobQueue):
         self._scored_at = -1
 
     def __iter__(self) -> Iterator[Job]:
-        positions = np.argsort(self.scores, kind="stable").tolist()
-        jobs = self.jobs
-        return iter([jobs[position] for position in positions])
+        jobs = self.jobs[self._gone :]
+        return iter([jobs[position] for position in np.argsort(self.scores, kind="stable").tolist()])
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """Scores of the waiting jobs now, float64, shape (jobs,), in order of arrival."""
         now = self._system.now
-        if self._scores is None or self._scored_at != now or len(self._scores) != len(self.jobs):
+        if self._scores is None or self._scored_at != now or len(self._scores) != len(self):
             self._scores = self._checked(np.asarray(self._order.scores(self.columns, now), dtype=float))
             self._scored_at = now
         return self._scores
 
     def _checked(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        if scores.shape != (len(self.jobs),) or np.isnan(scores).any():
+        if scores.shape != (len(self),) or np.isnan(scores).any():
             raise ScheduleError(
-                f"{self._order!r} at t={self._system.now} s: needs one score for each of {len(self.jobs)} jobs, "
+                f"{self._order!r} at t={self._system.now} s: needs one score for each of {len(self)} jobs, "
                 f"found shape {scores.shape} with {np.count_nonzero(np.isnan(scores))} not a number"
             )
         return scores
 
     def first(self) -> Job:
         """Return the job of smallest score."""
-        jobs = self.jobs
-        return jobs[0] if len(jobs) == 1 else jobs[int(self.scores.argmin())]
+        position = int(self.scores.argmin()) if len(self) > 1 else 0
+        return self.jobs[self._gone + position]
 
     def ranked(self, positions: NDArray[np.intp]) -> NDArray[np.intp]:
         """Sort positions in :attr:`table` by score."""
         return positions[np.argsort(self.scores[positions], kind="stable")]
 
-    def _mirror_delete(self, position: int) -> None:
-        super()._mirror_delete(position)
-        if self._scores is not None:
+    def remove(self, job: Job) -> int:
+        """Let a job leave; the scores of the others stay."""
+        if self._scores is not None and len(self._scores) == len(self):
+            position = bisect_left(self._keys, self._key_of[job.index], self._gone) - self._gone
             self._scores = np.delete(self._scores, position)
+        return super().remove(job)
 
 
 def make_queue(system: System, order: Order) -> JobQueue:

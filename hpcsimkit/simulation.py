@@ -153,10 +153,7 @@ class Simulation:
         decision = self._decision
         if decision is None:
             raise UsageError("no decision is at hand: call next_decision() first")
-        try:
-            position = list(decision.options).index(choice)
-        except ValueError:
-            raise UsageError(f"{decision!r} has no option {choice!r}") from None
+        position = _position(choice, decision)
         self.choices.append((decision.stage, position))
         for notify in self._told("on_decision"):
             notify(decision, choice, self.system)
@@ -176,8 +173,10 @@ class Simulation:
     def _check(self) -> None:
         if self.walltime not in ("run", "kill"):
             raise UsageError(f"walltime needs 'run' or 'kill', found {self.walltime!r}")
-        if self.period is not None and self.period < 1:
-            raise UsageError(f"period needs at least 1 s, found {self.period!r}")
+        if self.period is not None and not (isinstance(self.period, int) and self.period >= 1):
+            raise UsageError(f"period needs a whole number of seconds, at least 1, found {self.period!r}")
+        if not (isinstance(self.seed, int) and self.seed >= 0):
+            raise UsageError(f"seed needs a whole number, at least 0, found {self.seed!r}")
         if not isinstance(self.policy, Policy):
             raise UsageError(f"policy needs a Policy, found {self.policy!r}")
         capacity = self.cluster.capacity
@@ -205,6 +204,7 @@ class Simulation:
         self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
         self._special = bool(self.period) or self.system.estimator.corrects
         self._successors = _successors(workload) if self.dependencies else {}
+        self.system.arrivals_left -= sum(map(len, self._successors.values()))
         self._guarded(lambda: policy.reset(self.system))
         for notify in self._told("on_begin"):
             notify(self.system)
@@ -244,9 +244,9 @@ class Simulation:
             raise
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
+            what = " ".join(f"{type(error).__name__}: {error}".split())
             raise PolicyError(
-                f"{type(self.policy).__name__} at t={self._environment.now} s raised "
-                f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+                f"{self.name} at t={self._environment.now} s: {what} ({where.filename}:{where.lineno})"
             ) from error
 
     def _finish(self) -> None:
@@ -308,6 +308,9 @@ class Simulation:
     def _on_reject(self, job: Job) -> None:
         for notify in self._told("on_reject"):
             notify(job, self.system)
+        for row in self._successors.pop(job.index, ()):  # they wait for an end that never comes
+            self.system.cancel(self.system.jobs[row])
+            self._on_reject(self.system.jobs[row])
 
     def _on_wake(self, at: int) -> None:
         if at not in self._wakes:
@@ -331,6 +334,7 @@ class Simulation:
                 at = now + successor.think_time
             successor = successor._replace(submit_time=at)
             self.system.resubmit_at(successor)
+            self.system.arrivals_left += 1
             Instant(self._environment, ARRIVAL, at - now, [self._arrive], successor)
 
     def _arrive(self, event: Event) -> None:
@@ -348,16 +352,15 @@ class Simulation:
         self._pass_wanted = False
         if self._special and self._put_off():
             return
-        began = time.perf_counter() if self._told_pass else 0.0
         system.passes += 1
+        self._pass_seconds = 0.0
+        began = time.perf_counter() if self._told_pass else 0.0
         running = self._pass = self._schedule(system)
-        decision = None if running is None else next(running, None)
-        if decision is None:
-            system.newcomers.clear()
-        else:
-            self._decision = decision
-        for notify in self._told_pass:
-            notify(time.perf_counter() - began, system)
+        self._decision = None if running is None else next(running, None)
+        if self._told_pass:
+            self._pass_seconds += time.perf_counter() - began
+        if self._decision is None:
+            self._end_pass()
 
     def _put_off(self) -> bool:
         """Put a pass off to the next multiple of the period; if none is needed, correct estimates first."""
@@ -370,10 +373,28 @@ class Simulation:
 
     def _resume(self, choice: Any) -> None:
         """Go on with the pass at hand, now that its question is answered."""
+        began = time.perf_counter()
         try:
             self._decision = self._pass.send(choice)  # type: ignore[union-attr]
         except StopIteration:
-            self.system.newcomers.clear()
+            self._decision = None
+        self._pass_seconds += time.perf_counter() - began
+        if self._decision is None:
+            self._end_pass()
+
+    def _end_pass(self) -> None:
+        self.system.newcomers.clear()
+        for notify in self._told_pass:
+            notify(self._pass_seconds, self.system)
+
+
+def _position(choice: Any, decision: Decision) -> int:
+    """Return which of the options was chosen: the very object, or else an equal one."""
+    for same in (lambda option: option is choice, lambda option: bool(np.all(option == choice))):
+        for position, option in enumerate(decision.options):
+            if same(option):
+                return position
+    raise UsageError(f"{decision!r} has no option {choice!r}")
 
 
 def _cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:

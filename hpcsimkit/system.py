@@ -113,6 +113,10 @@ class System:
         Changes whenever something starts, ends or is expected to end at another time.
     passes : int
         Passes begun so far.
+    corrections : int
+        Estimates of running jobs corrected so far.
+    arrivals_left : int
+        Submissions that are certain to come, whatever happens to the jobs that wait.
     estimate : callable
         ``estimate(job)``: how long the scheduler believes the job takes in all [s], >= 1.
     """
@@ -136,7 +140,7 @@ class System:
         self.running = Running()
         self.newcomers: list[Job] = []
         self.arrivals_left = len(workload)
-        self.version = self.passes = 0
+        self.version = self.passes = self.corrections = 0
         self.ended: list[int] = []
         count = len(workload)
         self.state = bytearray(count)
@@ -240,9 +244,11 @@ class System:
         ScheduleError
             The instant has passed.
         """
-        if at <= self.now:
-            raise ScheduleError(f"wake-up at t={at} s asked for at t={self.now} s: it must lie ahead")
-        self.on_wake(at)
+        if at != int(at) or at <= self.now:
+            raise ScheduleError(
+                f"wake-up at t={at} s asked for at t={self.now} s: it must be a whole second that lies ahead"
+            )
+        self.on_wake(int(at))
 
     def _not_waiting(self, job: Job) -> ScheduleError:
         state = State(self.state[job.index])
@@ -262,6 +268,10 @@ class System:
         self.arrivals_left -= 1
         self.newcomers.append(job)
         self.queue.add(job, self.estimate(job))
+
+    def cancel(self, job: Job) -> None:
+        """Refuse a job that will never be submitted, since one it depends on was refused."""
+        self.state[job.index] = State.REJECTED
 
     def resubmit_at(self, job: Job) -> None:
         """Replace a job by a copy with the submission time that this run gave it (dependencies)."""
@@ -290,5 +300,7 @@ class System:
             _, row, allocation = self.running.remove(self.running.entries[0][1])
             elapsed = self.now - self.starts[row]
             estimate = self.estimator.correct(self.jobs[row], elapsed)
-            self.running.add(row, max(self.starts[row] + estimate, self.now + 1), allocation)
+            self.estimates[row] = max(estimate, elapsed + 1)
+            self.running.add(row, self.starts[row] + self.estimates[row], allocation)
+            self.corrections += 1
             self.version += 1

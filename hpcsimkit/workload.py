@@ -83,6 +83,10 @@ class Workload:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", MappingProxyType(_checked_columns(self.columns, self.name)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = (self.machine_size, self.name, self.header, self.skipped, self.notes, self.provenance)
+        return Workload, (dict(self.columns), *values)
+
     # --- reading -----------------------------------------------------------------------------------
 
     def __len__(self) -> int:

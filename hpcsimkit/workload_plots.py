@@ -72,22 +72,18 @@ def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure
     size = machine_size or workload.machine_size
     figure = new_figure(12, 6.6, rows=2, columns=3)
     hours, weekdays, sizes, durations, accuracy, load = figure.axes
-    for ax, heading in (
-        (plot_hours(workload, hours), "Arrivals by hour"),
-        (plot_weekdays(workload, weekdays), "Arrivals by weekday"),
-        (plot_sizes(workload, sizes), "Sizes"),
-        (plot_durations(workload, durations), "Run and requested times"),
-        (plot_accuracy(workload, accuracy), "Accuracy of the requested times"),
-        (
-            plot_offered_load(workload, size, load) if size and workload.span else load,
-            "Offered load over time",
-        ),
-    ):
-        title(ax, heading)
-    if not (size and workload.span):
-        load.set_axis_off()
+    title(plot_hours(workload, hours), "Arrivals by hour")
+    title(plot_weekdays(workload, weekdays), "Arrivals by weekday")
+    title(plot_sizes(workload, sizes), "Sizes")
+    title(plot_durations(workload, durations), "Run and requested times")
+    title(plot_accuracy(workload, accuracy), "Accuracy of the requested times")
+    title(load, "Offered load over time")
+    if size and workload.span:
+        plot_offered_load(workload, size, load)
+    else:
         reason = "all jobs come\nat one instant" if size else "the workload names\nno machine size"
         load.text(0.5, 0.5, f"not defined: {reason}", ha="center", va="center", color=MUTED)
+        load.set_axis_off()
     counts = [format_count(len(workload), "job"), *([format_count(size, "node")] if size else [])]
     figure.suptitle(f"{workload.name}: {', '.join(counts)}", x=0.01, ha="left", fontsize=11)
     return figure

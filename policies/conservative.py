@@ -31,7 +31,7 @@ class Conservative(Backfiller):
     reservation that falls due is a scheduling point of its own. (Mu'alem & Feitelson, TPDS 2001.)
 
     Guarantees hold as long as estimates are upper bounds and jobs start when they may. When a job outlives
-    its estimate, is held by an inspector, or passes happen only at intervals, the plan is made anew, in the
+    its estimate, is given a new one, is held by an inspector, or passes happen only at intervals, the plan is made anew, in the
     order of the reservations so far.
     """
 
@@ -44,7 +44,7 @@ class Conservative(Backfiller):
         self._slots: dict[int, Slot] = {}
         self._due_times: list[tuple[int, int]] = []
         self._due: set[int] = set()
-        self._seen_ends = 0
+        self._seen_ends = self._seen_corrections = 0
         self._moved = self._broken = False
 
     def plan(self, system: System) -> None:
@@ -55,11 +55,14 @@ class Conservative(Backfiller):
         for row in started:
             del self._slots[row]
         overrun = system.running.overrun(now)
-        if overrun or self._broken or self._missed(now):
+        held = len(started) < len(self._due)
+        corrected = system.corrections != self._seen_corrections
+        if overrun or self._broken or held or corrected or self._missed(now):
             self._make_anew(system)
         elif len(system.ended) != self._seen_ends:
             self._compress(system)
         self._seen_ends = len(system.ended)
+        self._seen_corrections = system.corrections
         self._broken = overrun
         for job in system.newcomers:
             if job.index not in self._slots and job in system.queue:
