@@ -208,15 +208,19 @@ class Line(NamedTuple):
 def line_styles(names: Iterable[str]) -> dict[str, Line]:
     """Return for each policy its colour and dashes, by its place in the list.
 
-    Colours repeat after eight policies, with other dashes: 32 policies look different. From the fifth on lines
-    are dashed, so that where many cross they are not told apart by their colour alone.
+    Colours repeat after eight policies, with other dashes: 32 policies look different. From the fifth on
+    lines are dashed, so that where many cross they are not told apart by their colour alone.
 
     >>> [line.colour for line in line_styles(["fcfs", "fcfs+easy"]).values()]
     ['#2a1a17', '#3475e7']
     """
     colours = len(POLICY_COLOURS)
     return {
-        name: Line(POLICY_COLOURS[i % colours], DASHES[(i // colours + i % colours // 4) % len(DASHES)], f"policy-{i % colours}")
+        name: Line(
+            POLICY_COLOURS[i % colours],
+            DASHES[(i // colours + i % colours // 4) % len(DASHES)],
+            f"policy-{i % colours}",
+        )
         for i, name in enumerate(names)
     }
 

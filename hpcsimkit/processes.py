@@ -94,8 +94,8 @@ def _run(work: Work, name: str, connection: Connection) -> None:
         connection.send(DONE)
     except HpcsimkitError as error:
         connection.send(error)
-    except (OSError, MemoryError) as error:
-        connection.send(HpcsimkitError(f"{name}: {error or type(error).__name__}"))
+    except Exception as error:  # whatever it is, it becomes one line where it is shown
+        connection.send(HpcsimkitError(f"{name}: {type(error).__name__}: {error}"))
 
 
 def _received(connection: Connection) -> int | str | Exception:

@@ -91,12 +91,13 @@ def plot_results(folder: str | os.PathLike[str]) -> list[Path]:
     except OSError as error:
         raise UsageError(f"{place}: cannot be made: {error.strerror}") from None
     pictures = list(draw_pictures(saved.results))
+    page = _write_page(Path(folder), saved, pictures)
     files = [
         save_figure(picture.figure, place / f"{picture.name}.{kind}")
         for picture in pictures
         for kind in ("png", "svg")
     ]
-    return [*files, _write_page(Path(folder), saved, pictures)]
+    return [*files, page]
 
 
 def draw_overview(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
@@ -164,8 +165,9 @@ def _page(saved: SavedResults, pictures: Iterable[Picture]) -> str:
 
 def _subtitle(provenance: Mapping[str, Any]) -> str:
     began = str(provenance.get("started", "")).replace("T", " ")[:16]
-    policies, version = len(provenance["policies"]), provenance.get("version", "")
-    return f"{policies} policies, simulated with hpcsimkit {version} on {began} UTC"
+    number, version = len(provenance["policies"]), provenance.get("version", "")
+    policies = "1 policy" if number == 1 else f"{number} policies"
+    return f"{policies}, simulated with hpcsimkit {version} on {began} UTC"
 
 
 def _tiles(saved: SavedResults) -> Iterator[tuple[str, str]]:
@@ -219,15 +221,18 @@ def _best(values: Iterable[float | None], direction: str) -> float | None:
 
 
 def _cell(metric: Row, policy: str) -> Markup:
-    """Return the cell of a value: marked if it is the best, with a time in words to be pointed at."""
+    """Return the cell of a value: marked if it is the best, with all its digits to be pointed at."""
     from markupsafe import Markup
 
-    value = metric["values"][policy]
-    best = value is not None and metric["best"] is not None and math.isclose(value, metric["best"])
-    attributes = ' class="best"' if best else ""
-    if metric["unit"] == "s" and value is not None:
-        attributes += f' title="{format_duration(value)}"'
-    return Markup(f"<td{attributes}>{format_number(value, padded=True)}</td>")
+    value, unit = metric["values"][policy], metric["unit"]
+    if value is None:
+        return Markup(f"<td>{format_number(None)}</td>")
+    exact = f"{value:,.10g} {unit}".strip()
+    exact += f" = {format_duration(value)}" if unit == "s" and value >= 60 else ""
+    best = metric["best"] is not None and math.isclose(value, metric["best"])
+    mark = ' class="best"' if best else ""
+    text = f"{value:,.0f}" if unit == "jobs" else format_number(value, padded=True)
+    return Markup(f'<td{mark} title="{exact}">{text}</td>')
 
 
 # --- where it comes from -------------------------------------------------------------------------------

@@ -342,14 +342,14 @@ def _run(arguments: list[str]) -> int:
         return _say(str(interrupt) or "stopped", INTERRUPTED)
     except BrokenPipeError:
         return BROKEN_PIPE
-    except typer.TyperException as error:
-        return _say(error.format_message(), WRONG)
     except HpcsimkitError as error:
         return _say(str(error), WRONG)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}", WRONG)
     except Exception as error:
+        if hasattr(error, "format_message"):  # typer's own: a class of another name in each of its versions
+            return _say(error.format_message(), WRONG)
         place = traceback.extract_tb(error.__traceback__)[-1]
         text = f"a defect of hpcsimkit: {type(error).__name__}: {error} ({place.filename}:{place.lineno})"
         return _say(text, WRONG)

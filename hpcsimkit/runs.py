@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import hashlib
 import json
 import math
@@ -105,6 +104,8 @@ def run_policy(
         )
         _write_files(result, run, folder)
         tell(len(workload))
+    except PolicyError:  # says whose it is
+        raise
     except HpcsimkitError as error:
         raise type(error)(f"{policy}: {error}") from error
     except SystemExit as error:
@@ -226,19 +227,3 @@ def _words(column: Any) -> Any:
     import pyarrow
 
     return column.cast(pyarrow.string()) if pyarrow.types.is_dictionary(column.type) else column
-
-
-def _reduced(workload: Workload) -> tuple[Any, ...]:
-    """Tell pickle how to make a workload again: its read-only views cannot be pickled."""
-    return Workload, (
-        dict(workload.columns),
-        workload.machine_size,
-        workload.name,
-        dict(workload.header),
-        dict(workload.skipped),
-        dict(workload.notes),
-        workload.provenance,
-    )
-
-
-copyreg.pickle(Workload, _reduced)  # for systems where processes do not inherit it

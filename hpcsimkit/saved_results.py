@@ -72,12 +72,13 @@ class SavedResults:
             raise UsageError(f"{place}: {reason}") from None
         if not files:
             raise UsageError(f"{place}: at least one policy is needed, found none in provenance.json")
-        results = {policy: _result(_table(file), file, policy, size, name) for policy, file in files.items()}
+        results = {policy: _result(_file(stem), policy, size, name) for policy, stem in files.items()}
         return cls(results, metrics, provenance, _text(place / "experiment.toml"))
 
 
-def _result(table: pyarrow.Table, file: Path, policy: str, size: int, name: str) -> Result:
+def _result(file: Path, policy: str, size: int, name: str) -> Result:
     """Make a result of a table of jobs."""
+    table = _table(file)
     try:
         columns = {column: _numbers(table, column) for column in NUMBERS}
         columns |= {column: _numbers(table, column) for column in OPTIONAL if column in table.column_names}
@@ -93,15 +94,19 @@ def _result(table: pyarrow.Table, file: Path, policy: str, size: int, name: str)
     return Result(workload, policy, size, columns["submit_time"], start, end, mode, killed)
 
 
-def _table(stem: Path) -> pyarrow.Table:
+def _file(stem: Path) -> Path:
+    """Return the table of jobs whose name begins so."""
+    for ending in ("parquet", "csv"):
+        file = stem.with_name(f"{stem.name}.{ending}")
+        if file.is_file():
+            return file
+    raise UsageError(f"{stem}.parquet: no such file, and no .csv in its place")
+
+
+def _table(file: Path) -> pyarrow.Table:
     """Read a table of jobs with Arrow, and check that its columns are there."""
     from pyarrow import ArrowException, csv, parquet
 
-    file = stem.with_name(f"{stem.name}.parquet")
-    if not file.is_file():
-        file = stem.with_name(f"{stem.name}.csv")
-    if not file.is_file():
-        raise UsageError(f"{stem}.parquet: no such file, and no .csv in its place")
     try:
         table = parquet.read_table(file) if file.suffix == ".parquet" else csv.read_csv(file)
     except (ArrowException, OSError) as error:

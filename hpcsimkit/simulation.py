@@ -15,8 +15,9 @@ from simpy.events import Event
 
 from hpcsimkit.cluster import Allocation, Cluster, Nodes
 from hpcsimkit.decision import Decision
+from hpcsimkit.dependencies import Dependencies
 from hpcsimkit.errors import HpcsimkitError, PolicyError, ScheduleError, StalledError, UsageError
-from hpcsimkit.job import UNKNOWN, Job
+from hpcsimkit.job import Job
 from hpcsimkit.observers import Observer
 from hpcsimkit.policy import Policy
 from hpcsimkit.result import Result
@@ -203,8 +204,7 @@ class Simulation:
         self._told_submit, self._told_start = self._told("on_submit"), self._told("on_start")
         self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
         self._special = bool(self.period) or self.system.estimator.corrects
-        self._successors = _successors(workload) if self.dependencies else {}
-        self.system.arrivals_left -= sum(map(len, self._successors.values()))
+        self._dependencies = Dependencies(workload) if self.dependencies else None
         self._guarded(lambda: policy.reset(self.system))
         for notify in self._told("on_begin"):
             notify(self.system)
@@ -267,9 +267,13 @@ class Simulation:
         """Submit the jobs at their times: one process for all of them."""
         environment, system = self._environment, self.system
         jobs = system.jobs
+        rows: list[int] = self.workload.arrival_order.tolist()
+        if self._dependencies is not None:
+            rows = self._dependencies.independent(rows)
         told = self._told_submit
+        system.arrivals_left = len(rows)
         now = environment.now
-        for row in self._independent_rows():
+        for row in rows:
             job = jobs[row]
             submit_time = job.submit_time
             if submit_time != now:
@@ -279,14 +283,6 @@ class Simulation:
             self._pass_wanted = True
             for notify in told:
                 notify(job, system)
-
-    def _independent_rows(self) -> list[int]:
-        """Rows in order of submission, without those that wait for another job to end."""
-        rows: list[int] = self.workload.arrival_order.tolist()
-        if not self._successors:
-            return rows
-        dependent = {row for successors in self._successors.values() for row in successors}
-        return [row for row in rows if row not in dependent]
 
     def _on_start(self, job: Job, allocation: Allocation) -> None:
         Instant(self._environment, END, job.run_time, [self._end], job)
@@ -300,17 +296,20 @@ class Simulation:
         system.end(job)
         for notify in self._told_end:
             notify(job, system)
-        if self._successors:
-            self._release_successors(job)
+        if self._dependencies is not None:
+            for successor in self._dependencies.release(job, system):
+                self._submit_later(successor)
         if system.queue.jobs:
             self._pass_wanted = True
 
     def _on_reject(self, job: Job) -> None:
         for notify in self._told("on_reject"):
             notify(job, self.system)
-        for row in self._successors.pop(job.index, ()):  # they wait for an end that never comes
-            self.system.cancel(self.system.jobs[row])
-            self._on_reject(self.system.jobs[row])
+        if self._dependencies is not None:
+            for cancelled in self._dependencies.cancel(job, self.system):
+                self.system.cancel(cancelled)
+                for notify in self._told("on_reject"):
+                    notify(cancelled, self.system)
 
     def _on_wake(self, at: int) -> None:
         if at not in self._wakes:
@@ -323,19 +322,11 @@ class Simulation:
         if self.system.queue.jobs:
             self._pass_wanted = True
 
-    def _release_successors(self, job: Job) -> None:
-        """Submit the jobs that waited for this one to end."""
-        now = self.system.now
-        for row in self._successors.pop(job.index, ()):
-            successor = self.system.jobs[row]
-            if successor.think_time == UNKNOWN:
-                at = max(now, successor.submit_time)
-            else:
-                at = now + successor.think_time
-            successor = successor._replace(submit_time=at)
-            self.system.resubmit_at(successor)
-            self.system.arrivals_left += 1
-            Instant(self._environment, ARRIVAL, at - now, [self._arrive], successor)
+    def _submit_later(self, job: Job) -> None:
+        """Submit a job whose preceding job has just ended, when it has thought long enough."""
+        self.system.resubmit_at(job)
+        self.system.arrivals_left += 1
+        Instant(self._environment, ARRIVAL, job.submit_time - self.system.now, [self._arrive], job)
 
     def _arrive(self, event: Event) -> None:
         self.system.now = self._environment.now
@@ -405,16 +396,3 @@ def _cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:
     if size is None:
         raise UsageError(f"{workload.name}: the log names no machine size; say how many nodes there are")
     return Nodes(size)
-
-
-def _successors(workload: Workload) -> dict[int, list[int]]:
-    """Return for each row the rows that wait for it; only jobs submitted earlier can be waited for."""
-    place = np.empty(len(workload), dtype=np.int64)
-    place[workload.arrival_order] = np.arange(len(workload))
-    row_of = {job.id: job.index for job in workload.jobs}
-    successors: dict[int, list[int]] = {}
-    for job in workload.jobs:
-        row = row_of.get(job.preceding)
-        if job.preceding > 0 and row is not None and place[row] < place[job.index]:
-            successors.setdefault(row, []).append(job.index)
-    return successors

@@ -70,7 +70,7 @@ def shell(tmp_path: Path, command: list[str], environment: dict[str, str]) -> CL
     """Run a command line in a process of its own, in an empty folder."""
 
     def run(*arguments: object, **options: object) -> Outcome:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [*command, *map(str, arguments)],
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, **options,
         )  # fmt: skip

@@ -47,11 +47,11 @@ def test_help_is_quick_and_loads_nothing_heavy(command, environment, tmp_path) -
     times = []
     for _ in range(5):
         began = time.perf_counter()
-        subprocess.run([*command, "--help"], env=environment, cwd=tmp_path, check=True, capture_output=True)  # noqa: S603
+        subprocess.run([*command, "--help"], env=environment, cwd=tmp_path, check=True, capture_output=True)
         times.append(time.perf_counter() - began)
     assert min(times) < 0.5
     code = "import sys, hpcsimkit.run as r\ntry: r.main(['compare', '--help'])\nexcept SystemExit: print(*sys.modules)"
-    loaded = subprocess.run(  # noqa: S603
+    loaded = subprocess.run(
         [command[0], "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True
     ).stdout.splitlines()[-1].split()  # fmt: skip
     assert {"typer", "hpcsimkit.run"} <= set(loaded)

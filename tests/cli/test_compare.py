@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -69,7 +72,9 @@ def test_flags_without_a_command_are_those_of_compare(cli, tmp_path) -> None:
 
 def test_the_files_of_the_contract(cli, log, tmp_path) -> None:
     assert cli("compare", log, "-p", "fcfs", "-p", "fcfs+easy", "--out", "out").code == 0
-    files = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    files = {
+        str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file()
+    }
     policies = ("fcfs", "fcfs+easy")
     assert files == {
         "metrics.csv", "metrics.json", "provenance.json", "experiment.toml", "report.html",
@@ -134,7 +139,9 @@ def test_metrics_by_hand(cli, log, tmp_path) -> None:
     table = {row["policy"]: row for row in rows(tmp_path / "out" / "metrics.csv")}
     assert list(table) == ["fcfs", "fcfs+easy"]
     for policy, values in metrics.items():
-        assert {name: float(text) if text else None for name, text in table[policy].items() if name != "policy"} == values
+        assert {
+            name: float(text) if text else None for name, text in table[policy].items() if name != "policy"
+        } == values
 
 
 def test_metrics_leave_out_warmup_and_cooldown(cli, log, tmp_path) -> None:
@@ -165,7 +172,9 @@ def test_text_without_a_terminal_is_plain(shell, log) -> None:
 def test_what_was_loaded_is_said(cli, log) -> None:
     log.write_text(log.read_text() + "6 120 -1 -1 2 -1 -1 2 30" + " -1" * 9 + "\n")
     first = cli("compare", log, "-p", "fcfs", "--no-report").out.splitlines()[0]
-    assert first.startswith("tiny: 4 jobs kept on 8 nodes, offered load 7.50, 2 skipped: 1 run time unknown (first: line 7)")
+    assert first.startswith(
+        "tiny: 4 jobs kept on 8 nodes, offered load 7.50, 2 skipped: 1 run time unknown (first: line 7)"
+    )
     assert first.endswith("1 larger than the machine of 8 nodes")
 
 
@@ -177,6 +186,29 @@ def test_quiet_prints_nothing(cli, log, tmp_path) -> None:
 
 def test_progress_is_for_terminals_only(shell, log) -> None:
     assert shell("compare", log, "-p", "fcfs").err == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_narrow_terminal_nothing_is_cut(log, tmp_path, command, environment) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    flags = ["compare", str(log), "-p", "fcfs", "-p", "fcfs+easy", "--no-report"]
+    environment = {**environment, "COLUMNS": "40", "TERM": "xterm"}
+    with subprocess.Popen(
+        [*command, *flags], cwd=tmp_path, env=environment, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        text = b""
+        with contextlib.suppress(OSError):  # Linux: the other end is closed
+            while part := os.read(ours, 65536):
+                text += part
+    os.close(ours)
+    assert process.returncode == 0
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
+    assert "policies" in shown, "the progress bar"
+    assert re.search(r"fcfs\+easy +\*32\.75 +\*20\.5 +\*82\.65 +90 +\*2\.33 +0\.6875 +120 ", shown)
+    assert "\x1b[1;32m" in text.decode(), "the best values are coloured"
 
 
 # --- provenance and repetition ---------------------------------------------------------------------------
@@ -230,7 +262,9 @@ def test_another_log_is_not_taken_for_the_one_meant(cli, log) -> None:
 
 
 def test_flags_win_over_the_file(cli, log, tmp_path) -> None:
-    (tmp_path / "e.toml").write_text(f'log = "{log.name}"\npolicies = ["fcfs", "sjf"]\njobs = 2\nreport = false\n')
+    (tmp_path / "e.toml").write_text(
+        f'log = "{log.name}"\npolicies = ["fcfs", "sjf"]\njobs = 2\nreport = false\n'
+    )
     cli("compare", "e.toml", "-p", "fcfs+easy", "--jobs", 3, "--out", "out")
     assert sorted(path.name for path in (tmp_path / "out" / "jobs").glob("*.csv")) == ["fcfs+easy.csv"]
     assert len(rows(tmp_path / "out" / "jobs" / "fcfs+easy.csv")) == 3
@@ -244,11 +278,25 @@ def test_log_is_relative_to_the_file(cli, log, tmp_path) -> None:
 
 
 def test_number_of_workers_changes_nothing(cli, tmp_path) -> None:
-    flags = ["--jobs", 300, "--nodes", 32, "-p", "random+easy", "-p", "fcfs", "-p", "wfp3+easy", "--no-report"]
+    flags = [
+        "--jobs",
+        300,
+        "--nodes",
+        32,
+        "-p",
+        "random+easy",
+        "-p",
+        "fcfs",
+        "-p",
+        "wfp3+easy",
+        "--no-report",
+    ]
     assert cli(*flags, "--out", "one").code == 0
     assert cli(*flags, "--workers", 3, "--out", "three").code == 0
     assert tables(tmp_path / "one") == tables(tmp_path / "three")
-    assert (tmp_path / "one" / "metrics.csv").read_bytes() == (tmp_path / "three" / "metrics.csv").read_bytes()
+    assert (tmp_path / "one" / "metrics.csv").read_bytes() == (
+        tmp_path / "three" / "metrics.csv"
+    ).read_bytes()
 
 
 def test_seed_matters(cli, tmp_path, log) -> None:
@@ -287,9 +335,13 @@ def test_own_order_by_module_and_by_file(shell, log, tmp_path) -> None:
     assert [int(row["start_time"]) for row in rows(jobs / "mine:Smallest.csv")] == [100, 150, 110, 111]
 
 
-@pytest.mark.parametrize("name", ["KTH-SP2-1996-2.1-cln.swf.gz", "ALCF-Theta-2023.swf.gz", "theta-cqgym-train.swf"])
+@pytest.mark.parametrize(
+    "name", ["KTH-SP2-1996-2.1-cln.swf.gz", "ALCF-Theta-2023.swf.gz", "theta-cqgym-train.swf"]
+)
 def test_real_logs(cli, shared, name, tmp_path) -> None:
-    outcome = cli("compare", shared / "traces" / name, "-p", "fcfs+easy", "--jobs", 2000, "--out", "out", "--no-report")
+    outcome = cli(
+        "compare", shared / "traces" / name, "-p", "fcfs+easy", "--jobs", 2000, "--out", "out", "--no-report"
+    )
     assert outcome.code == 0, outcome.err
     assert len(rows(tmp_path / "out" / "jobs" / "fcfs+easy.csv")) == 2000
 

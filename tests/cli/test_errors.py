@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MINE = '''
+MINE = """
 import os, signal
 from hpcsimkit.policy import Order, Policy
 
@@ -43,7 +43,7 @@ class Dies(Policy):
 
 def number():
     return 3
-'''
+"""
 
 
 @pytest.fixture
@@ -88,7 +88,9 @@ def test_folder_as_log(cli, tmp_path) -> None:
 
 def test_no_size_of_the_machine(cli, log) -> None:
     log.write_text(log.read_text().replace("; MaxProcs: 8\n", ""))
-    assert cli("compare", log).line() == f"{log}: the log names no machine size; say how many nodes: --nodes N"
+    assert (
+        cli("compare", log).line() == f"{log}: the log names no machine size; say how many nodes: --nodes N"
+    )
     assert cli("compare", log, "--nodes", 9, "-p", "fcfs", "--no-report", "-q").code == 0
 
 
@@ -138,7 +140,10 @@ def test_flags_that_are_not_understood(cli, log, tmp_path, flags, message) -> No
 
 def test_trimming_that_leaves_nothing(cli, log, tmp_path) -> None:
     line = cli("compare", log, "--warmup", 10, "--cooldown", 5).line()
-    assert line == "--warmup 10 s and --cooldown 5 s leave nothing of the 11 s in which jobs of tiny are submitted"
+    assert (
+        line
+        == "--warmup 10 s and --cooldown 5 s leave nothing of the 11 s in which jobs of tiny are submitted"
+    )
     assert left_behind(tmp_path) == []
 
 
@@ -154,7 +159,10 @@ def test_names_that_would_share_their_files(cli, log, mine) -> None:
         (["nosuch"], "No such command 'nosuch'"),
         (["generate"], "Missing command"),
         (["generate", "lublin"], "Missing option '--out'"),
-        (["generate", "lublin", "-o", "x.swf", "--nodes", "0"], "--nodes must be greater than or equal to 2, found 0"),
+        (
+            ["generate", "lublin", "-o", "x.swf", "--nodes", "0"],
+            "--nodes must be greater than or equal to 2, found 0",
+        ),
         (["generate", "lublin", "-o", "x.swf", "--load", "0"], "--load must be greater than 0, found 0.0"),
         (["generate", "lublin", "-o", "no/x.swf"], "no/x.swf: cannot be written: No such file or directory"),
         (["plot"], "Missing argument 'RESULTS'"),
@@ -196,23 +204,25 @@ def test_experiment_files_name_the_line(cli, tmp_path, text, message) -> None:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ("Twice", "job 1 at t=100 s cannot start: it must be waiting; it started at t=100 s"),
-        ("TooLarge", "job 2 at t=109 s needs 8 nodes; 4 are free"),
-        ("Raises", "Raises at t=100 s raised ValueError: no idea ({folder}/mine.py:19)"),
-        ("Never", "stalled at t=111 s: 4 jobs wait, nothing runs and nothing is to come"),
-        ("Leaves", "the policy asked to exit: bye"),
+        ("Twice", ": job 1 at t=100 s cannot start: it must be waiting; it started at t=100 s"),
+        ("TooLarge", ": job 2 at t=109 s needs 8 nodes; 4 are free"),
+        ("Raises", " at t=100 s: ValueError: no idea ({folder}/mine.py:19)"),
+        ("Never", ": stalled at t=111 s: 4 jobs wait, nothing runs and nothing is to come"),
+        ("Leaves", ": the policy asked to exit: bye"),
     ],
 )
 def test_policies_that_misbehave(cli, log, mine, tmp_path, policy, message, workers) -> None:
     names = f"mine.py:{policy}", f"./mine.py:{policy}"  # the same twice: with two workers either may be first
     outcome = cli("compare", log, "-p", names[0], "-p", names[1], "--workers", workers, "-q", "--out", "out")
     message = message.format(folder=tmp_path)
-    assert outcome.line().startswith(tuple(f"{name}: {message}" for name in names))
+    assert outcome.line().startswith(tuple(f"{name}{message}" for name in names))
     assert left_behind(tmp_path) == []
 
 
 def test_policy_whose_process_dies(shell, log, mine, tmp_path) -> None:
-    outcome = shell("compare", log, "-p", "fcfs", "-p", "mine:Dies", "--workers", 2, "--quiet", "--out", "out")
+    outcome = shell(
+        "compare", log, "-p", "fcfs", "-p", "mine:Dies", "--workers", 2, "--quiet", "--out", "out"
+    )
     assert outcome.line().startswith("mine:Dies: the process that simulated it ended by signal 9, 2 times")
     assert not (tmp_path / "out").exists()
 
@@ -220,7 +230,11 @@ def test_policy_whose_process_dies(shell, log, mine, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("module", "text", "message"),
     [
-        ("broken", "import os\nimport nosuchmodule\n", "No module named 'nosuchmodule' ({folder}/broken.py:2)"),
+        (
+            "broken",
+            "import os\nimport nosuchmodule\n",
+            "No module named 'nosuchmodule' ({folder}/broken.py:2)",
+        ),
         ("syntax", "\nx = = 1\n", "SyntaxError: invalid syntax (syntax.py, line 2)"),
         ("absent", None, "No module named 'absent'"),
     ],
@@ -268,7 +282,10 @@ def test_folder_with_something_else_in_it(cli, log, tmp_path) -> None:
 
 
 def test_file_in_place_of_the_folder(cli, log) -> None:
-    assert cli("compare", log, "--out", log, "-q").line() == f"{log}: a folder for the results is needed, found a file"
+    assert (
+        cli("compare", log, "--out", log, "-q").line()
+        == f"{log}: a folder for the results is needed, found a file"
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
@@ -290,14 +307,14 @@ def test_disk_full(shell, tmp_path, workers) -> None:
 @pytest.mark.parametrize("arguments", [["policies"], ["compare", "tiny.swf", "-p", "fcfs", "--no-report"]])
 def test_output_that_cannot_be_written(log, tmp_path, command, environment, arguments) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [*command, *arguments], cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "hpcsimkit: No space left on device\n")
 
 
 def test_reader_that_has_gone(tmp_path, command, environment) -> None:
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         [*command, "policies"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None and process.stderr is not None

@@ -1,0 +1,58 @@
+"""Configuration of the documentation; ``python -m sphinx -W docs docs/_build`` builds it."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import generate  # noqa: E402
+
+from hpcsimkit import __version__  # noqa: E402
+
+project = "hpcsimkit"
+author = "the hpcsimkit authors"
+copyright = "the hpcsimkit authors"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "_generated/*.md"]  # pages of the reference include what lies in _generated
+smartquotes = False  # --flags keep their two dashes
+nitpicky = True
+nitpick_ignore_regex = [(r"py:.*", r"(?!hpcsimkit\.).*")]  # other libraries, and words in types
+PRIVATE_BASES = ("hpcsimkit.policy.Parameters", "hpcsimkit.experiment.Table")
+nitpick_ignore = [("py:class", name) for name in PRIVATE_BASES]
+suppress_warnings = ["ref.python"]  # names of attributes that several classes have
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = f"hpcsimkit {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+
+generate.write_all(HERE / "_generated")
+
+
+def prose_types(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Show types that are prose ("array of int64, shape (jobs,)") as they are: their words are no links."""
+    lines[:] = [re.sub(r"^(\s*:(?:var)?type \S+: )(.* .*)$", r"\1*\2*", line) for line in lines]
+
+
+def setup(app: Any) -> None:
+    """Let napoleon translate a docstring first, then correct its types."""
+    app.connect("autodoc-process-docstring", prose_types, priority=900)
