@@ -52,10 +52,32 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "METRICS", "Backfiller", "Cluster", "Decision", "Estimator", "External", "HpcsimkitError", "Inspector", "Job",
-    "Nodes", "Observer", "Order", "Pipeline", "Placement", "Policy", "Result", "Simulation", "System", "Workload",
-    "check_policy", "default_workload", "evaluate", "make", "read_swf", "write_swf",
-]  # fmt: skip
+    "METRICS",
+    "Backfiller",
+    "Cluster",
+    "Decision",
+    "Estimator",
+    "External",
+    "HpcsimkitError",
+    "Inspector",
+    "Job",
+    "Nodes",
+    "Observer",
+    "Order",
+    "Pipeline",
+    "Placement",
+    "Policy",
+    "Result",
+    "Simulation",
+    "System",
+    "Workload",
+    "check_policy",
+    "default_workload",
+    "evaluate",
+    "make",
+    "read_swf",
+    "write_swf",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ Level = Any
 Allocation = Any
 """What a job occupies, of the same kind as a level: ``level - allocation`` and ``level + allocation``."""
 
-Candidates = Sequence[Any] | NDArray[np.int64]
+Candidates = list[Any] | NDArray[np.int64]
 """Queued jobs that fit a level, in a form of the cluster's own; ``len`` tells how many."""
 
 
@@ -199,7 +199,7 @@ class Nodes(Cluster):
 
     def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[Job]:
         """Return those candidates there is room for; see :meth:`Cluster.admissible`."""
-        if not isinstance(candidates, list):
+        if isinstance(candidates, np.ndarray):
             return self._admissible_many(candidates, queue, room)
         window, spare = room.window, room.spare
         some = [candidate for candidate in candidates if candidate[2] <= window or candidate[1] <= spare]
@@ -214,9 +214,7 @@ class Nodes(Cluster):
                 if job not in queue:
                     self.take(job, estimate, room)
 
-    def _admissible_many(
-        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room
-    ) -> Iterator[Job]:
+    def _admissible_many(self, candidates: NDArray[np.int64], queue: JobQueue, room: Room) -> Iterator[Job]:
         """Look through all candidates at once in numpy, and again after each start."""
         candidates = candidates[_room_for(candidates, room)]
         while len(candidates):

@@ -302,7 +302,7 @@ def count_axis(axis: Axis) -> None:
     """Let an axis, of nodes or jobs, have whole numbers only, with commas between thousands."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    axis.set_major_locator(MaxNLocator("auto", integer=True))
+    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
@@ -322,13 +322,17 @@ def symlog_axis(ax: Axes, largest: float) -> None:
 
 
 def legend_columns(names: Iterable[str], width: float, most: int = 4) -> int:
-    """Return how many columns of a legend fit into a width [inches].
+    """Return in how many columns, of at most `most`, a legend of names fits into a width [inches].
 
-    >>> legend_columns(["fcfs", "fcfs+easy"], 10.0), legend_columns(["x" * 60], 10.0)
-    (4, 1)
+    >>> legend_columns(["fcfs", "fcfs+easy"], 10.0), legend_columns(["x" * 90, "y"], 10.0)
+    (2, 1)
     """
-    longest = max(map(len, names), default=0)
-    return min(max(int(13 * width / (longest + 7)), 1), most)
+    lengths = [len(name) + 7 for name in names]  # a line and a gap take as much as seven letters
+    for columns in range(min(most, len(lengths)), 1, -1):
+        rows = -(-len(lengths) // columns)
+        if sum(max(lengths[first : first + rows]) for first in range(0, len(lengths), rows)) <= 14 * width:
+            return columns
+    return 1
 
 
 @style()
@@ -341,4 +345,4 @@ def legend_above(figure: Figure, styles: Mapping[str, Line], most: int = 4) -> N
         for name, line in styles.items()
     ]
     columns = legend_columns(styles, figure.get_size_inches()[0], most)
-    figure.legend(handles=handles, loc="outside upper left", ncols=min(columns, max(len(handles), 1)))
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -136,9 +136,10 @@ class Pipeline(Policy):
         queue, place, filler, planned = system.queue, system.cluster.place, self._filler, self._planned
         if planned:
             planned.plan(system)
+        job: Job
         while queue.jobs:
             job = queue.first() if self._plain_order else (yield from self._select(system))
-            if job is None:
+            if job is None:  # an open order seat declined
                 return
             if self.inspector is not None and not (yield from self._accept(job, system)):
                 return
@@ -226,11 +227,7 @@ class Pipeline(Policy):
         allocation = base.place(job, system)
         if allocation is None:
             return None
-        return (
-            yield Decision(
-                "placement", system, job, options=lambda: (allocation,), default=lambda: allocation
-            )
-        )
+        return (yield _among((allocation,), "placement", system, job))
 
     def _backfill(self, head: Job, system: System) -> Asking:
         """Start jobs behind the head, one after the other."""
@@ -240,19 +237,20 @@ class Pipeline(Policy):
             yield from self._ask_to_backfill(head, system, filler, decline=self.backfiller.decline)
             return
         for job in filler.fill(head, system):
-            allocation: Allocation = (
-                None if self._plain_placement else (yield from self._place(job, system))
-            )
+            allocation: Allocation = None if self._plain_placement else (yield from self._place(job, system))
             system.start(job, allocation, _BACKFILLED)
 
     def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, decline: bool) -> Asking:
         """Offer what may start, until nothing may or the seat declines."""
         while candidates := list(islice(filler.fill(head, system), self.window)):
             options: list[Job | None] = [*candidates, None] if decline else [*candidates]
-            job = yield Decision(
-                "backfiller", system, head, options=lambda: options, default=lambda: options[0]
-            )  # noqa: B023 - read before the next question
+            job = yield _among(options, "backfiller", system, head)
             if job is None:
                 return
             allocation = None if self._plain_placement else (yield from self._place(job, system))
             system.start(job, allocation, _BACKFILLED)
+
+
+def _among(options: Sequence[Any], stage: str, system: System, job: Job) -> Decision:
+    """Return a decision among options that are known already; the first is what a heuristic takes."""
+    return Decision(stage, system, job, options=lambda: options, default=lambda: options[0])

@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from hpcsimkit.decision import Decision
     from hpcsimkit.system import System
 
-__all__ = ["FCFS", "Backfiller", "Estimator", "Inspector", "Order", "Placement", "Policy", "Requested", "Stage"]
+__all__ = [
+    "FCFS",
+    "Backfiller",
+    "Estimator",
+    "Inspector",
+    "Order",
+    "Placement",
+    "Policy",
+    "Requested",
+    "Stage",
+]
 
 
 class Parameters:
@@ -137,7 +147,7 @@ class Backfiller(Stage):
     """Whether the first blocked job gets a reservation (for the start modes in the records)."""
 
     settles = False
-    """Whether time alone lets nobody start: without an end, a start or an arrival, filling again is in vain."""
+    """Whether time alone lets nobody start: with nothing new, filling again is in vain."""
 
     seen_pass = -1
     """The last pass in which :meth:`fill` was called, or need not be since no job that had arrived fits."""
@@ -158,7 +168,7 @@ class Backfiller(Stage):
 
 
 class Estimator(Stage):
-    """How long does the scheduler believe a job takes? What the user requested, unless a subclass knows better.
+    """How long does the scheduler believe a job takes? What was requested, unless a subclass knows better.
 
     Reservations and backfilling go by these estimates; orders read the job itself.
     """

@@ -81,7 +81,9 @@ def make(name: str) -> Policy:
         made = _component(component.strip(), name)
         if isinstance(made, Policy):
             if len(components) > 1:
-                raise UsageError(f"{component!r} in {name!r} is a whole policy: it cannot be joined with others")
+                raise UsageError(
+                    f"{component!r} in {name!r} is a whole policy: it cannot be joined with others"
+                )
             return made
         for seat, stage in made.items():
             if seat in parts:
@@ -118,7 +120,9 @@ def _component(component: str, name: str) -> Policy | Mapping[str, Any]:
     """Make one part: a whole policy, or arguments of a pipeline."""
     match = re.fullmatch(r"([^()]+)(?:\((.*)\))?", component)
     if match is None:
-        raise UsageError(f"policy {name!r} not understood: a part needs the form name or name(parameter=value)")
+        raise UsageError(
+            f"policy {name!r} not understood: a part needs the form name or name(parameter=value)"
+        )
     factory = _factory(match[1], name)
     made = _call(factory, match[2] or "", component)
     if isinstance(made, (Policy, dict)):
@@ -157,7 +161,7 @@ def _imported(part: str) -> Callable[..., Any]:
     found = getattr(module, attribute)
     if not callable(found):
         raise UsageError(f"{part!r} needs a class or a function that makes a policy, found {found!r}")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _module(module_name: str) -> Any:
@@ -183,9 +187,15 @@ def _importing(load: Callable[[], Any], part: str) -> Any:
     except HpcsimkitError:
         raise
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        at = f" ({where.filename}:{where.lineno})" if "importlib" not in where.filename else ""
-        raise UsageError(f"{part!r} cannot be imported: {type(error).__name__}: {error}{at}") from error
+        raise UsageError(f"{part!r} cannot be imported: {type(error).__name__}: {_where(error)}") from error
+
+
+def _where(error: Exception) -> str:
+    """Return an error's message and the place in the user's code that it comes from."""
+    if isinstance(error, SyntaxError):
+        return f"{error.msg} ({error.filename}:{error.lineno})"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{error}" if "importlib" in frame.filename else f"{error} ({frame.filename}:{frame.lineno})"
 
 
 def _call(factory: Callable[..., Any], arguments: str, component: str) -> Any:

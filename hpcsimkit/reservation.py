@@ -102,9 +102,7 @@ class EASY(Backfiller):
         self._version = -1
         return (newcomer,)
 
-    def _tried_in_order(
-        self, jobs: list[Job], order: Order, system: System, room: Room
-    ) -> Iterator[Job]:
+    def _tried_in_order(self, jobs: list[Job], order: Order, system: System, room: Room) -> Iterator[Job]:
         """Yield candidates in an order of their own, as long as there is room for them."""
         cluster = system.cluster
         for job in order.sort(jobs, system):

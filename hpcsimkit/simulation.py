@@ -7,7 +7,7 @@ import gc
 import time
 import traceback
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from simpy.core import EmptySchedule, Environment
@@ -30,11 +30,26 @@ END, ARRIVAL = 1, 2
 """Ranks of events within an instant; 1 is that of SimPy's own timeouts."""
 
 
+class Clock(Environment):
+    """SimPy's environment, in whole seconds."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def now(self) -> int:
+            """The time [s]."""
+
+
 class Instant(Event):
     """A SimPy timeout with a rank among the events of its instant."""
 
     def __init__(
-        self, env: Environment, rank: int, delay: int, callbacks: list[Callable[[Any], None]], value: Any = None
+        self,
+        env: Environment,
+        rank: int,
+        delay: int,
+        callbacks: list[Callable[[Any], None]],
+        value: Any = None,
     ) -> None:
         self.env = env
         self.callbacks = callbacks
@@ -191,7 +206,7 @@ class Simulation:
         self._begun = True
         workload = self.workload.killed_at_limit if self.walltime == "kill" else self.workload
         policy = copy.deepcopy(self.policy)
-        self._environment = Environment(int(workload.submit_time.min()) if len(workload) else 0)
+        self._environment = Clock(int(workload.submit_time.min()) if len(workload) else 0)
         self.system = System(workload, self.cluster, policy.queue_order, policy.estimator, self.seed)
         self.system.now = self._environment.now
         self.system.on_start, self.system.on_reject = self._on_start, self._on_reject
@@ -243,7 +258,7 @@ class Simulation:
         except (HpcsimkitError, EmptySchedule):
             raise
         except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
+            where = traceback.extract_tb((error.__cause__ or error).__traceback__)[-1]
             what = " ".join(f"{type(error).__name__}: {error}".split())
             raise PolicyError(
                 f"{self.name} at t={self._environment.now} s: {what} ({where.filename}:{where.lineno})"
@@ -254,7 +269,7 @@ class Simulation:
         if waiting:
             job = self.system.queue.first()
             raise StalledError(
-                f"stalled at t={self.system.now} s: {waiting} jobs wait, nothing runs and nothing is to come; "
+                f"stalled at t={self.system.now} s: {waiting} jobs wait, nothing runs, nothing is to come; "
                 f"job {job.id} needs {job.nodes} nodes, {self.system.free} are free"
             )
         self._over = True
@@ -381,11 +396,13 @@ class Simulation:
 
 def _position(choice: Any, decision: Decision) -> int:
     """Return which of the options was chosen: the very object, or else an equal one."""
-    for same in (lambda option: option is choice, lambda option: bool(np.all(option == choice))):
-        for position, option in enumerate(decision.options):
-            if same(option):
-                return position
-    raise UsageError(f"{decision!r} has no option {choice!r}")
+    options = list(decision.options)
+    chosen = [position for position, option in enumerate(options) if option is choice] or [
+        position for position, option in enumerate(options) if np.array_equal(option, choice)
+    ]
+    if not chosen:
+        raise UsageError(f"{decision!r} has no option {choice!r}")
+    return chosen[0]
 
 
 def _cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:

@@ -181,7 +181,7 @@ class System:
         return self.workload.column(name)
 
     def random(self) -> np.random.Generator:
-        """Return a new generator of random numbers, independent of all handed out before; seeded by the run."""
+        """Return a new generator of random numbers, independent of the others; the run's seed decides."""
         return np.random.default_rng(self._streams.spawn(1)[0])
 
     # --- verbs of a policy ---------------------------------------------------------------------------
@@ -211,7 +211,9 @@ class System:
         elif not self.cluster.holds(job, allocation, self.free):
             allocation = None
         if allocation is None:
-            raise ScheduleError(f"job {job.id} at t={self.now} s needs {job.nodes} nodes; {self.free} are free")
+            raise ScheduleError(
+                f"job {job.id} at t={self.now} s needs {job.nodes} nodes; {self.free} are free"
+            )
         self.state[row] = 2
         self.starts[row] = self.now
         self.modes[row] = mode

@@ -143,7 +143,7 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
     begin, end = window or busy_window({result.policy: result})
     unit, length = time_unit(end - begin)
     mode, corners = _rectangles(result, begin, end)
-    border = min(0.25, 25 / result.size)  # or it would hide jobs of one node on a large machine
+    border = min(0.25, 40 / result.size)  # or it would hide jobs of one node on a large machine
     for number, colour in enumerate(MODE_COLOURS.values(), start=1):  # one path a mode, however many jobs
         path = _path_of(corners[mode == number] / (length, 1))
         ax.add_artist(PathPatch(path, facecolor=colour, edgecolor=PAPER, linewidth=border))

@@ -177,7 +177,7 @@ class Workload:
         return self._derive({name: np.asarray(column)[rows] for name, column in self.columns.items()}, step)
 
     def first(self, jobs: int, skip: int = 0) -> Workload:
-        """Return `jobs` jobs in order of submission, after leaving out the first `skip`; log order is kept."""
+        """Return `jobs` jobs by submission, after leaving out the first `skip`; log order is kept."""
         rows = np.sort(self.arrival_order[skip : skip + jobs])
         return self.select(rows, f"jobs {skip} to {skip + len(rows)} by submission")
 
@@ -205,6 +205,8 @@ class Workload:
             raise WorkloadError(f"{self.name}: the load factor must be a positive number, found {factor}")
         submit = self.column("submit_time")
         origin = submit.min() if len(self) else 0
+        if self.span / factor > TIME_LIMIT:
+            raise WorkloadError(f"{self.name}: a load factor of {factor:g} leads beyond {TIME_LIMIT} s")
         scaled = origin + np.rint((submit - origin) / factor).astype(np.int64)
         return self._derive({**self.columns, "submit_time": scaled}, f"load x {factor:g}")
 
@@ -293,5 +295,6 @@ def _check_ranges(columns: Mapping[str, Column], name: str) -> None:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise WorkloadError(
-                f"{name}: job {columns['id'][row]}: {column} needs {low} to {high}, found {columns[column][row]}"
+                f"{name}: job {columns['id'][row]}: {column} needs {low} to {high}, "
+                f"found {columns[column][row]}"
             )

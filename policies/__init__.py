@@ -6,13 +6,56 @@ from hpcsimkit.policies.conservative import Conservative
 from hpcsimkit.policies.inspectors import HoldUnfit
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.orders import (
-    F1, F2, F3, F4, FCFS, LAF, LCFS, LJF, SAF, SJF, SQF, SRF, UNICEF, WFP3, LargestFirst, RandomOrder, XFactor,
-)  # fmt: skip
+    F1,
+    F2,
+    F3,
+    F4,
+    FCFS,
+    LAF,
+    LCFS,
+    LJF,
+    SAF,
+    SJF,
+    SQF,
+    SRF,
+    UNICEF,
+    WFP3,
+    LargestFirst,
+    RandomOrder,
+    XFactor,
+)
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
 __all__ = [
-    "EASY", "F1", "F2", "F3", "F4", "FCFS", "LAF", "LCFS", "LJF", "SAF", "SJF", "SQF", "SRF", "UNICEF", "WFP3",
-    "Actual", "Conservative", "Greedy", "HoldUnfit", "LargestFirst", "LastTwo", "Noisy", "OracleSAF",
-    "OracleSJF", "Pipeline", "RandomOrder", "Reservations", "ShortestPredicted", "SlurmMultifactor", "XFactor",
-]  # fmt: skip
+    "EASY",
+    "F1",
+    "F2",
+    "F3",
+    "F4",
+    "FCFS",
+    "LAF",
+    "LCFS",
+    "LJF",
+    "SAF",
+    "SJF",
+    "SQF",
+    "SRF",
+    "UNICEF",
+    "WFP3",
+    "Actual",
+    "Conservative",
+    "Greedy",
+    "HoldUnfit",
+    "LargestFirst",
+    "LastTwo",
+    "Noisy",
+    "OracleSAF",
+    "OracleSJF",
+    "Pipeline",
+    "RandomOrder",
+    "Reservations",
+    "ShortestPredicted",
+    "SlurmMultifactor",
+    "XFactor",
+]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.conservative import Conservative
 from hpcsimkit.policies.inspectors import HoldUnfit
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
-from hpcsimkit.policies.orders import (
-    F1, F2, F3, F4, FCFS, LAF, LCFS, LJF, SAF, SJF, SQF, SRF, UNICEF, WFP3, LargestFirst, RandomOrder, XFactor,
-)  # fmt: skip
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
@@ -28,17 +26,17 @@ def easy() -> Parts:
 
 def easy_sjf() -> Parts:
     """EASY that tries the shortest requested time first."""
-    return {"backfiller": EASY(candidates=SJF())}
+    return {"backfiller": EASY(candidates=orders.SJF())}
 
 
 def easy_saf() -> Parts:
     """EASY that tries the smallest area first."""
-    return {"backfiller": EASY(candidates=SAF())}
+    return {"backfiller": EASY(candidates=orders.SAF())}
 
 
 def easy_bestfit() -> Parts:
     """EASY that tries the largest job first, leaving the fewest nodes idle."""
-    return {"backfiller": EASY(candidates=LargestFirst())}
+    return {"backfiller": EASY(candidates=orders.LargestFirst())}
 
 
 def easy_ar() -> Parts:
@@ -68,12 +66,12 @@ def no_backfilling() -> Parts:
 
 def binpacking() -> Parts:
     """Start whatever fits, the largest first, without reservations (DRAS's BinPacking)."""
-    return {"order": LargestFirst(), "backfiller": Greedy()}
+    return {"order": orders.LargestFirst(), "backfiller": Greedy()}
 
 
 def random_fit() -> Parts:
     """Start whatever fits, in random order, without reservations (DRAS's Random)."""
-    return {"order": RandomOrder(), "backfiller": Greedy()}
+    return {"order": orders.RandomOrder(), "backfiller": Greedy()}
 
 
 def commit() -> Parts:
@@ -88,9 +86,10 @@ def window(jobs: int = 50) -> Parts:
 
 CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
     "order": {
-        "fcfs": FCFS, "lcfs": LCFS, "sjf": SJF, "ljf": LJF, "saf": SAF, "laf": LAF, "sqf": SQF,
-        "largest": LargestFirst, "srf": SRF, "wfp3": WFP3, "unicef": UNICEF, "f1": F1, "f2": F2, "f3": F3,
-        "f4": F4, "xfactor": XFactor, "slurm": SlurmMultifactor, "random": RandomOrder,
+        "fcfs": orders.FCFS, "lcfs": orders.LCFS, "sjf": orders.SJF, "ljf": orders.LJF, "saf": orders.SAF,
+        "laf": orders.LAF, "sqf": orders.SQF, "largest": orders.LargestFirst, "srf": orders.SRF,
+        "wfp3": orders.WFP3, "unicef": orders.UNICEF, "f1": orders.F1, "f2": orders.F2, "f3": orders.F3,
+        "f4": orders.F4, "xfactor": orders.XFactor, "slurm": SlurmMultifactor, "random": orders.RandomOrder,
         "oracle-sjf": OracleSJF, "oracle-saf": OracleSAF,
     },
     "inspector": {"hold-unfit": HoldUnfit},

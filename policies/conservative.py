@@ -31,8 +31,9 @@ class Conservative(Backfiller):
     reservation that falls due is a scheduling point of its own. (Mu'alem & Feitelson, TPDS 2001.)
 
     Guarantees hold as long as estimates are upper bounds and jobs start when they may. When a job outlives
-    its estimate, is given a new one, is held by an inspector, or passes happen only at intervals, the plan is made anew, in the
-    order of the reservations so far.
+    its estimate, is given a new one, is held by an inspector, or passes happen only at intervals, the plan
+    is made anew, in the order of the reservations so far. Each early end costs a look through all waiting
+    jobs and the plan before them: with thousands waiting, minutes.
     """
 
     reserves = True
@@ -90,9 +91,7 @@ class Conservative(Backfiller):
     def _drop_stale(self) -> None:
         """Drop due times of reservations that were moved or used."""
         due_times, slots = self._due_times, self._slots
-        while due_times and (
-            due_times[0][1] not in slots or slots[due_times[0][1]].start != due_times[0][0]
-        ):
+        while due_times and (due_times[0][1] not in slots or slots[due_times[0][1]].start != due_times[0][0]):
             heappop(due_times)
 
     def _put(self, row: int, estimate: int, nodes: int, now: int) -> None:

@@ -65,7 +65,7 @@ class SlurmMultifactor(Order):
         queues, queue_rows = np.unique(workload.queue, return_inverse=True)
         self._user_of: NDArray[np.intp] = user_rows
         self._used = np.zeros(len(self._users))
-        area = workload.run_time.astype(float) * workload.nodes
+        area = np.multiply(workload.run_time, workload.nodes, dtype=np.float64)
         self._share = self._part(user_rows, area, len(self._users))
         queue_share = self._part(queue_rows, area, len(queues))
         self._queue_factor = (queue_share / queue_share.max(initial=1e-300))[queue_rows]

@@ -27,7 +27,7 @@ LAYERS = """
     cluster
     policy
     system
-    decision reservation
+    decision reservation dependencies
     pipeline
     policies
     timeline node_numbers

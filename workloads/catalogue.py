@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 from hpcsimkit.errors import WorkloadError
@@ -138,6 +139,6 @@ def verify(path: str | os.PathLike[str]) -> CatalogueEntry:
     for entry in CATALOGUE.values():
         if entry.sha256 == found:
             return entry
-    named = next((e for e in CATALOGUE.values() if os.path.basename(path).startswith(e.file)), None)
+    named = next((e for e in CATALOGUE.values() if Path(path).name.startswith(e.file)), None)
     needed = f"SHA-256 {named.sha256} needed for {named.name}" if named else "a log of the catalogue needed"
     raise WorkloadError(f"{path}: {needed}, found SHA-256 {found}")
