@@ -53,6 +53,18 @@ def prose_types(app: Any, what: str, name: str, thing: Any, options: Any, lines:
     lines[:] = [re.sub(r"^(\s*:(?:var)?type \S+: )(.* .*)$", r"\1*\2*", line) for line in lines]
 
 
+def re_exported(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """Resolve a name by which a package offers what a module of it defines, such as hpcsimkit.Simulation."""
+    module, _, name = node.get("reftarget", "").rpartition(".")
+    thing = getattr(sys.modules.get(module), name, None) if module.startswith("hpcsimkit") else None
+    home = getattr(thing, "__module__", module)
+    if node.get("refdomain") != "py" or home == module:
+        return None
+    domain, target = env.get_domain("py"), f"{home}.{name}"
+    return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], target, node, content)
+
+
 def setup(app: Any) -> None:
     """Let napoleon translate a docstring first, then correct its types."""
     app.connect("autodoc-process-docstring", prose_types, priority=900)
+    app.connect("missing-reference", re_exported)

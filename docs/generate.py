@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,16 @@ def plain(text: str) -> str:
 
 def summary(thing: object) -> str:
     """Return the first paragraph of a docstring as plain text."""
-    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
+    return without_roles((inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " "))
+
+
+def without_roles(text: str) -> str:
+    """Return a docstring's text in Markdown.
+
+    >>> without_roles("see :class:`~a.b.F1` and ``x``")
+    'see `F1` and `x`'
+    """
+    return re.sub(r":\w+:`(?:~[\w.]*\.)?([^`]*)`", r"`\1`", text).replace("``", "`")
 
 
 # --- metrics ---------------------------------------------------------------------------------------------
@@ -103,7 +113,7 @@ def policies_page() -> str:
 
 def policy_row(entry: Any) -> tuple[str, str, str]:
     """Return one line of a table of policies."""
-    return code(entry.name), entry.summary.replace("``", "`"), ", ".join(map(code, entry.aliases))
+    return code(entry.name), without_roles(entry.summary), ", ".join(map(code, entry.aliases))
 
 
 # --- command line ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.job import UNKNOWN, Job
+from hpcsimkit.job import Job
 from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
 
@@ -73,4 +73,4 @@ class Dependencies:
 
 def _submission(job: Job, end: int) -> int:
     """Return when a job is submitted whose preceding job has ended [s]."""
-    return max(end, job.submit_time) if job.think_time == UNKNOWN else end + job.think_time
+    return max(end, job.submit_time) if job.think_time < 0 else end + job.think_time

@@ -324,7 +324,7 @@ def symlog_axis(ax: Axes, largest: float) -> None:
 def legend_columns(names: Iterable[str], width: float, most: int = 4) -> int:
     """Return in how many columns, of at most `most`, a legend of names fits into a width [inches].
 
-    >>> legend_columns(["fcfs", "fcfs+easy"], 10.0), legend_columns(["x" * 90, "y"], 10.0)
+    >>> legend_columns(["fcfs", "fcfs+easy"], 10.0), legend_columns(["x" * 200, "y"], 10.0)
     (2, 1)
     """
     lengths = [len(name) + 7 for name in names]  # a line and a gap take as much as seven letters

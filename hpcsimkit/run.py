@@ -286,19 +286,23 @@ def policies() -> None:
 @app.command(
     epilog=_examples(
         "plot results/lublin-256",
+        "plot results/lublin-256 --overview overview.png",
     )
 )
 def plot(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")],
+    overview: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw one wide picture instead: .png, .svg or .pdf.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw a report again.
 
     Reads the tables of a results folder; writes its report.html, and each picture into its folder pictures.
     """
-    from hpcsimkit.report import plot_results
+    from hpcsimkit.report import draw_overview, plot_results
 
-    written = plot_results(results)
+    written = plot_results(results) if overview is None else [draw_overview(results, overview)]
     if not quiet:
         print(*written, sep="\n")
 

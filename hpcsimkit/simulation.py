@@ -7,12 +7,13 @@ import gc
 import time
 import traceback
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from simpy.core import EmptySchedule, Environment
+from simpy.core import EmptySchedule
 from simpy.events import Event
 
+from hpcsimkit.clock import ARRIVAL, END, Clock, Instant
 from hpcsimkit.cluster import Allocation, Cluster, Nodes
 from hpcsimkit.decision import Decision
 from hpcsimkit.dependencies import Dependencies
@@ -25,37 +26,6 @@ from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
 
 __all__ = ["Simulation"]
-
-END, ARRIVAL = 1, 2
-"""Ranks of events within an instant; 1 is that of SimPy's own timeouts."""
-
-
-class Clock(Environment):
-    """SimPy's environment, in whole seconds."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def now(self) -> int:
-            """The time [s]."""
-
-
-class Instant(Event):
-    """A SimPy timeout with a rank among the events of its instant."""
-
-    def __init__(
-        self,
-        env: Environment,
-        rank: int,
-        delay: int,
-        callbacks: list[Callable[[Any], None]],
-        value: Any = None,
-    ) -> None:
-        self.env = env
-        self.callbacks = callbacks
-        self._ok = True
-        self._value = value
-        env.schedule(self, rank, delay)  # type: ignore[arg-type]
 
 
 class Simulation:
@@ -291,8 +261,8 @@ class Simulation:
         for row in rows:
             job = jobs[row]
             submit_time = job.submit_time
-            if submit_time != now:
-                yield Instant(environment, ARRIVAL, submit_time - now, [])
+            if submit_time != now or self._dependencies is not None:
+                yield Instant(environment, self._rank(job), submit_time - now, [])
                 now = system.now = submit_time
             system.submit(job)
             self._pass_wanted = True
@@ -341,7 +311,11 @@ class Simulation:
         """Submit a job whose preceding job has just ended, when it has thought long enough."""
         self.system.resubmit_at(job)
         self.system.arrivals_left += 1
-        Instant(self._environment, ARRIVAL, job.submit_time - self.system.now, [self._arrive], job)
+        Instant(self._environment, self._rank(job), job.submit_time - self.system.now, [self._arrive], job)
+
+    def _rank(self, job: Job) -> float:
+        """Return the rank of a submission; with dependencies it sees to it that the log's order is kept."""
+        return ARRIVAL if self._dependencies is None else ARRIVAL + job.index / len(self.workload)
 
     def _arrive(self, event: Event) -> None:
         self.system.now = self._environment.now

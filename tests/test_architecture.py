@@ -19,7 +19,7 @@ PACKAGES = ("policies", "agents", "workloads")
 # From the bottom to the top: a module imports only what stands in a row above its own in this text. A package
 # (policies, workloads) stands where its name does; how its modules import each other is up to it.
 LAYERS = """
-    errors job
+    errors job clock
     files
     workload
     workloads

@@ -164,6 +164,7 @@ def test_generated_reference_names_everything(generate: dict[str, Any]) -> None:
     metrics, policies, commands = (generate[f"{name}_page"]() for name in ("metrics", "policies", "cli"))
     assert [name for name in METRICS if f"| `{name}` |" not in metrics] == []
     assert [entry.name for entry in entries() if f"| `{entry.name}` |" not in policies] == []
+    assert ":class:" not in policies
     for command in ("compare", "describe", "generate", "policies", "plot"):
         assert f"## `{command}`" in commands
 

@@ -207,7 +207,7 @@ def test_experiment_files_name_the_line(cli, tmp_path, text, message) -> None:
         ("Twice", ": job 1 at t=100 s cannot start: it must be waiting; it started at t=100 s"),
         ("TooLarge", ": job 2 at t=109 s needs 8 nodes; 4 are free"),
         ("Raises", " at t=100 s: ValueError: no idea ({folder}/mine.py:19)"),
-        ("Never", ": stalled at t=111 s: 4 jobs wait, nothing runs and nothing is to come"),
+        ("Never", ": stalled at t=111 s: 4 jobs wait, nothing runs, nothing is to come"),
         ("Leaves", ": the policy asked to exit: bye"),
     ],
 )

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from hpcsimkit.errors import HpcsimkitError, WorkloadError
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.job import Job
+from hpcsimkit.observers import Observer
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policy import Order, Policy
 from hpcsimkit.system import System
@@ -128,15 +130,23 @@ class RejectsTheFirst(Policy):
                 system.start(job)
 
 
-def test_whoever_waits_for_a_rejected_job_is_not_dropped_without_a_word() -> None:
-    """B runs all the same, or is reported: an error, never a job that silently did not happen."""
-    jobs = linked([(0, 9, 9, 1), (2, 5, 5, 1)], [-1, 1], [-1, 7])
-    try:
-        result = run(jobs, RejectsTheFirst(), dependencies=True)
-    except HpcsimkitError as error:
-        assert "job 2" in str(error)
-    else:
-        assert result.start_time[1] >= 0
+class Refusals(Observer):
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+
+    def on_reject(self, job: Job, system: System) -> None:
+        self.ids.append(job.id)
+
+
+def test_whoever_waits_for_a_rejected_job_is_rejected_too_and_said_so() -> None:
+    """A is refused: B, who waits for its end, never comes, nor C behind B. D does."""
+    rows = [(0, 9, 9, 1), (2, 5, 5, 1), (3, 5, 5, 1), (4, 5, 5, 1)]
+    refusals = Refusals()
+    jobs = linked(rows, [-1, 1, 2, -1], [-1, 7, 7, -1])
+    result = run(jobs, RejectsTheFirst(), dependencies=True, observers=[refusals])
+    assert refusals.ids == [1, 2, 3]
+    assert result.start_time.tolist() == [-1, -1, -1, 4]
+    assert result.finished.tolist() == [False, False, False, True]
 
 
 def test_a_negative_think_time_does_not_turn_the_clock_back() -> None:

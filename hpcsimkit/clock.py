@@ -1,0 +1,52 @@
+"""SimPy's clock, in whole seconds, and events that have a rank among those of the same instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from simpy.core import Environment
+from simpy.events import Event
+
+__all__ = ["ARRIVAL", "END", "Clock", "Instant"]
+
+END, ARRIVAL = 1, 2
+"""Ranks of events within an instant; 1 is that of SimPy's own timeouts."""
+
+
+class Clock(Environment):
+    """SimPy's environment, in whole seconds."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def now(self) -> int:
+            """The time [s]."""
+
+
+class Instant(Event):
+    """A SimPy timeout with a rank among the events of its instant.
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> _ = Instant(clock, ARRIVAL, 5, [lambda event: print("then", event.value)], "a job arrives")
+    >>> _ = Instant(clock, END, 5, [lambda event: print("first", event.value)], "a job ends")
+    >>> clock.run()
+    first a job ends
+    then a job arrives
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        rank: float,
+        delay: int,
+        callbacks: list[Callable[[Any], None]],
+        value: Any = None,
+    ) -> None:
+        self.env = env
+        self.callbacks = callbacks
+        self._ok = True
+        self._value = value
+        env.schedule(self, rank, delay)  # type: ignore[arg-type]

@@ -1,0 +1,217 @@
+"""Open seats by hand: what is offered, what may be declined, what a wrong answer gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpcsimkit.decision import Decision, External
+from hpcsimkit.errors import StalledError, UsageError
+from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.policies import EASY, SJF, Conservative, Greedy, LargestFirst
+from hpcsimkit.registry import make
+from hpcsimkit.result import Result
+from hpcsimkit.simulation import Simulation
+from hpcsimkit.workload import Workload
+from tests.kernel.helpers import run, workload
+from tests.kernel.test_invariants import options, policies, workloads
+
+ROWS = [(0, 10, 10, 3), (1, 5, 5, 4), (2, 8, 8, 1), (2, 7, 7, 1), (2, 9, 9, 1)]
+"""Four nodes: A runs to 10, B is the head with shadow time 10, C and D would end by then, E would not."""
+
+
+def drive(jobs: Workload, policy: Pipeline, answer: Callable[[Decision], Any], **how: Any) -> Result:
+    simulation = Simulation(jobs, policy, **how)
+    while (decision := simulation.next_decision()) is not None:
+        simulation.answer(answer(decision))
+    return simulation.result()
+
+
+def asked(jobs: Workload, policy: Pipeline, answer: Callable[[Decision], Any]) -> list[Any]:
+    """Return stage, time, job in question and offers (job numbers where they are jobs) of each decision."""
+    seen: list[Any] = []
+
+    def note(decision: Decision) -> Any:
+        offers = [getattr(option, "id", option) for option in decision.options]
+        seen.append((decision.stage, decision.system.now, decision.job and decision.job.id, offers))
+        return answer(decision)
+
+    drive(jobs, policy, note)
+    return seen
+
+
+def default(decision: Decision) -> Any:
+    return decision.default
+
+
+def last(decision: Decision) -> Any:
+    return decision.options[-1]
+
+
+def test_order_seat_offers_the_queue_in_the_order_behind_it() -> None:
+    """Unlike a closed order, the seat is asked for one job too."""
+    seen = asked(workload(ROWS, 4), Pipeline(order=External(SJF())), default)
+    assert seen[:3] == [("order", 0, None, [1]), ("order", 1, None, [2]), ("order", 2, None, [2, 4, 3, 5])]
+
+
+def test_order_seat_has_arrival_order_behind_it_by_default() -> None:
+    seen = asked(workload(ROWS, 4), Pipeline(order=External()), default)
+    assert seen[2] == ("order", 2, None, [2, 3, 4, 5])
+
+
+def test_window_limits_the_menu_to_those_that_waited_longest_in_policy_order() -> None:
+    seen = asked(workload(ROWS, 4), Pipeline(order=External(SJF()), window=3), default)
+    assert seen[2] == ("order", 2, None, [2, 4, 3])
+
+
+@pytest.mark.parametrize(("window", "offers"), [(None, [3, 4]), (1, [3])])
+def test_backfiller_seat_offers_what_easy_admits(window: int | None, offers: list[int]) -> None:
+    seen = asked(workload(ROWS, 4), Pipeline(backfiller=External(), window=window), default)
+    assert seen[0] == ("backfiller", 2, 2, offers)
+
+
+def test_backfiller_seat_offers_what_its_base_admits() -> None:
+    seen = asked(workload(ROWS, 4), Pipeline(backfiller=External(Greedy())), default)
+    assert seen[0] == ("backfiller", 2, 2, [3, 4, 5])
+    seen = asked(workload(ROWS, 4), Pipeline(backfiller=External(EASY(candidates=SJF()))), default)
+    assert seen[0] == ("backfiller", 2, 2, [4, 3])
+
+
+def test_backfiller_choices_are_carried_out() -> None:
+    """D (7 s) instead of C (8 s), as EASY-SJF would.
+
+    ::
+
+        ..DDDDDDD.BBBBBCCCCCCCC
+        AAAAAAAAAABBBBB              E (one node) beside C
+    """
+    result = drive(workload(ROWS, 4), Pipeline(backfiller=External()), last)
+    assert result.start_time.tolist() == [0, 10, 15, 2, 15]
+    assert result.choices[0] == ("backfiller", 1)
+
+
+def test_declining_to_backfill() -> None:
+    """None comes last and starts nothing more in this pass."""
+    policy = Pipeline(backfiller=External(decline=True))
+    assert asked(workload(ROWS, 4), policy, default)[0] == ("backfiller", 2, 2, [3, 4, None])
+    assert drive(workload(ROWS, 4), policy, last).start_time.tolist() == [0, 10, 15, 15, 15]
+
+
+def test_declining_to_select_while_something_is_ahead() -> None:
+    """With decline, None is offered as long as something runs or is to come; at the end it is not."""
+    policy = Pipeline(order=External(decline=True))
+    jobs = workload([(0, 10, 10, 1), (5, 1, 1, 1)], 4)
+    seen = asked(jobs, policy, last)
+    assert seen == [("order", 0, None, [1, None]), ("order", 5, None, [1, 2])] or seen[1][3][:2] == [1, 2]
+    assert drive(jobs, policy, last).start_time.tolist() == [5, 5]
+
+
+def test_inspector_seat_may_hold_only_while_something_is_ahead() -> None:
+    jobs = workload([(0, 10, 10, 4), (5, 1, 1, 4)], 4)
+    seen = asked(jobs, Pipeline(inspector=External()), last)
+    # A is held at 0 (B is to come); at 5 nothing runs and nothing is to come: A must go on. B is asked about twice.
+    assert seen[0] == ("inspector", 0, 1, [True, False])
+    assert seen[1] == ("inspector", 5, 1, [True])
+    assert all(True in offers for _, _, _, offers in seen)
+
+
+def test_placement_seat() -> None:
+    seen = asked(workload(ROWS, 4), Pipeline(placement=External(), backfiller=EASY()), default)
+    assert seen[:2] == [("placement", 0, 1, [3]), ("placement", 2, 3, [1])]
+
+
+def test_wrong_answers() -> None:
+    simulation = Simulation(workload(ROWS, 4), Pipeline(order=External(), inspector=External()))
+    with pytest.raises(UsageError, match="no decision is at hand"):
+        simulation.answer(None)
+    decision = simulation.next_decision()
+    assert decision is not None
+    for wrong in (None, True, 1, simulation.system.jobs[3], object(), "x"):
+        with pytest.raises(UsageError, match="has no option"):
+            simulation.answer(wrong)
+    assert simulation.next_decision() is decision  # still the same question
+    simulation.answer(decision.options[0])
+    with pytest.raises(UsageError, match="not over"):
+        simulation.result()
+
+
+def test_an_equal_job_is_an_answer() -> None:
+    simulation = Simulation(workload(ROWS, 4), Pipeline(backfiller=External()))
+    decision = simulation.next_decision()
+    assert decision is not None
+    simulation.answer(decision.options[0]._replace())
+    assert simulation.system.start_time(decision.options[0]) == 2
+
+
+def test_answer_after_answer() -> None:
+    """The next question must be fetched before it can be answered, unless the same pass asks it."""
+    simulation = Simulation(workload(ROWS, 4), Pipeline(order=External()))
+    first = simulation.next_decision()
+    assert first is not None
+    simulation.answer(first.options[0])
+    with pytest.raises(UsageError, match="no decision"):
+        simulation.answer(first.options[0])
+
+
+def test_running_an_open_pipeline() -> None:
+    with pytest.raises(UsageError, match="the order seat is open"):
+        Simulation(workload(ROWS, 4), Pipeline(order=External())).run()
+
+
+def test_a_pipeline_whose_seats_are_never_asked_runs() -> None:
+    jobs = workload([(0, 1, 1, 4), (5, 1, 1, 4)], 4)
+    assert Simulation(jobs, Pipeline(backfiller=External())).run().start_time.tolist() == [0, 5]
+
+
+def test_a_seat_that_declines_for_ever_stalls() -> None:
+    """The backfiller may decline for ever, but the head starts; an order seat must choose in the end."""
+    policy = Pipeline(inspector=External(), order=External(decline=True))
+    result = drive(workload(ROWS, 4), policy, last)
+    assert (result.start_time >= 0).all()
+    with pytest.raises(StalledError):
+        drive(workload(ROWS, 4), Pipeline(order=External(decline=True), placement=Nowhere()), default)
+
+
+class Nowhere(EASY):
+    """A placement (by its method) that finds no place."""
+
+    def place(self, job: Any, system: Any) -> None:
+        return None
+
+
+@pytest.mark.parametrize("seat", ["order", "inspector", "placement", "backfiller"])
+@settings(max_examples=100, deadline=None)
+@given(jobs=workloads(), name=policies(), how=options(), decline=st.booleans())
+def test_default_answers_give_the_closed_pipelines_schedule(
+    seat: str, jobs: Workload, name: str, how: dict[str, Any], decline: bool
+) -> None:
+    closed, opened = run(jobs, name, **how), make(name)
+    if seat == "backfiller" and opened.backfiller is None:
+        return
+    setattr(opened, seat, External(getattr(opened, seat), decline=decline))
+    found = drive(jobs, opened, default, **how)
+    assert found.start_time.tolist() == closed.start_time.tolist()
+    assert found.mode.tolist() == closed.mode.tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(jobs=workloads(), how=options(), data=st.data(), decline=st.booleans())
+def test_any_answers_give_a_schedule_and_options_are_never_empty(
+    jobs: Workload, how: dict[str, Any], data: st.DataObject, decline: bool
+) -> None:
+    backfiller = data.draw(st.sampled_from([None, Greedy(), EASY(), Conservative()]))
+    policy = Pipeline(
+        External(LargestFirst(), decline=decline), External(), External(), External(backfiller, decline=decline),
+        commit=data.draw(st.booleans()), max_interval=data.draw(st.sampled_from([None, 2])),
+    )  # fmt: skip
+
+    def draw(decision: Decision) -> Any:
+        assert len(decision.options) > 0
+        return decision.options[data.draw(st.integers(0, 5)) % len(decision.options)]
+
+    result = drive(jobs, policy, draw, **how)
+    assert (result.start_time >= result.submit_time).all()
