@@ -139,10 +139,9 @@ class JobQueue:
 
     def remove(self, job: Job) -> int:
         """Let a job leave; returns its estimate [s]."""
-        key = self._key_of.pop(job.index)
-        jobs = self.jobs
-        position = bisect_left(self._keys, key, self._gone)
-        while jobs[position] is not job:
+        row, jobs = job.index, self.jobs
+        position = bisect_left(self._keys, self._key_of.pop(row), self._gone)
+        while jobs[position].index != row:
             position += 1
         if position == self._gone and len(jobs) - position > DEEP:
             return self._leave_in_front()
@@ -209,7 +208,7 @@ class ScoredQueue(JobQueue):
     def scores(self) -> NDArray[np.float64]:
         """Scores of the waiting jobs now, float64, shape (jobs,), in order of arrival."""
         now = self._system.now
-        if self._scores is None or self._scored_at != now or len(self._scores) != len(self):
+        if self._scores is None or self._scored_at != now:
             self._scores = self._checked(np.asarray(self._order.scores(self.columns, now), dtype=float))
             self._scored_at = now
         return self._scores
@@ -231,9 +230,14 @@ class ScoredQueue(JobQueue):
         """Sort positions in :attr:`table` by score."""
         return positions[np.argsort(self.scores[positions], kind="stable")]
 
+    def add(self, job: Job, estimate: int) -> None:
+        """Let a job join; all are scored anew."""
+        self._scores = None
+        super().add(job, estimate)
+
     def remove(self, job: Job) -> int:
         """Let a job leave; the scores of the others stay."""
-        if self._scores is not None and len(self._scores) == len(self):
+        if self._scores is not None:
             position = bisect_left(self._keys, self._key_of[job.index], self._gone) - self._gone
             self._scores = np.delete(self._scores, position)
         return super().remove(job)

@@ -8,13 +8,17 @@ from typing import Any
 
 from hpcsimkit.cluster import Allocation
 from hpcsimkit.decision import Decision, External
-from hpcsimkit.errors import StalledError
+from hpcsimkit.errors import StalledError, UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.policy import FCFS, Backfiller, Estimator, Inspector, Order, Placement, Policy, Requested
 from hpcsimkit.reservation import EASY
 from hpcsimkit.system import Mode, System
 
-__all__ = ["Pipeline"]
+__all__ = ["SEATS", "Pipeline"]
+
+SEATS = {"order": Order, "inspector": Inspector, "placement": Placement, "backfiller": Backfiller,
+         "estimates": Estimator}  # fmt: skip
+"""The seats of a pipeline, and what may sit on each."""
 
 _READY, _RESERVED, _BACKFILLED = map(int, (Mode.READY, Mode.RESERVED, Mode.BACKFILLED))
 
@@ -89,6 +93,18 @@ class Pipeline(Policy):
     def estimator(self) -> Estimator:
         """How long jobs are believed to take."""
         return self.estimates if self.estimates is not None else Requested()
+
+    def check(self) -> None:
+        """See that every stage sits on its own seat, and that numbers are in their ranges."""
+        for seat, kind in SEATS.items():
+            stage = getattr(self, seat)
+            seated = stage.base if isinstance(stage, External) and seat != "estimates" else stage
+            if seated is not None and not isinstance(seated, kind):
+                raise UsageError(f"the {seat} of a pipeline needs a {kind.__name__}, found {seated!r}")
+        for name, least in (("window", 1), ("max_interval", 1), ("max_rejections", 0)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int) and value >= least):
+                raise UsageError(f"{name} needs a whole number of at least {least}, found {value!r}")
 
     def reset(self, system: System) -> None:
         """Prepare the stages, in the order in which they act."""

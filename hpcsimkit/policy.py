@@ -217,6 +217,9 @@ class Policy(Parameters):
     def reset(self, system: System) -> None:
         """Prepare the run's own copy before the first event."""
 
+    def check(self) -> None:
+        """Raise a UsageError if the parameters make no sense; asked before every run."""
+
     def schedule(self, system: System) -> Generator[Decision, Any, None] | None:
         """Start what should start now: a plain method, or a generator that yields decisions."""
         raise NotImplementedError(f"{type(self).__name__} needs a method schedule(system)")

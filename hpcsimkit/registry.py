@@ -17,17 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.errors import HpcsimkitError, UsageError
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policy import Backfiller, Estimator, Inspector, Order, Placement, Policy
+from hpcsimkit.pipeline import SEATS, Pipeline
+from hpcsimkit.policy import Policy
 
 __all__ = ["ENTRY_POINT_GROUP", "Entry", "entries", "make"]
 
 ENTRY_POINT_GROUP = "hpcsimkit.policies"
 """Entry points of this group are found by their names."""
-
-SEATS = {Order: "order", Inspector: "inspector", Placement: "placement", Backfiller: "backfiller",
-         Estimator: "estimates"}  # fmt: skip
-"""Which argument of a pipeline a stage is."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,7 @@ def _component(component: str, name: str) -> Policy | Mapping[str, Any]:
     made = _call(factory, match[2] or "", component)
     if isinstance(made, (Policy, dict)):
         return made
-    for kind, seat in SEATS.items():
+    for seat, kind in SEATS.items():
         if isinstance(made, kind):
             return {seat: made}
     raise UsageError(f"{component!r} is no policy and no stage of one: it is {type(made).__name__}")
@@ -202,9 +198,13 @@ def _call(factory: Callable[..., Any], arguments: str, component: str) -> Any:
     """Call a factory with the parameters written in parentheses."""
     args, kwargs = _arguments(arguments, component)
     try:
-        inspect.signature(factory).bind(*args, **kwargs)
+        signature = inspect.signature(factory)
+    except ValueError:
+        raise UsageError(f"{component!r} makes no policy: it is {factory!r}") from None
+    try:
+        signature.bind(*args, **kwargs)
     except TypeError as error:
-        takes = ", ".join(inspect.signature(factory).parameters) or "none"
+        takes = ", ".join(signature.parameters) or "none"
         raise UsageError(f"{component!r}: {error}; parameters: {takes}") from None
     return _importing(lambda: factory(*args, **kwargs), component)
 
@@ -213,11 +213,18 @@ def _arguments(text: str, component: str) -> tuple[list[Any], dict[str, Any]]:
     """Read ``4, name=value``: numbers, true and false, and words."""
     try:
         call = ast.parse(f"f({text})", mode="eval").body
-        assert isinstance(call, ast.Call)
-        kwargs = {keyword.arg: _value(keyword.value) for keyword in call.keywords if keyword.arg}
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+            raise ValueError("more than one pair of parentheses")
+        kwargs = {_name(keyword): _value(keyword.value) for keyword in call.keywords}
         return [_value(node) for node in call.args], kwargs
-    except (SyntaxError, ValueError, AssertionError):
+    except (SyntaxError, ValueError):
         raise UsageError(f"{component!r}: parameters not understood: ({text})") from None
+
+
+def _name(keyword: ast.keyword) -> str:
+    if keyword.arg is None:
+        raise ValueError("** has nothing to refer to")
+    return keyword.arg
 
 
 def _value(node: ast.expr) -> Any:

@@ -165,6 +165,7 @@ class Simulation:
             raise UsageError(f"seed needs a whole number, at least 0, found {self.seed!r}")
         if not isinstance(self.policy, Policy):
             raise UsageError(f"policy needs a Policy, found {self.policy!r}")
+        self.policy.check()
         capacity = self.cluster.capacity
         largest = int(self.workload.column("nodes").argmax()) if len(self.workload) else None
         if largest is not None and self.cluster.place(self.workload.jobs[largest], capacity) is None:
@@ -228,11 +229,14 @@ class Simulation:
         except (HpcsimkitError, EmptySchedule):
             raise
         except Exception as error:
-            where = traceback.extract_tb((error.__cause__ or error).__traceback__)[-1]
-            what = " ".join(f"{type(error).__name__}: {error}".split())
-            raise PolicyError(
-                f"{self.name} at t={self._environment.now} s: {what} ({where.filename}:{where.lineno})"
-            ) from error
+            raise self._policy_error(error) from error
+
+    def _policy_error(self, error: Exception) -> PolicyError:
+        """Put what a policy, or an observer, raised into one line that names its own."""
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        now = self._environment.now
+        return PolicyError(f"{self.name} at t={now} s: {what} ({where.filename}:{where.lineno})")
 
     def _finish(self) -> None:
         waiting = len(self.system.queue)
@@ -255,7 +259,6 @@ class Simulation:
         rows: list[int] = self.workload.arrival_order.tolist()
         if self._dependencies is not None:
             rows = self._dependencies.independent(rows)
-        told = self._told_submit
         system.arrivals_left = len(rows)
         now = environment.now
         for row in rows:
@@ -264,10 +267,12 @@ class Simulation:
             if submit_time != now or self._dependencies is not None:
                 yield Instant(environment, self._rank(job), submit_time - now, [])
                 now = system.now = submit_time
-            system.submit(job)
-            self._pass_wanted = True
-            for notify in told:
-                notify(job, system)
+            try:
+                self._submit(job)
+            except HpcsimkitError:
+                raise
+            except Exception as error:  # SimPy would raise a copy of it, without the place it comes from
+                raise self._policy_error(error) from error
 
     def _on_start(self, job: Job, allocation: Allocation) -> None:
         Instant(self._environment, END, job.run_time, [self._end], job)
@@ -319,10 +324,13 @@ class Simulation:
 
     def _arrive(self, event: Event) -> None:
         self.system.now = self._environment.now
-        self.system.submit(event._value)
+        self._submit(event._value)
+
+    def _submit(self, job: Job) -> None:
+        self.system.submit(job)
         self._pass_wanted = True
         for notify in self._told_submit:
-            notify(event._value, self.system)
+            notify(job, self.system)
 
     # --- passes ----------------------------------------------------------------------------------------
 

@@ -42,7 +42,6 @@ class Reservations(Backfiller):
     """
 
     reserves = True
-    settles = True
 
     def __init__(self, count: int | None = 2) -> None:
         self.count = count
@@ -54,7 +53,7 @@ class Reservations(Backfiller):
         for expected_end, row, _ in system.running.entries:
             profile.occupy(now, max(expected_end, now + 1), system.jobs[row].nodes)
         left = self.count if self.count is not None else len(system.queue)
-        for job in system.queue:
+        for job in (head, *(job for job in system.queue if job is not head)):
             estimate = system.estimate(job)
             if left:
                 start = profile.earliest(job.nodes, estimate, now)

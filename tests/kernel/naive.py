@@ -9,7 +9,7 @@ from __future__ import annotations
 Row = tuple[int, int, int, int]
 
 
-def _clock(jobs, schedule, due=lambda: []):
+def _clock(jobs, schedule, due=list):
     """Visit each instant with an event: ends, submissions, one pass; again while zero-length jobs end there."""
     starts = [None] * len(jobs)
     ends = {}

@@ -91,8 +91,16 @@ def do_nothing(system: System) -> None:
     ("act", "error", "message"),
     [
         (start_twice, ScheduleError, "job 1 at t=5 s cannot start: it must be waiting; it started at t=5 s"),
-        (start_the_future, ScheduleError, "job 3 at t=5 s cannot start: it must be waiting; it is submitted at t=8 s"),
-        (start_what_ended, ScheduleError, "job 1 at t=15 s cannot start: it must be waiting; it started at t=5 s"),
+        (
+            start_the_future,
+            ScheduleError,
+            "job 3 at t=5 s cannot start: it must be waiting; it is submitted at t=8 s",
+        ),
+        (
+            start_what_ended,
+            ScheduleError,
+            "job 1 at t=15 s cannot start: it must be waiting; it started at t=5 s",
+        ),
         (start_blindly, ScheduleError, "job 2 at t=7 s needs 3 nodes; 1 are free"),
         (take_too_little, ScheduleError, "job 1 at t=5 s"),
         (start_rejected, ScheduleError, "job 1 at t=5 s cannot start: it must be waiting; it was rejected"),
@@ -184,7 +192,7 @@ class ScoresOf(Order):
 
 
 def test_a_key_that_is_not_a_number() -> None:
-    with pytest.raises(ScheduleError, match="job 1 at t=5 s: .*not a number"):
+    with pytest.raises(ScheduleError, match=r"job 1 at t=5 s: .*not a number"):
         starts(workload(ROWS, 4), Pipeline(order=NotANumber()))
 
 
@@ -219,7 +227,10 @@ class Yields(Backfiller):
 
 @pytest.mark.parametrize(
     ("which", "message"),
-    [("head", "job 2 at t=7 s needs 3 nodes; 1 are free"), ("twice", "job 3 at t=8 s cannot start: .*started at t=8 s")],
+    [
+        ("head", "job 2 at t=7 s needs 3 nodes; 1 are free"),
+        ("twice", "job 3 at t=8 s cannot start: .*started at t=8 s"),
+    ],
 )
 def test_backfillers_are_watched_too(which: str, message: str) -> None:
     with pytest.raises(ScheduleError, match=message):
@@ -268,23 +279,20 @@ def test_what_is_no_policy(policy: Any) -> None:
 )  # fmt: skip
 def test_pipelines_that_make_no_sense_say_so(policy: Callable[[], Pipeline]) -> None:
     """One line that names what was wrong, before or at the first pass; never a schedule."""
-    with pytest.raises(HpcsimkitError, match="order|backfiller|window|max_interval") as caught:
+    with pytest.raises(HpcsimkitError, match=r"order|backfiller|window|max_interval") as caught:
         starts(workload(ROWS, 4), policy())
     assert isinstance(caught.value, UsageError)
 
 
 def test_a_copy_of_a_job_is_the_job() -> None:
-    """Policies that plan ahead hold jobs of the workload they were given; equal is good enough, or said clearly."""
+    """Policies that plan ahead hold jobs of the workload they were given; equal is good enough."""
 
     def start_copies(system: System) -> None:
         for job in system.queue:
             if system.fits(job):
                 system.start(job._replace())
 
-    try:
-        assert starts(workload(ROWS, 4), OwnPolicy(start_copies)) == [5, 15, 8]
-    except ScheduleError as error:
-        assert "job 1" in str(error)
+    assert starts(workload(ROWS, 4), OwnPolicy(start_copies)) == [5, 15, 8]
 
 
 def test_schedule_must_be_written() -> None:

@@ -20,7 +20,9 @@ from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
 from tests.kernel.helpers import deep, rows_and_size, run, starts, workload
 
-NAMES = {kind: [entry.name for entry in entries() if entry.kind == kind] for kind in {e.kind for e in entries()}}
+NAMES = {
+    kind: [entry.name for entry in entries() if entry.kind == kind] for kind in {e.kind for e in entries()}
+}
 EXTRAS = ["", "+commit", "+window(2)", "+hold-unfit", "+commit+window(3)"]
 OWN_ESTIMATES = {"easy-ar", "easy-noise", "easy++"}
 ORACLES = ("oracle-sjf", "oracle-saf", "easy-ar", "easy-noise", "actual", "noisy")
@@ -95,7 +97,9 @@ class Capacity(Observer):
 def check_schedule(result: Result, told: list[tuple[str, int]]) -> None:
     """Each job is submitted, started and ended once, in that order; node-seconds are conserved."""
     jobs = result.workload
-    assert sorted(told) == sorted((what, job) for what in ("submit", "start", "end") for job in jobs.id.tolist())
+    assert sorted(told) == sorted(
+        (what, job) for what in ("submit", "start", "end") for job in jobs.id.tolist()
+    )
     place = {what: row for row, what in enumerate(told)}
     for job in jobs.id.tolist():
         assert place["submit", job] < place["start", job] < place["end", job]
@@ -136,8 +140,9 @@ def test_same_seed_same_schedule_whatever_ran_before(
 
 def test_another_seed_another_schedule() -> None:
     """Random orders and noise follow the seed: not all of ten seeds agree."""
-    jobs = workload([(0, 5, 9, 2)] * 6 + [(1, 3, 3, 1)] * 6, 3)
-    for name in ("random", "random-fit", "fcfs+easy-noise(5)"):
+    equals = workload([(0, 5, 9, 2)] * 6 + [(1, 3, 3, 1)] * 6, 3)
+    backfilled = workload([(0, 10, 10, 3), (1, 5, 5, 4), (2, 6, 6, 1)], 4)
+    for name, jobs in {"random": equals, "random-fit": equals, "fcfs+easy-noise(5)": backfilled}.items():
         assert len({tuple(starts(jobs, name, seed=seed)) for seed in range(10)}) > 1
 
 
@@ -198,7 +203,9 @@ def test_no_clairvoyance(jobs: Workload, name: str, how: dict[str, Any], row: in
     assert not disagreement(jobs, name, row % len(jobs), run_time, how)
 
 
-@pytest.mark.parametrize("name", ["oracle-sjf", "oracle-saf", "fcfs+easy-ar", "fcfs+easy-noise", "fcfs+easy+actual"])
+@pytest.mark.parametrize(
+    "name", ["oracle-sjf", "oracle-saf", "fcfs+easy-ar", "fcfs+easy-noise", "fcfs+easy+actual"]
+)
 def test_oracles_are_clairvoyant(name: str) -> None:
     """C's run time decides whether C (one node) goes before B: the check above does see it."""
     order = [(0, 10, 10, 2), (1, 5, 9, 2), (1, 4, 9, 2)]

@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 
 from hpcsimkit.decision import Decision, External
 from hpcsimkit.errors import StalledError, UsageError
+from hpcsimkit.job import Job
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies import EASY, SJF, Conservative, Greedy, LargestFirst
+from hpcsimkit.policy import Placement
 from hpcsimkit.registry import make
 from hpcsimkit.result import Result
 from hpcsimkit.simulation import Simulation
+from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
 from tests.kernel.helpers import run, workload
 from tests.kernel.test_invariants import options, policies, workloads
@@ -102,21 +105,21 @@ def test_declining_to_backfill() -> None:
 
 
 def test_declining_to_select_while_something_is_ahead() -> None:
-    """With decline, None is offered as long as something runs or is to come; at the end it is not."""
+    """At 0 B is to come; at 5 nothing is ahead, until B has been chosen; at 6 B has ended."""
     policy = Pipeline(order=External(decline=True))
     jobs = workload([(0, 10, 10, 1), (5, 1, 1, 1)], 4)
-    seen = asked(jobs, policy, last)
-    assert seen == [("order", 0, None, [1, None]), ("order", 5, None, [1, 2])] or seen[1][3][:2] == [1, 2]
-    assert drive(jobs, policy, last).start_time.tolist() == [5, 5]
+    offers = [(now, offered) for _, now, _, offered in asked(jobs, policy, last)]
+    assert offers == [(0, [1, None]), (5, [1, 2]), (5, [1, None]), (6, [1])]
+    assert drive(jobs, policy, last).start_time.tolist() == [6, 5]
 
 
 def test_inspector_seat_may_hold_only_while_something_is_ahead() -> None:
-    jobs = workload([(0, 10, 10, 4), (5, 1, 1, 4)], 4)
-    seen = asked(jobs, Pipeline(inspector=External()), last)
-    # A is held at 0 (B is to come); at 5 nothing runs and nothing is to come: A must go on. B is asked about twice.
-    assert seen[0] == ("inspector", 0, 1, [True, False])
-    assert seen[1] == ("inspector", 5, 1, [True])
-    assert all(True in offers for _, _, _, offers in seen)
+    """A is held at 0, as B is to come; at 5 nothing is ahead and A must go on. B is held until A ends at 15."""
+    jobs = workload([(0, 10, 10, 2), (5, 1, 1, 2)], 4)
+    policy = Pipeline(inspector=External())
+    offers = [(now, job, offered) for _, now, job, offered in asked(jobs, policy, last)]
+    assert offers == [(0, 1, [True, False]), (5, 1, [True]), (5, 2, [True, False]), (15, 2, [True])]
+    assert drive(jobs, policy, last).start_time.tolist() == [5, 15]
 
 
 def test_placement_seat() -> None:
@@ -167,20 +170,16 @@ def test_a_pipeline_whose_seats_are_never_asked_runs() -> None:
     assert Simulation(jobs, Pipeline(backfiller=External())).run().start_time.tolist() == [0, 5]
 
 
-def test_a_seat_that_declines_for_ever_stalls() -> None:
-    """The backfiller may decline for ever, but the head starts; an order seat must choose in the end."""
-    policy = Pipeline(inspector=External(), order=External(decline=True))
-    result = drive(workload(ROWS, 4), policy, last)
-    assert (result.start_time >= 0).all()
-    with pytest.raises(StalledError):
-        drive(workload(ROWS, 4), Pipeline(order=External(decline=True), placement=Nowhere()), default)
+class Nowhere(Placement):
+    """Finds no place for anybody."""
 
-
-class Nowhere(EASY):
-    """A placement (by its method) that finds no place."""
-
-    def place(self, job: Any, system: Any) -> None:
+    def place(self, job: Job, system: System) -> None:
         return None
+
+
+def test_a_placement_that_finds_no_place_stalls() -> None:
+    with pytest.raises(StalledError, match="t=2 s: 5 jobs wait"):
+        drive(workload(ROWS, 4), Pipeline(order=External(decline=True), placement=Nowhere()), default)
 
 
 @pytest.mark.parametrize("seat", ["order", "inspector", "placement", "backfiller"])

@@ -59,9 +59,13 @@ FILLERS: dict[str, Callable[[], Backfiller]] = {
 @pytest.mark.parametrize("filler", FILLERS)
 @settings(max_examples=120, deadline=None)
 @given(jobs=workloads(), how=options(), order=st.sampled_from([None, SJF(), LargestFirst(), WFP3()]))
-def test_shortened_passes_equal_full_ones(filler: str, jobs: Workload, how: dict[str, Any], order: Any) -> None:
+def test_shortened_passes_equal_full_ones(
+    filler: str, jobs: Workload, how: dict[str, Any], order: Any
+) -> None:
     full = Pipeline(order=order, backfiller=Filtered(FILLERS[filler]))
-    assert starts(jobs, Pipeline(order=order, backfiller=FILLERS[filler]()), **how) == starts(jobs, full, **how)
+    assert starts(jobs, Pipeline(order=order, backfiller=FILLERS[filler]()), **how) == starts(
+        jobs, full, **how
+    )
 
 
 class ScoredSize(Order):
@@ -79,7 +83,9 @@ class ScoredArrival(Order):
         return jobs.submit_time - now
 
 
-@pytest.mark.parametrize("backfiller", [None, EASY(), EASY(candidates=SJF()), Greedy(), Reservations(), Conservative()])
+@pytest.mark.parametrize(
+    "backfiller", [None, EASY(), EASY(candidates=SJF()), Greedy(), Reservations(), Conservative()]
+)
 @settings(max_examples=60, deadline=None)
 @given(
     jobs=workloads(), how=options(), limit=st.sampled_from([200, 2]),
@@ -87,7 +93,13 @@ class ScoredArrival(Order):
     commit=st.booleans(), window=st.sampled_from([None, None, 2]),
 )  # fmt: skip
 def test_scores_that_stand_still_equal_a_key(
-    backfiller: Any, jobs: Workload, how: dict[str, Any], limit: int, pair: Any, commit: bool, window: int | None
+    backfiller: Any,
+    jobs: Workload,
+    how: dict[str, Any],
+    limit: int,
+    pair: Any,
+    commit: bool,
+    window: int | None,
 ) -> None:
     scored, keyed = pair
     with deep(limit):
@@ -97,7 +109,11 @@ def test_scores_that_stand_still_equal_a_key(
 
 @pytest.mark.parametrize("walltime", ["run", "kill"])
 @settings(max_examples=120, deadline=None)
-@given(drawn=rows_and_size(), order=st.sampled_from(["fcfs", "sjf", "wfp3", "largest"]), extra=st.sampled_from(["", "+commit"]))
+@given(
+    drawn=rows_and_size(),
+    order=st.sampled_from(["fcfs", "sjf", "wfp3", "largest"]),
+    extra=st.sampled_from(["", "+commit"]),
+)
 def test_one_reservation_is_easy(walltime: str, drawn: Any, order: str, extra: str) -> None:
     jobs = workload(*drawn)
     expected = starts(jobs, f"{order}+easy{extra}", walltime=walltime)

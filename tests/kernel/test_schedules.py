@@ -229,9 +229,7 @@ def test_commitment_is_what_is_reserved_for(backfilling: str) -> None:
     assert starts(workload(rows, 4), f"ljf+{backfilling}+commit") == [0, 10, 30]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"), [("sjf", [0, 19, 11, 10]), ("sjf+window(2)", [0, 19, 10, 18])]
-)
+@pytest.mark.parametrize(("name", "expected"), [("sjf", [0, 19, 11, 10]), ("sjf+window(2)", [0, 19, 10, 18])])
 def test_window_selects_among_those_that_waited_longest(name: str, expected: list[int]) -> None:
     """One job runs at a time. At 10 the window of two holds B (9 s) and C (8 s), and D (1 s) only later.
 

@@ -15,7 +15,9 @@ from hpcsimkit.errors import WorkloadError
 from hpcsimkit.workload import Workload
 from tests.kernel.helpers import rows_and_size, run, workload
 
-JOBS = workload([(30, 5, 9, 2), (10, 6, 9, 1), (20, 7, 3, 4), (10, 8, 9, 3)], 4, id=[5, 6, 7, 8], user=[1, 2, 1, 3])
+JOBS = workload(
+    [(30, 5, 9, 2), (10, 6, 9, 1), (20, 7, 3, 4), (10, 8, 9, 3)], 4, id=[5, 6, 7, 8], user=[1, 2, 1, 3]
+)
 """Submitted at 30, 10, 20, 10: out of order."""
 
 
@@ -101,7 +103,9 @@ def test_operations_leave_the_original_alone_and_columns_cannot_be_written() -> 
         JOBS.nodes[0] = 9
 
 
-@pytest.mark.parametrize("copied", [lambda w: pickle.loads(pickle.dumps(w)), copy.deepcopy], ids=["pickle", "deepcopy"])
+@pytest.mark.parametrize(
+    "copied", [lambda w: pickle.loads(pickle.dumps(w)), copy.deepcopy], ids=["pickle", "deepcopy"]
+)
 def test_workloads_travel_to_other_processes(copied: Any) -> None:
     """Campaigns send them to workers; policies may hold one and are copied for each run."""
     other = copied(JOBS)

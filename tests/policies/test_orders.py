@@ -1,0 +1,161 @@
+"""Scores worked out by hand, from specs of the papers; and schedules that only the right order gives."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.job import Job
+from hpcsimkit.policies import (
+    F1,
+    F2,
+    F3,
+    F4,
+    FCFS,
+    LAF,
+    LCFS,
+    LJF,
+    SAF,
+    SJF,
+    SQF,
+    SRF,
+    UNICEF,
+    WFP3,
+    LargestFirst,
+    OracleSAF,
+    OracleSJF,
+    Pipeline,
+    SlurmMultifactor,
+    XFactor,
+)  # fmt: skip
+from hpcsimkit.policy import Order
+from tests.kernel.helpers import starts, workload
+
+JOB = Job(index=0, id=1, submit_time=1000, run_time=50, requested_time=100, nodes=4)
+
+
+@pytest.mark.parametrize(
+    ("order", "key"),
+    [
+        (FCFS(), 1000),
+        (LCFS(), -1000),
+        (SJF(), 100),
+        (LJF(), -100),
+        (SAF(), 400),
+        (LAF(), -400),
+        (SQF(), 4),
+        (LargestFirst(), -4),
+        (SRF(), 25),
+        (F1(), 2 * 4 + 870 * 3),
+        (F2(), 10 * 4 + 25_600 * 3),
+        (F3(), 400 + 6_860_000 * 3),
+        (F4(), 100 * 2 + 530_000 * 3),
+        (OracleSJF(), 50),
+        (OracleSAF(), 200),
+    ],
+    ids=repr,
+)
+def test_keys(order: Order, key: float) -> None:
+    assert order.key(JOB) == pytest.approx(key)
+    assert not order.dynamic
+
+
+@pytest.mark.parametrize(("order", "key"), [(F1(), 8), (F2(), 40), (F3(), 400), (F4(), 200)], ids=repr)
+@pytest.mark.parametrize("submit", [0, 1])
+def test_f_orders_take_submission_at_0_as_1(order: Order, key: float, submit: int) -> None:
+    assert order.key(JOB._replace(submit_time=submit)) == pytest.approx(key)
+
+
+@pytest.mark.parametrize(
+    ("order", "scores"),
+    [
+        (WFP3(), [-64, -1, 0]),  # (100/50)^3 x 8, (10/10)^3 x 1, no wait
+        (UNICEF(), [-100 / (3 * 50), -1, 0]),  # log2(8) = 3; one node counts as two: log2(2) = 1
+        (XFactor(), [-3, -2, -1]),  # (100 + 50) / 50, (10 + 10) / 10, (0 + 7) / 7
+    ],
+    ids=repr,
+)
+def test_scores_at_100(order: Order, scores: list[float]) -> None:
+    columns: Any = SimpleNamespace(
+        submit_time=np.array([0, 90, 100]), requested_time=np.array([50, 10, 7]), nodes=np.array([8, 1, 2])
+    )
+    assert order.dynamic
+    assert order.scores(columns, 100).tolist() == pytest.approx(scores)
+
+
+class Spying(SlurmMultifactor):
+    """Writes down the priorities it gives."""
+
+    seen: ClassVar[dict[int, dict[int, float]]] = {}
+
+    def scores(self, jobs: Any, now: int) -> Any:
+        scores = super().scores(jobs, now)
+        self.seen[now] = dict(zip((jobs.index + 1).tolist(), (-scores).tolist(), strict=True))
+        return scores
+
+
+ROWS = [(0, 100, 200, 2), (0, 300, 400, 2), (10, 100, 100, 4), (20, 50, 50, 4)]
+COLUMNS = {"user": [1, 2, 1, 2], "queue": [1, 1, 2, 1]}
+
+
+def test_slurm_multifactor_by_hand() -> None:
+    """Four nodes; at 100 job 1 ends, job 2 runs on; jobs 3 (user 1, queue 2) and 4 (user 2, queue 1) wait.
+
+    Node-seconds of the log: 200 + 600 + 400 + 200 = 1400; user 1: 600, user 2: 800; queue 1: 1000, queue 2: 400,
+    relative to the largest 1 and 0.4. Used at 100: 200 by each user, a half. Longest request 400 s.
+    Job 3: age 90/100, fair share 2^-(1/2 / (3/7)), size 1, attribute 1 - 100/400, partition 0.4.
+    Job 4: age 80/100, fair share 2^-(1/2 / (4/7)), size 1, attribute 1 - 50/400, partition 1.
+    """
+    Spying.seen.clear()
+    order = Spying(age=1000, fair_share=2000, size=10, attribute=300, partition=500, max_age=100)
+    starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=order))
+    third = 900 + 2000 * 2 ** (-7 / 6) + 10 + 225 + 200
+    fourth = 800 + 2000 * 2 ** (-7 / 8) + 10 + 262.5 + 500
+    assert Spying.seen[100] == pytest.approx({3: third, 4: fourth})
+
+
+def test_slurm_with_equal_shares_and_full_age() -> None:
+    """Each of two users and queues is entitled to a half; at 300 all of the age counts. Job 2 used 600 of 800.
+
+    Job 3 (user 1, 200 of 800): 2^-(1/4 / 1/2); job 4 (user 2): 2^-(3/4 / 1/2); queues 1 and 1.
+    """
+    Spying.seen.clear()
+    order = Spying(age=1, fair_share=1, attribute=1, partition=1, max_age=100, shares="equal")
+    starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=order))
+    assert Spying.seen[300] == pytest.approx({3: 1 + 2**-0.5 + 0.75 + 1, 4: 1 + 2**-1.5 + 0.875 + 1})
+
+
+def test_slurm_shares_are_checked() -> None:
+    with pytest.raises(UsageError, match="'log' or 'equal', found 'mine'"):
+        starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=SlurmMultifactor(shares="mine")))
+
+
+def test_slurm_of_jobs_that_take_no_time_and_users_unknown() -> None:
+    """No node-seconds at all: nothing to divide by, and still a schedule."""
+    assert starts(workload([(0, 0, 1, 2)] * 3, 2), "slurm+easy") == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("wfp3", [0, 12, 10]),  # at 10: B (9/20)^3 x 1 = 0.09, C (8/2)^3 x 1 = 64
+        ("unicef", [0, 12, 10]),  # B 9/20, C 8/2
+        ("xfactor", [0, 12, 10]),  # B 29/20, C 10/2
+        ("fcfs", [0, 10, 30]),
+        ("lcfs", [0, 12, 10]),
+        ("f1", [0, 10, 30]),  # B 1.3 + 0, C 0.3 + 870 x 0.301: older wins by far
+    ],
+)
+def test_short_job_that_came_later(name: str, expected: list[int]) -> None:
+    """One node: A until 10, then B (20 s, came at 1) or C (2 s, came at 2)."""
+    assert starts(workload([(0, 10, 10, 1), (1, 20, 20, 1), (2, 2, 2, 1)], 1), name) == expected
+
+
+def test_scores_change_as_jobs_wait() -> None:
+    """XFactor, one node. At 10: B 1 + 9/20, C 1 + 1/4: B goes. Had A ended at 16: B 1 + 15/20, C 1 + 7/4: C."""
+    assert starts(workload([(0, 10, 10, 1), (1, 20, 20, 1), (9, 4, 4, 1)], 1), "xfactor") == [0, 10, 30]
+    assert starts(workload([(0, 16, 16, 1), (1, 20, 20, 1), (9, 4, 4, 1)], 1), "xfactor") == [0, 20, 16]
