@@ -121,50 +121,44 @@ class Pipeline(Policy):
             self.backfiller.base if isinstance(self.backfiller, External) else self.backfiller
         )
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
-        self._plain_order = not (isinstance(self.order, External) or self.window or self.commit)
-        self._plain_placement = self.placement is None
         self._settled = -1
-        self._settles = (
-            self._filler is not None and self._filler.settles and self._plain_order and self.inspector is None
-        )
-        self._plain_filler = self._plain_placement and not isinstance(self.backfiller, External)
+        self._plain = not (
+            any(isinstance(stage, External) for stage in (self.order, self.backfiller))
+            or self.inspector or self.placement or self.commit or self.window or self._planned
+        )  # fmt: skip
+
+    # --- a pass --------------------------------------------------------------------------------------
 
     def schedule(self, system: System) -> Asking | None:
-        """Run one pass; see the class. A pass that can start nothing is not even begun."""
-        if (
-            system.version == self._settled
-            and system.queue.first() is self._head
-            and self._only_unfit_arrived(system)
-        ):
-            self._filler.seen_pass = system.passes  # type: ignore[union-attr]
-            return None
-        return self._run(system)
+        """Run one pass; see the class.
 
-    def _only_unfit_arrived(self, system: System) -> bool:
-        """Tell whether no job that arrived fits; a job that outlives its estimate makes this void."""
-        place, free = system.cluster.place, system.free
-        for job in system.newcomers:
-            if place(job, free) is not None:
-                return False
-        return not system.running.overrun(system.now)
+        Where there is nothing to ask, a plain loop does the same as the one with questions, faster.
+        """
+        if not self._plain:
+            return self._run(system)
+        if (
+            system.version != self._settled
+            or system.queue.first() is not self._head
+            or self._something_new_fits(system)
+        ):
+            self._run_plain(system)
+        return None
 
     def _run(self, system: System) -> Asking:
-        queue, place, filler, planned = system.queue, system.cluster.place, self._filler, self._planned
-        if planned:
+        """Run a pass that asks its questions of whoever sits on the stages."""
+        planned = self._planned
+        if planned is not None:
             planned.plan(system)
-        job: Job
-        while queue.jobs:
-            job = queue.first() if self._plain_order else (yield from self._select(system))
-            if job is None:  # an open order seat declined
+        while system.queue.jobs:
+            selected: Job | None = yield from self._select(system)
+            if selected is None:  # an open order seat declined
                 return
+            job = selected
             if self.inspector is not None and not (yield from self._accept(job, system)):
                 return
-            if planned and not planned.due(job, system):
+            if planned is not None and not planned.due(job, system):
                 break
-            if self._plain_placement:
-                allocation = place(job, system.free)
-            else:
-                allocation = yield from self._place(job, system)
+            allocation = yield from self._place(job, system)
             if allocation is None:
                 break
             self._committed = None
@@ -173,19 +167,49 @@ class Pipeline(Policy):
             return
         if self.commit:
             self._committed = job
-        if filler is None:
+        if self._filler is not None:
+            self._block(job, self._filler)
+            yield from self._backfill(job, system, self._filler)
+
+    def _run_plain(self, system: System) -> None:
+        """Run a pass in which there is nothing to ask."""
+        queue, place, filler, reserved = system.queue, system.cluster.place, self._filler, self._reserved
+        while queue.jobs:
+            job = queue.first()
+            allocation = place(job, system.free)
+            if allocation is None:
+                break
+            system.start(job, allocation, _RESERVED if job.index in reserved else _READY)
+        else:
             return
+        if filler is not None:
+            self._block(job, filler)
+            for other in filler.fill(job, system):
+                system.start(other, None, _BACKFILLED)
+            if filler.settles:
+                self._settled = system.version
+
+    def _something_new_fits(self, system: System) -> bool:
+        """Tell whether a pass like the last one, whose head is still blocked, could start anything now.
+
+        Nothing has started or ended since. So it could not, unless a job fits that has just arrived, or one
+        outlives its estimate: its expected end moves with the clock.
+        """
+        place, free = system.cluster.place, system.free
+        for job in system.newcomers:
+            if place(job, free) is not None:
+                return True
+        if system.running.overrun(system.now):
+            return True
+        self._filler.seen_pass = system.passes  # type: ignore[union-attr]  # only a filler settles
+        return False
+
+    def _block(self, job: Job, filler: Backfiller) -> None:
+        """Note which job is blocked, and that it holds a reservation if the backfiller makes one."""
         if job is not self._head:
             self._head = job
             if filler.reserves:
                 self._reserved.add(job.index)
-        if self._plain_filler:
-            for other in filler.fill(job, system):
-                system.start(other, None, _BACKFILLED)
-            if self._settles:
-                self._settled = system.version
-        else:
-            yield from self._backfill(job, system)
 
     # --- the questions -------------------------------------------------------------------------------
 
@@ -236,8 +260,9 @@ class Pipeline(Policy):
     def _place(self, job: Job, system: System) -> Asking:
         """Ask the placement; returns an allocation, or None if the job does not fit."""
         placement = self.placement
+        if placement is None:
+            return system.cluster.place(job, system.free)
         if not isinstance(placement, External):
-            assert placement is not None
             return placement.place(job, system)
         base: Placement = placement.base or Placement()
         allocation = base.place(job, system)
@@ -245,15 +270,13 @@ class Pipeline(Policy):
             return None
         return (yield _among((allocation,), "placement", system, job))
 
-    def _backfill(self, head: Job, system: System) -> Asking:
+    def _backfill(self, head: Job, system: System, filler: Backfiller) -> Asking:
         """Start jobs behind the head, one after the other."""
-        filler = self._filler
-        assert filler is not None
         if isinstance(self.backfiller, External):
             yield from self._ask_to_backfill(head, system, filler, decline=self.backfiller.decline)
             return
         for job in filler.fill(head, system):
-            allocation: Allocation = None if self._plain_placement else (yield from self._place(job, system))
+            allocation: Allocation = yield from self._place(job, system)
             system.start(job, allocation, _BACKFILLED)
 
     def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, decline: bool) -> Asking:
@@ -263,7 +286,7 @@ class Pipeline(Policy):
             job = yield _among(options, "backfiller", system, head)
             if job is None:
                 return
-            allocation = None if self._plain_placement else (yield from self._place(job, system))
+            allocation = yield from self._place(job, system)
             system.start(job, allocation, _BACKFILLED)
 
 
