@@ -22,7 +22,7 @@ exclude_patterns = ["_build", "_generated/*.md"]  # pages of the reference inclu
 smartquotes = False  # --flags keep their two dashes
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!hpcsimkit\.).*")]  # other libraries, and words in types
-PRIVATE_BASES = ("hpcsimkit.policy.Parameters", "hpcsimkit.experiment.Table")
+PRIVATE_BASES = ("hpcsimkit.policy.Parameters", "hpcsimkit.campaigns.experiment.Table")
 nitpick_ignore = [("py:class", name) for name in PRIVATE_BASES]
 suppress_warnings = ["ref.python"]  # names of attributes that several classes have
 

@@ -13,7 +13,9 @@ from typing import Any
 import hpcsimkit
 
 COMMAND = "python -m hpcsimkit.run"
-PACKAGES = ("hpcsimkit.workloads", "hpcsimkit.policies", "hpcsimkit.agents")
+PACKAGES = (
+    "hpcsimkit.workloads", "hpcsimkit.policies", "hpcsimkit.agents", "hpcsimkit.pictures", "hpcsimkit.campaigns",
+)  # fmt: skip
 KINDS = {
     "order": "Orders: which waiting job is first",
     "inspector": "Inspectors: may the selected job go on",

@@ -1,167 +1,85 @@
-"""The results folder: built beside its place and moved there when it is complete."""
+"""Whole files in and out: gzip or plain, told apart by their content, and never left half-written."""
 
 from __future__ import annotations
 
+import gzip
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
+import zlib
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.errors import WorkloadError
 
-__all__ = ["ResultsFolder", "file_name", "next_free", "writing"]
+__all__ = ["read_bytes", "write_bytes"]
 
-PROVENANCE = "provenance.json"
-"""The file by which a results folder is known."""
-
-LOCK = ".lock"
-"""The file by which a folder in the making is known; locked while somebody works on it."""
+GZIP_MAGIC = b"\x1f\x8b"
 
 
-class ResultsFolder:
-    """A folder ``OUT`` that is never half there: until :meth:`publish`, all of it is in ``OUT.partial``.
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file, decompressed if it is gzip, whatever its name says.
 
     Parameters
     ----------
-    place : path
-        Where the results belong. What is there may be a former results folder, which is replaced, or an
-        empty folder; anything else is left alone.
-
-    Attributes
-    ----------
-    place, work : Path
-        Where the results belong, and where they are made.
-    """
-
-    def __init__(self, place: str | os.PathLike[str]) -> None:
-        self.place = Path(os.path.realpath(place))
-        self.work = self.place.with_name(f"{self.place.name}.partial")
-        self._lock: IO[bytes] | None = None
-
-    def open(self, *folders: str, resume: bool = False) -> None:
-        """Make the working folder with folders in it; or take an interrupted one over, or empty it.
-
-        Raises
-        ------
-        UsageError
-            Something else is at the place, or somebody is working on it.
-        HpcsimkitError
-            The folder cannot be written.
-        """
-        with writing(self.place):
-            self._check_place()
-        with writing(self.work):
-            self._check_work()
-            self.work.mkdir(parents=True, exist_ok=True)
-            self._take_lock()
-            try:
-                if not resume:
-                    self._empty()
-                for name in folders:
-                    (self.work / name).mkdir(exist_ok=True)
-            except OSError:
-                self.close(keep=resume)
-                raise
-
-    def publish(self, *drop: str) -> None:
-        """Move the complete folder, without the folders to drop, to its place; what is there goes."""
-        with writing(self.place):
-            for name in drop:
-                shutil.rmtree(self.work / name)
-            for leftover in self.work.rglob(".*.tmp"):  # of a process that was killed
-                leftover.unlink()
-            self._release()
-            (self.work / LOCK).unlink()
-            aside = self.place.with_name(f".{self.place.name}.{os.getpid()}.old")
-            if self.place.exists():
-                self.place.rename(aside)
-            self.work.rename(self.place)
-            shutil.rmtree(aside, ignore_errors=True)
-
-    def close(self, *, keep: bool) -> None:
-        """Leave the working folder to be resumed, or remove it."""
-        ours = self._lock is not None
-        self._release()
-        if ours and not keep:
-            shutil.rmtree(self.work, ignore_errors=True)
-
-    def _check_place(self) -> None:
-        if self.place.is_dir():
-            if any(self.place.iterdir()) and not (self.place / PROVENANCE).is_file():
-                raise UsageError(
-                    f"{self.place}: a new, empty or results folder is needed; other files are in it"
-                )
-        elif self.place.exists():
-            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
-
-    def _check_work(self) -> None:
-        """See that what is in the way was made by an interrupted run."""
-        if not self.work.exists() or (self.work / LOCK).is_file():
-            return
-        if not self.work.is_dir() or any(self.work.iterdir()):
-            raise UsageError(f"{self.work}: in the way, and not left by an interrupted run")
-
-    def _take_lock(self) -> None:
-        lock = (self.work / LOCK).open("wb")
-        with suppress(ImportError):  # Windows has no such locks
-            import fcntl
-
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.close()
-                raise UsageError(f"{self.work}: another run is writing these results now") from None
-        self._lock = lock
-
-    def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
-
-    def _empty(self) -> None:
-        for entry in self.work.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            elif entry.name != LOCK:
-                entry.unlink()
-
-
-@contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what the operating system has against writing into one line that names the path.
+    path : str or path
+        The file.
 
     Raises
     ------
-    HpcsimkitError
-        ``results: cannot be written: No space left on device`` and the like.
+    WorkloadError
+        The file is missing, a directory, not readable, or gzip that is cut short or damaged.
     """
     try:
-        yield
-    except OSError as error:
-        where = error.filename if isinstance(error.filename, str) else path
-        raise HpcsimkitError(f"{where}: cannot be written: {error.strerror or error}") from None
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise WorkloadError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise WorkloadError(f"{path}: a file is needed, found a directory") from None
+    except (OSError, ValueError) as error:
+        raise WorkloadError(f"{path}: cannot be read: {_why(error)}") from None
+    return _gunzip(content, path) if content.startswith(GZIP_MAGIC) else content
 
 
-def file_name(policy: str) -> str:
-    """Return the name of a policy's files, without ending: the policy's, but for what no file name may hold.
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a whole file: first under a temporary name beside it, then renamed, so that none is half there.
 
-    >>> file_name("fcfs+easy"), file_name("my/policies.py:Best")
-    ('fcfs+easy', 'my_policies.py:Best')
+    A name that ends in ``.gz`` is compressed, without a time stamp: equal content, equal file. What is
+    there but is no ordinary file (a pipe, ``/dev/stdout``) is written to as it is.
+
+    Raises
+    ------
+    WorkloadError
+        The folder is missing or not writable, the disk is full, or the path is a directory.
     """
-    return policy.replace("/", "_").replace("\0", "_")
+    target = Path(path)
+    data = gzip.compress(content, compresslevel=6, mtime=0) if target.suffix == ".gz" else content
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+        else:
+            _replace(Path(os.path.realpath(target)), data)
+    except (OSError, ValueError) as error:
+        raise WorkloadError(f"{path}: cannot be written: {_why(error)}") from None
 
 
-def next_free(place: Path, *, resume: bool = False) -> Path:
-    """Return the path, or the first numbered one that is not taken: ``results/x``, ``results/x-2``, ...
+def _replace(target: Path, data: bytes) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
 
-    With `resume`, the first that was interrupted, if there is one.
-    """
-    for number in count(1):
-        candidate = place if number == 1 else place.with_name(f"{place.name}-{number}")
-        partial = candidate.with_name(f"{candidate.name}.partial").exists()
-        if (partial and resume) or not (partial or candidate.exists()):
-            return candidate
-    raise AssertionError("there are infinitely many numbers")
+
+def _gunzip(content: bytes, path: str | os.PathLike[str]) -> bytes:
+    try:
+        return gzip.decompress(content)
+    except EOFError:
+        raise WorkloadError(f"{path}: the gzip file is cut short; is the download complete?") from None
+    except (OSError, zlib.error) as error:
+        raise WorkloadError(f"{path}: the gzip file is damaged: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -235,7 +235,7 @@ class Result:
         WorkloadError
             The file cannot be written.
         """
-        from hpcsimkit.workloads.files import write_bytes
+        from hpcsimkit.files import write_bytes
         from hpcsimkit.workloads.swf import SWF_FIELDS, swf_text
         from hpcsimkit.workloads.swf_header import header_to_write
 

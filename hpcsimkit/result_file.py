@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from hpcsimkit import __version__
 from hpcsimkit.errors import WorkloadError
+from hpcsimkit.files import read_bytes, write_bytes
 from hpcsimkit.result import Result
 from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.files import read_bytes, write_bytes
 
 __all__ = ["load", "save"]
 

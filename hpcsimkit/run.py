@@ -1,8 +1,7 @@
 """The command line: ``python -m hpcsimkit.run``.
 
-One function a command; what it does stands in :mod:`~hpcsimkit.experiment`, :mod:`~hpcsimkit.campaign`,
-:mod:`~hpcsimkit.workloads` and :mod:`~hpcsimkit.report`. What loads slowly is imported by the command that
-needs it.
+One function a command; what it does stands in :mod:`~hpcsimkit.campaigns`, :mod:`~hpcsimkit.workloads` and
+:mod:`~hpcsimkit.pictures`. What loads slowly is imported by the command that needs it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from hpcsimkit import __version__
 from hpcsimkit.errors import HpcsimkitError
 
 if TYPE_CHECKING:
-    from hpcsimkit.experiment import Experiment
+    from hpcsimkit.campaigns.experiment import Experiment
 
 __all__ = ["app", "main"]
 
@@ -169,9 +168,9 @@ def compare(
     fcfs, fcfs+easy, fcfs+conservative, sjf+easy, saf+easy, wfp3+easy, f1+easy and random+easy.
     On the built-in workload, --jobs, --nodes and --seed say how large it is and how it is made.
     """
-    from hpcsimkit import console
-    from hpcsimkit.campaign import Campaign
-    from hpcsimkit.files import next_free
+    from hpcsimkit.campaigns import console
+    from hpcsimkit.campaigns.campaign import Campaign
+    from hpcsimkit.campaigns.results_folder import next_free
 
     experiment = _experiment(locals(), report=False if no_report else None)
     workload = experiment.workload()
@@ -222,9 +221,9 @@ def describe(
         print(described(workload), flush=True)
     if no_picture:
         return
-    from hpcsimkit.figures import save_figure
-    from hpcsimkit.files import writing
-    from hpcsimkit.workload_plots import draw_workload
+    from hpcsimkit.campaigns.results_folder import writing
+    from hpcsimkit.pictures.figures import save_figure
+    from hpcsimkit.pictures.workload_plots import draw_workload
 
     target = out or RESULTS / f"{workload.name}.png"
     with writing(target.parent):
@@ -257,8 +256,8 @@ def lublin(
 
     Published in 2003; with modelled user estimates.
     """
-    from hpcsimkit import console
-    from hpcsimkit.experiment import Generate
+    from hpcsimkit.campaigns import console
+    from hpcsimkit.campaigns.experiment import Generate
     from hpcsimkit.workloads import write_swf
 
     workload = Generate.of_flags(
@@ -278,7 +277,7 @@ def lublin(
 def policies() -> None:
     """List the names that -p understands."""
     from hpcsimkit import registry
-    from hpcsimkit.console import policy_lines
+    from hpcsimkit.campaigns.console import policy_lines
 
     print(*policy_lines(registry.entries()), sep="\n")
 
@@ -300,7 +299,7 @@ def plot(
 
     Reads the tables of a results folder; writes its report.html, and each picture into its folder pictures.
     """
-    from hpcsimkit.report import draw_overview, plot_results
+    from hpcsimkit.pictures.report import draw_overview, plot_results
 
     written = plot_results(results) if overview is None else [draw_overview(results, overview)]
     if not quiet:
@@ -312,7 +311,7 @@ def plot(
 
 def _experiment(arguments: dict[str, object], **changes: object) -> Experiment:
     """Return the experiment that the arguments of a command stand for."""
-    from hpcsimkit.experiment import Experiment
+    from hpcsimkit.campaigns.experiment import Experiment
 
     source = arguments["source"]
     flags = {name: value for name, value in arguments.items() if name in Experiment.model_fields} | changes

@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("policies", "agents", "workloads")
+ROOMS = ("pictures", "campaigns")
 
 # From the bottom to the top: a module imports only what stands in a row above its own in this text. A package
 # (policies, workloads) stands where its name does; how its modules import each other is up to it.
@@ -35,12 +36,9 @@ LAYERS = """
     result
     simulation
     result_file metrics recording checks
-    breakdown registry figures toml_lines processes
-    time_plots
-    plots experiment agents
-    pictures workload_plots runs saved_results
-    console report
-    campaign
+    breakdown registry agents
+    pictures
+    campaigns
     run
 """
 RANK = {name: rank for rank, row in enumerate(LAYERS.split("\n")) for name in row.split()}
@@ -55,7 +53,7 @@ HEAVY = {
     "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "rich", "typer", "jinja2", "joblib",
     "torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard",
 }  # fmt: skip
-HEAVY_AT_THE_TOP = {"experiment": {"pydantic"}, "run": {"typer"}}
+HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "run": {"typer"}}
 
 
 class Import(NamedTuple):
@@ -70,9 +68,9 @@ class Import(NamedTuple):
 def product_modules() -> dict[str, Path]:
     """Modules by their names below ``hpcsimkit``: ``simulation``, ``policies.orders``, ``policies`` ..."""
     found = {path.stem: path for path in (ROOT / "hpcsimkit").glob("*.py") if path.stem != "__init__"}
-    for package in PACKAGES:
+    for package in (*PACKAGES, *(f"hpcsimkit/{room}" for room in ROOMS)):
         for path in (ROOT / package).rglob("*.py"):
-            parts = path.relative_to(ROOT).with_suffix("").parts
+            parts = path.relative_to((ROOT / package).parent).with_suffix("").parts
             found[".".join(part for part in parts if part != "__init__")] = path
     return found
 

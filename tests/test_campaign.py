@@ -16,13 +16,13 @@ import pandas
 import pytest
 
 from hpcsimkit import registry
-from hpcsimkit.campaign import Campaign
+from hpcsimkit.campaigns.campaign import Campaign
+from hpcsimkit.campaigns.experiment import Experiment
+from hpcsimkit.campaigns.processes import run_in_processes
+from hpcsimkit.campaigns.results_folder import ResultsFolder, file_name, next_free, writing
+from hpcsimkit.campaigns.runs import FINISHED, fingerprint, finished_run, run_policy, write_tables
 from hpcsimkit.errors import HpcsimkitError, PolicyError, UsageError
-from hpcsimkit.experiment import Experiment
-from hpcsimkit.files import ResultsFolder, file_name, next_free, writing
 from hpcsimkit.metrics import evaluate
-from hpcsimkit.processes import run_in_processes
-from hpcsimkit.runs import FINISHED, fingerprint, finished_run, run_policy, write_tables
 from hpcsimkit.simulation import Simulation
 from hpcsimkit.workload import Workload
 

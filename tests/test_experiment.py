@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcsimkit.campaigns.experiment import STANDARD_POLICIES, Experiment, Generate
+from hpcsimkit.campaigns.toml_lines import line_of, toml_text
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.experiment import STANDARD_POLICIES, Experiment, Generate
-from hpcsimkit.toml_lines import line_of, toml_text
 from hpcsimkit.workloads import default_workload, read_swf
 
 

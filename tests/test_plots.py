@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from matplotlib.patches import PathPatch, StepPatch
 from numpy.typing import NDArray
 
-from hpcsimkit import figures, plots, workload_plots
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.pictures import draw_comparison, draw_pictures
+from hpcsimkit.pictures import figures, plots, workload_plots
+from hpcsimkit.pictures.gallery import draw_comparison, draw_pictures
+from hpcsimkit.pictures.time_plots import bin_means
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.reservation import EASY
 from hpcsimkit.result import Result
 from hpcsimkit.simulation import Simulation
-from hpcsimkit.time_plots import bin_means
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads import default_workload
 
@@ -302,7 +302,7 @@ def test_matplotlib_is_left_as_it_was(results: dict[str, Result], tmp_path: Path
         figures.inline_svg(picture.figure, picture.name, "x")
     assert dict(matplotlib.rcParams) == before
     code = (
-        "import sys; from hpcsimkit import figures, plots, workload_plots, pictures, report;"
+        "import sys; from hpcsimkit.pictures import figures, plots, workload_plots, gallery, report;"
         "assert 'matplotlib' not in sys.modules, 'loaded by an import';"
         "figures.save_figure(figures.new_figure(), sys.argv[1]);"
         "assert 'matplotlib.pyplot' not in sys.modules"

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit.campaign import Campaign
+from hpcsimkit.campaigns.campaign import Campaign
+from hpcsimkit.campaigns.experiment import Experiment
+from hpcsimkit.campaigns.runs import write_tables
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiment import Experiment
-from hpcsimkit.figures import inline_svg
 from hpcsimkit.metrics import METRICS, evaluate
-from hpcsimkit.pictures import draw_pictures
+from hpcsimkit.pictures.figures import inline_svg
+from hpcsimkit.pictures.gallery import draw_pictures
+from hpcsimkit.pictures.report import draw_overview, plot_results, write_report
+from hpcsimkit.pictures.saved_results import SavedResults
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policy import Policy
-from hpcsimkit.report import draw_overview, plot_results, write_report
 from hpcsimkit.reservation import EASY
 from hpcsimkit.result import Result
-from hpcsimkit.runs import write_tables
-from hpcsimkit.saved_results import SavedResults
 from hpcsimkit.simulation import Simulation
 from hpcsimkit.system import System
 from hpcsimkit.workload import Workload

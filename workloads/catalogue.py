@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workloads.files import read_bytes
+from hpcsimkit.files import read_bytes
 
 __all__ = ["CATALOGUE", "CatalogueEntry", "verify"]
 

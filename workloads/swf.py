@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.files import read_bytes, write_bytes
 from hpcsimkit.job import UNKNOWN
 from hpcsimkit.workload import OPTIONAL_COLUMNS, TIME_LIMIT, Column, Workload
-from hpcsimkit.workloads.files import read_bytes, write_bytes
 from hpcsimkit.workloads.swf_header import (
     former_steps,
     header_text,

@@ -17,9 +17,9 @@ import pandas
 import pytest
 
 from hpcsimkit import __version__
-from hpcsimkit.console import HEADLINES
-from hpcsimkit.experiment import STANDARD_POLICIES
-from hpcsimkit.report import SUMMARY
+from hpcsimkit.campaigns.console import HEADLINES
+from hpcsimkit.campaigns.experiment import STANDARD_POLICIES
+from hpcsimkit.pictures.report import SUMMARY
 from hpcsimkit.workloads import read_swf
 
 COLUMNS = [

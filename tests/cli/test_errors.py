@@ -235,7 +235,7 @@ def test_policy_whose_process_dies(shell, log, mine, tmp_path) -> None:
             "import os\nimport nosuchmodule\n",
             "No module named 'nosuchmodule' ({folder}/broken.py:2)",
         ),
-        ("syntax", "\nx = = 1\n", "SyntaxError: invalid syntax (syntax.py, line 2)"),
+        ("syntax", "\nx = = 1\n", "SyntaxError: invalid syntax ({folder}/syntax.py:2)"),
         ("absent", None, "No module named 'absent'"),
     ],
 )

@@ -67,6 +67,22 @@ def test_at_its_very_estimate_too() -> None:
     assert starts(workload(rows, 4), "fcfs+easy") == [0, 20, 5, 25]
 
 
+def test_what_is_left_over_grows_with_time_while_a_job_outlives_its_estimate() -> None:
+    """A (3 of 6 nodes) outlives 5; B (2 nodes) is to end at 20. C needs 4, D is long, both come at 6.
+
+    At 6 the shadow time is 7, when A's nodes suffice for C and none is left over: D waits. At 19 arrives E, which
+    does not fit; but now the shadow time is 20, B ends by then too, two nodes are left over, and D starts.
+
+    ::
+
+        ...................DDDDDDDDDDDDDDDDDDDDEEEEE
+        AAAAAAAAAAAAAAAAAAAAAAAAAAAAAACCCCC            C: 4 nodes from 30, E: all from 39
+        BBBBBBBBBBBBBBBBBBBB
+    """
+    rows = [(0, 30, 5, 3), (0, 20, 20, 2), (6, 5, 5, 4), (6, 20, 20, 1), (19, 5, 5, 6)]
+    assert starts(workload(rows, 6), "fcfs+easy") == [0, 0, 30, 19, 39]
+
+
 def test_kill_ends_jobs_at_the_requested_time() -> None:
     """A would run 20 s and asked for 5; C runs exactly what it asked for and is not killed.
 

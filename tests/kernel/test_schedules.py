@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from hpcsimkit.policies import EASY, FCFS, SJF, LargestFirst, Pipeline
-from tests.kernel.helpers import run, starts, workload
+from tests.kernel.helpers import deep, run, starts, workload
 
 
 def test_strict_fcfs_blocks_everything_behind_the_head() -> None:
@@ -54,6 +54,23 @@ def test_easy_second_condition_takes_only_what_is_left_over() -> None:
     """
     rows = [(0, 10, 10, 3), (1, 10, 10, 4), (2, 20, 20, 1), (2, 20, 20, 1)]
     assert starts(workload(rows, 5), "fcfs+easy") == [0, 10, 2, 20]
+
+
+@pytest.mark.parametrize("limit", [200, 1], ids=["lists", "numpy"])
+def test_easy_jobs_that_end_in_time_leave_the_left_over_nodes_to_others(limit: int) -> None:
+    """One node is left over at 10. C ends by then and does not use it up: D takes it in the same pass.
+
+    ::
+
+        ..DDDDDDDDDDDDDDDDDDDD
+        ..CCCCCCCCBBBBBBBBBB
+        ..........BBBBBBBBBB
+        AAAAAAAAAABBBBBBBBBB
+        AAAAAAAAAABBBBBBBBBB
+    """
+    rows = [(0, 10, 10, 2), (1, 10, 10, 4), (2, 8, 8, 1), (2, 20, 20, 1)]
+    with deep(limit):
+        assert starts(workload(rows, 5), "fcfs+easy") == [0, 10, 2, 2]
 
 
 def test_easy_counts_every_job_that_ends_at_the_shadow_time() -> None:

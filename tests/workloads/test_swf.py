@@ -529,7 +529,7 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(
     target.write_text("old")
 
     def fill_the_disk(path: Path, data: bytes) -> int:
-        with open(path, "wb") as file:
+        with path.open("wb") as file:
             file.write(data[:5])
         raise OSError(28, "No space left on device")
 

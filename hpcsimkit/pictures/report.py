@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.figures import (
+from hpcsimkit.files import write_bytes
+from hpcsimkit.metrics import METRICS
+from hpcsimkit.pictures.figures import (
     PALETTE,
     Line,
     format_duration,
@@ -19,10 +21,8 @@ from hpcsimkit.figures import (
     line_styles,
     save_figure,
 )
-from hpcsimkit.metrics import METRICS
-from hpcsimkit.pictures import Picture, draw_comparison, draw_pictures
-from hpcsimkit.saved_results import SavedResults
-from hpcsimkit.workloads.files import write_bytes
+from hpcsimkit.pictures.gallery import Picture, draw_comparison, draw_pictures
+from hpcsimkit.pictures.saved_results import SavedResults
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -141,7 +141,7 @@ def _page(saved: SavedResults, pictures: Iterable[Picture]) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = (resources.files("hpcsimkit") / "templates" / "report.html.jinja").read_text("utf-8")
+    template = (resources.files("hpcsimkit.pictures") / "templates" / "report.html.jinja").read_text("utf-8")
     rows = _metrics(saved.metrics)
     return environment.from_string(template).render(
         title=f"Scheduling policies on {saved.provenance['workload']['name']}",

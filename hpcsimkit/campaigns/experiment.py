@@ -17,11 +17,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hpcsimkit import registry
+from hpcsimkit.campaigns.toml_lines import Location, line_of, toml_text
 from hpcsimkit.errors import HpcsimkitError, UsageError, WorkloadError
-from hpcsimkit.toml_lines import Location, line_of, toml_text
+from hpcsimkit.files import read_bytes
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads import LublinModel, read_swf, with_estimates
-from hpcsimkit.workloads.files import read_bytes
 
 __all__ = ["STANDARD_POLICIES", "Experiment", "Generate"]
 

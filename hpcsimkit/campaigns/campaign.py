@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit import __version__
+from hpcsimkit.campaigns.experiment import Experiment, sha256_of
+from hpcsimkit.campaigns.processes import run_in_processes
+from hpcsimkit.campaigns.results_folder import PROVENANCE, ResultsFolder, file_name
+from hpcsimkit.campaigns.runs import FINISHED, Run, fingerprint, finished_run, prepare, run_policy
 from hpcsimkit.errors import HpcsimkitError, UsageError
-from hpcsimkit.experiment import Experiment, sha256_of
-from hpcsimkit.files import PROVENANCE, ResultsFolder, file_name
-from hpcsimkit.processes import run_in_processes
-from hpcsimkit.runs import FINISHED, Run, fingerprint, finished_run, prepare, run_policy
+from hpcsimkit.files import write_bytes
 from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.files import write_bytes
 
 __all__ = ["Campaign", "Stopped"]
 
@@ -44,7 +44,7 @@ class Campaign:
     workload : Workload
         What ``experiment.workload()`` returned.
     place : path
-        The results folder; see :class:`~hpcsimkit.files.ResultsFolder`.
+        The results folder; see :class:`~hpcsimkit.campaigns.results_folder.ResultsFolder`.
     command : sequence of str
         What the user typed, for the records.
 
@@ -221,7 +221,7 @@ class Campaign:
 
 
 def _draw(folder: ResultsFolder) -> None:
-    from hpcsimkit.report import write_report
+    from hpcsimkit.pictures.report import write_report
 
     write_report(folder.work)
 

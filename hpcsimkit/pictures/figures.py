@@ -143,7 +143,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
     kind = target.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
         raise UsageError(f"{path}: a picture needs the ending .png, .svg or .pdf, found {target.suffix!r}")
-    from hpcsimkit.workloads.files import write_bytes
+    from hpcsimkit.files import write_bytes
 
     buffer = io.BytesIO()
     _print(figure, buffer, kind, dpi=dpi)

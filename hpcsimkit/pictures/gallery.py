@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from hpcsimkit import plots
 from hpcsimkit.breakdown import breakdown
-from hpcsimkit.figures import (
+from hpcsimkit.pictures import plots
+from hpcsimkit.pictures.figures import (
     INK,
     MODE_COLOURS,
     format_duration,
@@ -22,7 +22,7 @@ from hpcsimkit.figures import (
     symlog_axis,
     title,
 )
-from hpcsimkit.time_plots import BINS
+from hpcsimkit.pictures.time_plots import BINS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit import __version__, registry
+from hpcsimkit.campaigns.experiment import Experiment
+from hpcsimkit.campaigns.results_folder import file_name
 from hpcsimkit.errors import HpcsimkitError, PolicyError
-from hpcsimkit.experiment import Experiment
-from hpcsimkit.files import file_name
+from hpcsimkit.files import write_bytes
 from hpcsimkit.job import Job
 from hpcsimkit.metrics import evaluate
 from hpcsimkit.observers import Observer
@@ -24,7 +25,6 @@ from hpcsimkit.result import Result
 from hpcsimkit.simulation import Simulation
 from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.files import write_bytes
 
 if TYPE_CHECKING:
     import pandas

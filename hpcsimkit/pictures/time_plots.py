@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.figures import INK, MODE_COLOURS, PAPER, axes_of, count_axis, style, time_unit
 from hpcsimkit.node_numbers import assign_nodes
+from hpcsimkit.pictures.figures import INK, MODE_COLOURS, PAPER, axes_of, count_axis, style, time_unit
 from hpcsimkit.result import Result
 from hpcsimkit.timeline import Steps
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.figures import (
+from hpcsimkit.pictures.figures import (
     HEAT,
     INK,
     MODE_COLOURS,
@@ -27,8 +27,8 @@ from hpcsimkit.figures import (
     line_styles,
     style,
 )
+from hpcsimkit.pictures.time_plots import busy_window, plot_busy, plot_gantt, plot_queue
 from hpcsimkit.result import MODE_NAMES, Result
-from hpcsimkit.time_plots import busy_window, plot_busy, plot_gantt, plot_queue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def plot_wait(results: Results, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from hpcsimkit import plots; from hpcsimkit.pipeline import Pipeline
+    >>> from hpcsimkit.pictures import plots; from hpcsimkit.pipeline import Pipeline
     >>> from hpcsimkit.simulation import Simulation; from hpcsimkit.workload import Workload
     >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 9], "nodes": [1, 1]}, machine_size=1)
     >>> ax = plots.plot_wait({"fcfs": Simulation(w, Pipeline()).run()})

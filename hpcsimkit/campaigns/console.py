@@ -14,8 +14,8 @@ from hpcsimkit.metrics import METRICS
 from hpcsimkit.workload import Workload
 
 if TYPE_CHECKING:
+    from hpcsimkit.campaigns.runs import Run
     from hpcsimkit.registry import Entry
-    from hpcsimkit.runs import Run
 
 __all__ = [
     "comparison",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.figures import (
+from hpcsimkit.pictures.figures import (
     DAY,
     HOUR,
     INK,
@@ -23,7 +23,7 @@ from hpcsimkit.figures import (
     time_unit,
     title,
 )
-from hpcsimkit.plots import cumulative
+from hpcsimkit.pictures.plots import cumulative
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.describe import describe
 
