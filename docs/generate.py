@@ -13,9 +13,8 @@ from typing import Any
 import hpcsimkit
 
 COMMAND = "python -m hpcsimkit.run"
-PACKAGES = (
-    "hpcsimkit.workloads", "hpcsimkit.policies", "hpcsimkit.agents", "hpcsimkit.pictures", "hpcsimkit.campaigns",
-)  # fmt: skip
+ROOMS = ("workloads", "policies", "agents", "pictures", "campaigns")
+PACKAGES = tuple(f"hpcsimkit.{room}" for room in ROOMS)
 KINDS = {
     "order": "Orders: which waiting job is first",
     "inspector": "Inspectors: may the selected job go on",
