@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.jobqueue import DEEP, JobQueue
+from hpcsimkit.workload import Workload
 
-__all__ = ["Allocation", "Cluster", "Level", "Nodes", "Room"]
+__all__ = ["Allocation", "Cluster", "Level", "Nodes", "Room", "as_cluster"]
 
 Level = Any
 """How much is free: an ``int`` on counted nodes; clusters of machines use integer matrices."""
@@ -136,8 +137,10 @@ class Nodes(Cluster):
     count: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
+        whole = isinstance(self.count, int | np.integer) and not isinstance(self.count, bool)
+        if not whole or self.count < 1:
             raise UsageError(f"a cluster needs a whole number of nodes of at least 1, found {self.count!r}")
+        object.__setattr__(self, "count", int(self.count))
 
     @property
     def capacity(self) -> int:
@@ -231,3 +234,17 @@ def _room_for(candidates: NDArray[np.int64], room: Room) -> NDArray[np.bool_]:
     """Tell for each row (index, nodes, estimate) whether there is room."""
     _, nodes, estimates = candidates.T
     return (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
+
+
+def as_cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:
+    """Return the cluster meant by a number of nodes, or by the machine that the workload names.
+
+    >>> as_cluster(8, Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}))
+    Nodes(count=8)
+    """
+    if isinstance(cluster, Cluster):
+        return cluster
+    size = cluster if cluster is not None else workload.machine_size
+    if size is None:
+        raise UsageError(f"{workload.name}: the log names no machine size; say how many nodes there are")
+    return Nodes(size)

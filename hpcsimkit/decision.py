@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.policy import Stage
 
@@ -54,6 +57,22 @@ class Decision:
     def default(self) -> Any:
         """What the heuristic behind the seat would answer."""
         return self._default()
+
+    def position(self, choice: Any) -> int:
+        """Return which of the options a choice is: the very object, or else an equal one.
+
+        Raises
+        ------
+        UsageError
+            It is none of them.
+        """
+        options = list(self.options)
+        chosen = [place for place, option in enumerate(options) if option is choice] or [
+            place for place, option in enumerate(options) if np.array_equal(option, choice)
+        ]
+        if not chosen:
+            raise UsageError(f"{self!r} has no option {choice!r}")
+        return chosen[0]
 
     def __repr__(self) -> str:
         job = f", job {self.job.id}" if self.job is not None else ""

@@ -114,7 +114,7 @@ class Pipeline(Policy):
         self._rejections: dict[int, int] = {}
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
             self.backfiller.base = EASY()
-        for stage in (self.order, self.inspector, self.placement, self.backfiller, self.estimates):
+        for stage in (self.inspector, self.placement, self.backfiller):  # the run itself resets the others
             if stage is not None:
                 stage.reset(system)
         self._filler: Backfiller | None = (

@@ -206,7 +206,10 @@ class Policy(Parameters):
 
     @property
     def queue_order(self) -> Order:
-        """The order in which ``system.queue`` is kept; by arrival unless a subclass says otherwise."""
+        """The order in which ``system.queue`` is kept; by arrival unless a subclass says otherwise.
+
+        It is asked for once a run, and reset before the policy is.
+        """
         return FCFS()
 
     @property

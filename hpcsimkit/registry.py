@@ -72,9 +72,9 @@ def make(name: str) -> Policy:
     hpcsimkit.errors.UsageError: unknown policy 'esay' in 'fcfs+esay'; nearest: easy, easypp, easy-k
     """
     parts: dict[str, Any] = {}
-    components = re.split(r"\+(?![+)]|$)(?![^(]*\))", name)
+    components = re.split(r"\+(?![+)]|$)(?![^(]*\))", re.sub(r"\s+", "", name))
     for component in components:
-        made = _component(component.strip(), name)
+        made = _component(component, name)
         if isinstance(made, Policy):
             if len(components) > 1:
                 raise UsageError(

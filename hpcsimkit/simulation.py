@@ -7,14 +7,14 @@ import gc
 import time
 import traceback
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any, Literal
 
-import numpy as np
 from simpy.core import EmptySchedule
 from simpy.events import Event
 
 from hpcsimkit.clock import ARRIVAL, END, Clock, Instant
-from hpcsimkit.cluster import Allocation, Cluster, Nodes
+from hpcsimkit.cluster import Allocation, Cluster, as_cluster
 from hpcsimkit.decision import Decision
 from hpcsimkit.dependencies import Dependencies
 from hpcsimkit.errors import HpcsimkitError, PolicyError, ScheduleError, StalledError, UsageError
@@ -26,6 +26,9 @@ from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
 
 __all__ = ["Simulation"]
+
+IDLE_WAKES = 10_000
+"""So often may a policy be woken while nothing runs and nothing is to come, without starting anything."""
 
 
 class Simulation:
@@ -86,7 +89,6 @@ class Simulation:
     ) -> None:
         self.workload = workload
         self.policy = policy
-        self.cluster = _cluster(cluster, workload)
         self.seed = seed
         self.walltime = walltime
         self.dependencies = dependencies
@@ -95,6 +97,8 @@ class Simulation:
         self.name = name if name is not None else repr(policy)
         self.choices: list[tuple[str, int]] = []
         self._check()
+        self.cluster = as_cluster(cluster, workload)
+        self._check_sizes()
         self._decision: Decision | None = None
         self._begun = self._over = False
         self._seconds = 0.0
@@ -126,6 +130,8 @@ class Simulation:
             began = time.perf_counter()
             self._advance()
             self._seconds += time.perf_counter() - began
+        if not isinstance(self._decision, Decision | None):
+            raise PolicyError(f"{self.name}: schedule() may yield decisions only, found {self._decision!r}")
         return self._decision
 
     def answer(self, choice: Any) -> None:
@@ -139,13 +145,9 @@ class Simulation:
         decision = self._decision
         if decision is None:
             raise UsageError("no decision is at hand: call next_decision() first")
-        position = _position(choice, decision)
-        self.choices.append((decision.stage, position))
-        for notify in self._told("on_decision"):
-            notify(decision, choice, self.system)
-        self._decision = None
+        self.choices.append((decision.stage, decision.position(choice)))
         began = time.perf_counter()
-        self._guarded(lambda: self._resume(choice))
+        self._guarded(lambda: self._resume(decision, choice))
         self._seconds += time.perf_counter() - began
 
     def result(self) -> Result:
@@ -163,9 +165,13 @@ class Simulation:
             raise UsageError(f"period needs a whole number of seconds, at least 1, found {self.period!r}")
         if not (isinstance(self.seed, int) and self.seed >= 0):
             raise UsageError(f"seed needs a whole number, at least 0, found {self.seed!r}")
+        if not isinstance(self.workload, Workload):
+            raise UsageError(f"workload needs a Workload, found {self.workload!r}")
         if not isinstance(self.policy, Policy):
             raise UsageError(f"policy needs a Policy, found {self.policy!r}")
         self.policy.check()
+
+    def _check_sizes(self) -> None:
         capacity = self.cluster.capacity
         largest = int(self.workload.column("nodes").argmax()) if len(self.workload) else None
         if largest is not None and self.cluster.place(self.workload.jobs[largest], capacity) is None:
@@ -187,11 +193,13 @@ class Simulation:
         self._pass: Generator[Decision, Any, None] | None = None
         self._pass_wanted = False
         self._wakes: set[int] = set()
+        self._idle_wakes = 0
         self._told_submit, self._told_start = self._told("on_submit"), self._told("on_start")
         self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
         self._special = bool(self.period) or self.system.estimator.corrects
         self._dependencies = Dependencies(workload) if self.dependencies else None
-        self._guarded(lambda: policy.reset(self.system))
+        for part in (self.system.order, self.system.estimator, policy):
+            self._guarded(partial(part.reset, self.system))
         for notify in self._told("on_begin"):
             notify(self.system)
         self._environment.process(self._arrivals())
@@ -239,16 +247,18 @@ class Simulation:
         return PolicyError(f"{self.name} at t={now} s: {what} ({where.filename}:{where.lineno})")
 
     def _finish(self) -> None:
-        waiting = len(self.system.queue)
-        if waiting:
-            job = self.system.queue.first()
-            raise StalledError(
-                f"stalled at t={self.system.now} s: {waiting} jobs wait, nothing runs, nothing is to come; "
-                f"job {job.id} needs {job.nodes} nodes, {self.system.free} are free"
-            )
+        if self.system.queue.jobs:
+            raise self._stalled()
         self._over = True
         for notify in self._told("on_finish"):
-            notify(self.system)
+            self._guarded(partial(notify, self.system))
+
+    def _stalled(self) -> StalledError:
+        system, job = self.system, self.system.queue.first()
+        return StalledError(
+            f"stalled at t={system.now} s: {len(system.queue)} jobs wait, nothing runs, nothing is to come; "
+            f"job {job.id} needs {job.nodes} nodes, {system.free} are free"
+        )
 
     # --- events ----------------------------------------------------------------------------------------
 
@@ -309,6 +319,9 @@ class Simulation:
     def _wake(self, _: Event) -> None:
         now = self.system.now = self._environment.now
         self._wakes.discard(now)
+        self._idle_wakes = 0 if self.system.anything_ahead else self._idle_wakes + 1
+        if self._idle_wakes > IDLE_WAKES:
+            raise self._stalled()
         if self.system.queue.jobs:
             self._pass_wanted = True
 
@@ -359,8 +372,10 @@ class Simulation:
         system.correct_estimates()
         return False
 
-    def _resume(self, choice: Any) -> None:
+    def _resume(self, decision: Decision, choice: Any) -> None:
         """Go on with the pass at hand, now that its question is answered."""
+        for notify in self._told("on_decision"):
+            notify(decision, choice, self.system)
         began = time.perf_counter()
         try:
             self._decision = self._pass.send(choice)  # type: ignore[union-attr]
@@ -374,24 +389,3 @@ class Simulation:
         self.system.newcomers.clear()
         for notify in self._told_pass:
             notify(self._pass_seconds, self.system)
-
-
-def _position(choice: Any, decision: Decision) -> int:
-    """Return which of the options was chosen: the very object, or else an equal one."""
-    options = list(decision.options)
-    chosen = [position for position, option in enumerate(options) if option is choice] or [
-        position for position, option in enumerate(options) if np.array_equal(option, choice)
-    ]
-    if not chosen:
-        raise UsageError(f"{decision!r} has no option {choice!r}")
-    return chosen[0]
-
-
-def _cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:
-    """Return the cluster meant by a number of nodes, or by the workload's own machine."""
-    if isinstance(cluster, Cluster):
-        return cluster
-    size = cluster if cluster is not None else workload.machine_size
-    if size is None:
-        raise UsageError(f"{workload.name}: the log names no machine size; say how many nodes there are")
-    return Nodes(size)

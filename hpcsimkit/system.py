@@ -126,6 +126,7 @@ class System:
     ) -> None:
         self.workload = workload
         self.cluster = cluster
+        self.order = order
         self.estimator = estimator
         self.estimate: Callable[[Job], int] = (
             attrgetter("requested_time")  # the same, faster

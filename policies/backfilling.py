@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hpcsimkit.cluster import Room
+from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.policies.profile import Profile
 from hpcsimkit.policy import Backfiller
@@ -45,6 +46,13 @@ class Reservations(Backfiller):
 
     def __init__(self, count: int | None = 2) -> None:
         self.count = count
+
+    def reset(self, system: System) -> None:
+        """See that the count makes sense."""
+        if self.count is not None and not (isinstance(self.count, int) and self.count >= 1):
+            raise UsageError(
+                f"reservations need a whole number of at least 1, or none for all, found {self.count!r}"
+            )
 
     def fill(self, head: Job, system: System) -> Iterator[Job]:
         """Yield each queued job that can start now without delaying a reservation."""

@@ -29,8 +29,8 @@ class Noisy(Estimator):
 
     def reset(self, system: System) -> None:
         """Draw the noise of every job of the workload."""
-        if not self.noise >= 0:
-            raise UsageError(f"noisy estimates need a noise of at least 0, found {self.noise}")
+        if not (isinstance(self.noise, int | float) and 0 <= self.noise < float("inf")):
+            raise UsageError(f"noisy estimates need a noise of at least 0, found {self.noise!r}")
         self._factors = (1 + self.noise * system.random().random(len(system.jobs))).tolist()
 
     def estimate(self, job: Job) -> int:

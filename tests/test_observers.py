@@ -298,15 +298,24 @@ def test_profile_has_a_row_for_each_pass() -> None:
 
 
 def test_profile_sees_memory_grow() -> None:
-    class Hoards(Policy):
-        def schedule(self, system: System) -> None:
-            self.heap = [*getattr(self, "heap", []), np.ones(1_000_000)]
-            system.start(system.queue.first())
+    """In a process of its own: here, memory that other tests gave back may be used again."""
+    program = """if True:
+        import numpy as np
+        from hpcsimkit import Policy, Simulation, Workload
+        from hpcsimkit.recording import PassProfile
 
-    profile = PassProfile()
-    columns = {"submit_time": range(0, 30, 3), "run_time": [1] * 10, "nodes": [1] * 10}
-    Simulation(Workload(columns, machine_size=1), Hoards(), observers=[profile]).run()
-    assert profile.resident[-1] - profile.resident[0] > 60_000_000
+        class Hoards(Policy):
+            def schedule(self, system):
+                self.heap = [*getattr(self, "heap", []), np.ones(1_000_000)]
+                system.start(system.queue.first())
+
+        profile = PassProfile()
+        columns = {"submit_time": range(0, 30, 3), "run_time": [1] * 10, "nodes": [1] * 10}
+        Simulation(Workload(columns, machine_size=1), Hoards(), observers=[profile]).run()
+        print(profile.resident[-1] - profile.resident[0])
+    """
+    answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert int(answer.stdout) > 60_000_000
 
 
 def test_profile_of_nothing() -> None:
