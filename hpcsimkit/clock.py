@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from simpy.core import Environment
 from simpy.events import Event
 
-__all__ = ["ARRIVAL", "END", "Clock", "Instant"]
+__all__ = ["ARRIVAL", "END", "Clock", "Instant", "what_is_there_frozen"]
 
 END, ARRIVAL = 1, 2
 """Ranks of events within an instant; 1 is that of SimPy's own timeouts."""
@@ -50,3 +52,19 @@ class Instant(Event):
         self._ok = True
         self._value = value
         env.schedule(self, rank, delay)  # type: ignore[arg-type]
+
+
+@contextmanager
+def what_is_there_frozen() -> Iterator[None]:
+    """Keep the garbage collector from looking through a loaded log again and again while a run makes events.
+
+    What is made meanwhile is collected as always. A caller that has frozen what it likes is left alone.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.jobqueue import DEEP, JobQueue
 from hpcsimkit.workload import Workload
@@ -185,9 +185,9 @@ class Nodes(Cluster):
 
     def take(self, job: Job, estimate: int, room: Room) -> None:
         """Take the nodes from the free ones, and from the spare ones if the job may last too long."""
-        room.free -= job.nodes
+        room.free = room.free - job.nodes  # not in place: it may be the system's own level
         if estimate > room.window:
-            room.spare -= job.nodes
+            room.spare = room.spare - job.nodes
 
     def fitting(self, queue: JobQueue, level: int) -> Candidates:
         """Return ``(job, nodes, estimate)`` of a short queue; of a long one, rows (index, nodes, estimate).
@@ -239,12 +239,23 @@ def _room_for(candidates: NDArray[np.int64], room: Room) -> NDArray[np.bool_]:
 def as_cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:
     """Return the cluster meant by a number of nodes, or by the machine that the workload names.
 
+    Raises
+    ------
+    UsageError
+        It is not known which, or the number makes no sense.
+    ScheduleError
+        A job does not fit the empty cluster.
+
+    Examples
+    --------
     >>> as_cluster(8, Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}))
     Nodes(count=8)
     """
-    if isinstance(cluster, Cluster):
-        return cluster
-    size = cluster if cluster is not None else workload.machine_size
-    if size is None:
+    if cluster is None and workload.machine_size is None:
         raise UsageError(f"{workload.name}: the log names no machine size; say how many nodes there are")
-    return Nodes(size)
+    if not isinstance(cluster, Cluster):
+        cluster = Nodes(workload.machine_size if cluster is None else cluster)  # type: ignore[arg-type]
+    job = workload.jobs[int(workload.nodes.argmax())] if len(workload) else None
+    if job is not None and cluster.place(job, cluster.capacity) is None:
+        raise ScheduleError(f"job {job.id} needs {job.nodes} nodes; the cluster has {cluster.capacity}")
+    return cluster

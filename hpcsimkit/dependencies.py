@@ -68,7 +68,9 @@ class Dependencies:
     def cancel(self, job: Job, system: System) -> list[Job]:
         """Return the jobs that would have waited, directly or not, for the end of a job that was refused."""
         cancelled = [system.jobs[row] for row in self._successors.pop(job.index, ())]
-        return cancelled + [later for each in cancelled for later in self.cancel(each, system)]
+        for each in cancelled:  # which grows meanwhile
+            cancelled += [system.jobs[row] for row in self._successors.pop(each.index, ())]
+        return cancelled
 
 
 def _submission(job: Job, end: int) -> int:

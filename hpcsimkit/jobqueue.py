@@ -68,6 +68,7 @@ class JobQueue:
         self._keys: list[Any] = []
         self._mirror: NDArray[np.int64] | None = None
         self._gone = 0
+        # As they are stored: a long queue begins with what has left (`_gone` of them).
         self.jobs: list[Job] = []
         self.nodes: list[int] = []
         self.estimates: list[int] = []
@@ -95,8 +96,8 @@ class JobQueue:
         """Return the `limit` jobs that joined first, in policy order."""
         if limit >= len(self):
             return list(self)
-        chosen = set(islice(self._key_of, limit))  # a dictionary keeps the order in which jobs joined
-        return [job for job in self if job.index in chosen]
+        rows = islice(self._key_of, limit)  # a dictionary keeps the order in which jobs joined
+        return [self._system.jobs[row] for row in sorted(rows, key=self._key_of.__getitem__)]
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -199,6 +200,11 @@ class ScoredQueue(JobQueue):
         self._order = order
         self._scores: NDArray[np.float64] | None = None
         self._scored_at = -1
+
+    def oldest(self, limit: int) -> list[Job]:
+        """Return the `limit` jobs that joined first, in policy order."""
+        positions = np.argsort(self.scores[:limit], kind="stable").tolist()
+        return [self.jobs[self._gone + position] for position in positions]
 
     def __iter__(self) -> Iterator[Job]:
         jobs = self.jobs[self._gone :]

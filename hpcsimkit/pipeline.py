@@ -114,7 +114,7 @@ class Pipeline(Policy):
         self._rejections: dict[int, int] = {}
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
             self.backfiller.base = EASY()
-        for stage in (self.inspector, self.placement, self.backfiller):  # the run itself resets the others
+        for stage in (self.order, self.inspector, self.placement, self.backfiller, self.estimates):
             if stage is not None:
                 stage.reset(system)
         self._filler: Backfiller | None = (
@@ -156,6 +156,8 @@ class Pipeline(Policy):
             job = selected
             if self.inspector is not None and not (yield from self._accept(job, system)):
                 return
+            if job not in system.queue:  # the inspector rejected it for good
+                continue
             if planned is not None and not planned.due(job, system):
                 break
             allocation = yield from self._place(job, system)
@@ -215,7 +217,7 @@ class Pipeline(Policy):
 
     def _select(self, system: System) -> Asking:
         """Ask the order; returns a job, or None to start nothing more now."""
-        if self._committed is not None:
+        if self._committed is not None and self._committed in system.queue:
             return self._committed
         queue = system.queue
         if not isinstance(self.order, External):
@@ -246,7 +248,7 @@ class Pipeline(Policy):
         else:
             assert inspector is not None
             accepted = inspector.accept(job, system)
-        if accepted:
+        if accepted or job not in system.queue:
             return True
         if not system.anything_ahead:
             raise StalledError(

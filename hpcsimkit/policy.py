@@ -13,6 +13,7 @@ Each run works on its own deep copy of the policy, so whatever :meth:`Policy.res
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
@@ -43,23 +44,31 @@ __all__ = [
 class Parameters:
     """Equality and representation from what the constructor stored, as scikit-learn's estimators have.
 
-    What has its default value is not shown.
+    What has its default value is not shown; of a large array, shape and a hash are.
     """
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
-        values = ", ".join(
-            f"{name}={value!r}"
-            for name, value in vars(self).items()
-            if not name.startswith("_") and not (name in defaults and defaults[name].default == value)
+        parameters = inspect.signature(type(self)).parameters
+        values = (
+            f"{name}={_shown(getattr(self, name))}"
+            for name, parameter in parameters.items()
+            if hasattr(self, name) and _shown(getattr(self, name)) != _shown(parameter.default)
         )
-        return f"{type(self).__name__}({values})"
+        return f"{type(self).__name__}({', '.join(values)})"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+
+def _shown(value: Any) -> str:
+    """Return a representation by which values of parameters can be told apart."""
+    if isinstance(value, np.ndarray) and value.size > 10:
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"<{value.dtype} array {value.shape} {digest[:16]}>"
+    return repr(value)
 
 
 class Stage(Parameters):

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import copy
-import gc
 import time
-import traceback
 from collections.abc import Callable, Generator, Sequence
-from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 from simpy.core import EmptySchedule
 from simpy.events import Event
 
-from hpcsimkit.clock import ARRIVAL, END, Clock, Instant
+from hpcsimkit.clock import ARRIVAL, END, Clock, Instant, what_is_there_frozen
 from hpcsimkit.cluster import Allocation, Cluster, as_cluster
 from hpcsimkit.decision import Decision
 from hpcsimkit.dependencies import Dependencies
-from hpcsimkit.errors import HpcsimkitError, PolicyError, ScheduleError, StalledError, UsageError
+from hpcsimkit.errors import HpcsimkitError, PolicyError, StalledError, UsageError
+from hpcsimkit.guard import Guard
 from hpcsimkit.job import Job
 from hpcsimkit.observers import Observer
+from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policy import Policy
 from hpcsimkit.result import Result
 from hpcsimkit.system import System
@@ -98,9 +98,10 @@ class Simulation:
         self.choices: list[tuple[str, int]] = []
         self._check()
         self.cluster = as_cluster(cluster, workload)
-        self._check_sizes()
         self._decision: Decision | None = None
         self._begun = self._over = False
+        self._environment = Clock(int(workload.submit_time.min()) if len(workload) else 0)
+        self._guard = Guard(self.name, self._environment)
         self._seconds = 0.0
 
     # --- driving -------------------------------------------------------------------------------------
@@ -115,7 +116,8 @@ class Simulation:
         StalledError
             Jobs wait for ever.
         """
-        decision = self.next_decision()
+        with what_is_there_frozen():
+            decision = self.next_decision()
         if decision is not None:
             raise UsageError(
                 f"the {decision.stage} seat is open: drive the simulation with next_decision() and answer()"
@@ -124,8 +126,7 @@ class Simulation:
 
     def next_decision(self) -> Decision | None:
         """Let time run until an open seat is asked; None when the run is over."""
-        if not self._begun:
-            self._begin()
+        self._guard.check()
         if self._decision is None and not self._over:
             began = time.perf_counter()
             self._advance()
@@ -135,20 +136,25 @@ class Simulation:
         return self._decision
 
     def answer(self, choice: Any) -> None:
-        """Answer the decision at hand with one of its options.
+        """Answer the decision at hand with one of its options; else, or with none at hand, a UsageError."""
+        self.answer_position(self._at_hand().position(choice))
 
-        Raises
-        ------
-        UsageError
-            No decision is at hand, or the choice is not among its options.
-        """
-        decision = self._decision
-        if decision is None:
-            raise UsageError("no decision is at hand: call next_decision() first")
-        self.choices.append((decision.stage, decision.position(choice)))
+    def answer_position(self, position: int) -> None:
+        """Answer the decision at hand with the option of a position, counted from 0; else a UsageError."""
+        decision = self._at_hand()
+        if not 0 <= position < len(decision.options):
+            raise UsageError(f"{decision!r} has no option of position {position}")
+        choice = decision.options[position]
+        self.choices.append((decision.stage, int(position)))
         began = time.perf_counter()
-        self._guarded(lambda: self._resume(decision, choice))
+        with self._guard:
+            self._resume(decision, choice)
         self._seconds += time.perf_counter() - began
+
+    def _at_hand(self) -> Decision:
+        if self._decision is None:
+            raise UsageError("no decision is at hand: call next_decision() first")
+        return self._decision
 
     def result(self) -> Result:
         """Return the outcome of a run that is over."""
@@ -161,48 +167,50 @@ class Simulation:
     def _check(self) -> None:
         if self.walltime not in ("run", "kill"):
             raise UsageError(f"walltime needs 'run' or 'kill', found {self.walltime!r}")
-        if self.period is not None and not (isinstance(self.period, int) and self.period >= 1):
+        if self.period is not None and not (isinstance(self.period, int | np.integer) and self.period >= 1):
             raise UsageError(f"period needs a whole number of seconds, at least 1, found {self.period!r}")
-        if not (isinstance(self.seed, int) and self.seed >= 0):
+        if not (isinstance(self.seed, int | np.integer) and self.seed >= 0):
             raise UsageError(f"seed needs a whole number, at least 0, found {self.seed!r}")
+        for observer in self.observers:
+            if not isinstance(observer, Observer):
+                raise UsageError(f"observers need to be of class Observer, found {observer!r}")
         if not isinstance(self.workload, Workload):
             raise UsageError(f"workload needs a Workload, found {self.workload!r}")
         if not isinstance(self.policy, Policy):
             raise UsageError(f"policy needs a Policy, found {self.policy!r}")
         self.policy.check()
 
-    def _check_sizes(self) -> None:
-        capacity = self.cluster.capacity
-        largest = int(self.workload.column("nodes").argmax()) if len(self.workload) else None
-        if largest is not None and self.cluster.place(self.workload.jobs[largest], capacity) is None:
-            job = self.workload.jobs[largest]
-            raise ScheduleError(f"job {job.id} needs {job.nodes} nodes; the cluster has {capacity}")
-
     def _begin(self) -> None:
-        """Set up the state of the run and the process of arrivals."""
+        """Set up the clock, the state of the run and the process of arrivals."""
         self._begun = True
         workload = self.workload.killed_at_limit if self.walltime == "kill" else self.workload
-        policy = copy.deepcopy(self.policy)
-        self._environment = Clock(int(workload.submit_time.min()) if len(workload) else 0)
-        self.system = System(workload, self.cluster, policy.queue_order, policy.estimator, self.seed)
-        self.system.now = self._environment.now
-        self.system.on_start, self.system.on_reject = self._on_start, self._on_reject
-        self.system.on_wake = self._on_wake
-        self._schedule = policy.schedule
-        self._end = self._on_end
         self._pass: Generator[Decision, Any, None] | None = None
         self._pass_wanted = False
         self._wakes: set[int] = set()
-        self._idle_wakes = 0
+        self._idle_wakes = (0, 0)
+        self._end = self._on_end
         self._told_submit, self._told_start = self._told("on_submit"), self._told("on_start")
         self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
-        self._special = bool(self.period) or self.system.estimator.corrects
         self._dependencies = Dependencies(workload) if self.dependencies else None
-        for part in (self.system.order, self.system.estimator, policy):
-            self._guarded(partial(part.reset, self.system))
-        for notify in self._told("on_begin"):
-            notify(self.system)
+        with self._guard:
+            self._seat(workload)
         self._environment.process(self._arrivals())
+
+    def _seat(self, workload: Workload) -> None:
+        """Make the run's own copy of the policy, and the system it acts on."""
+        policy = copy.deepcopy(self.policy)
+        system = System(workload, self.cluster, policy.queue_order, policy.estimator, self.seed)
+        self.system = system
+        system.now = self._environment.now
+        system.on_start, system.on_reject, system.on_wake = self._on_start, self._on_reject, self._on_wake
+        self._schedule = policy.schedule
+        self._special = bool(self.period) or system.estimator.corrects
+        if not isinstance(policy, Pipeline):  # which resets its stages itself
+            system.order.reset(system)
+            system.estimator.reset(system)
+        policy.reset(system)
+        for notify in self._told("on_begin"):
+            notify(system)
 
     def _told(self, hook: str) -> list[Callable[..., None]]:
         """Return the observers' methods that override a hook."""
@@ -214,13 +222,14 @@ class Simulation:
 
     def _advance(self) -> None:
         """Process events until a seat is asked or none is left."""
-        gc.freeze()  # what was loaded before stays: no need to look through it again and again
         try:
-            self._guarded(self._step)
+            if not self._begun:
+                self._begin()
+            with self._guard:
+                self._step()
         except EmptySchedule:
-            self._finish()
-        finally:
-            gc.unfreeze()
+            with self._guard:
+                self._finish()
 
     def _step(self) -> None:
         """Process events; when an instant has no event left, and a pass is wanted, run it."""
@@ -230,28 +239,12 @@ class Simulation:
             if self._pass_wanted and peek() > system.now:
                 self._run_pass()
 
-    def _guarded(self, action: Callable[[], None]) -> None:
-        """Do something in which the policy has a hand; what it raises becomes one line."""
-        try:
-            action()
-        except (HpcsimkitError, EmptySchedule):
-            raise
-        except Exception as error:
-            raise self._policy_error(error) from error
-
-    def _policy_error(self, error: Exception) -> PolicyError:
-        """Put what a policy, or an observer, raised into one line that names its own."""
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        now = self._environment.now
-        return PolicyError(f"{self.name} at t={now} s: {what} ({where.filename}:{where.lineno})")
-
     def _finish(self) -> None:
-        if self.system.queue.jobs:
+        if len(self.system.queue):
             raise self._stalled()
         self._over = True
         for notify in self._told("on_finish"):
-            self._guarded(partial(notify, self.system))
+            notify(self.system)
 
     def _stalled(self) -> StalledError:
         system, job = self.system, self.system.queue.first()
@@ -282,7 +275,7 @@ class Simulation:
             except HpcsimkitError:
                 raise
             except Exception as error:  # SimPy would raise a copy of it, without the place it comes from
-                raise self._policy_error(error) from error
+                raise self._guard.in_one_line(error) from error
 
     def _on_start(self, job: Job, allocation: Allocation) -> None:
         Instant(self._environment, END, job.run_time, [self._end], job)
@@ -319,11 +312,17 @@ class Simulation:
     def _wake(self, _: Event) -> None:
         now = self.system.now = self._environment.now
         self._wakes.discard(now)
-        self._idle_wakes = 0 if self.system.anything_ahead else self._idle_wakes + 1
-        if self._idle_wakes > IDLE_WAKES:
-            raise self._stalled()
-        if self.system.queue.jobs:
+        if len(self.system.queue):
             self._pass_wanted = True
+            self._count_idle_wake()
+
+    def _count_idle_wake(self) -> None:
+        """See that a policy does not wait for ever for what only it can bring about."""
+        version, count = self._idle_wakes
+        idle = version == self.system.version and not self.system.anything_ahead
+        self._idle_wakes = (self.system.version, count + 1 if idle else 0)
+        if self._idle_wakes[1] > IDLE_WAKES:
+            raise self._stalled()
 
     def _submit_later(self, job: Job) -> None:
         """Submit a job whose preceding job has just ended, when it has thought long enough."""

@@ -109,6 +109,8 @@ class System:
         Jobs that joined since the last pass, in order of arrival.
     ended : list of int
         Rows of the jobs that have ended, in the order in which they did.
+    rejected : list of int
+        Rows of the jobs that were rejected, in the order in which they were.
     version : int
         Changes whenever something starts, ends or is expected to end at another time.
     passes : int
@@ -131,7 +133,7 @@ class System:
         self.estimate: Callable[[Job], int] = (
             attrgetter("requested_time")  # the same, faster
             if type(estimator).estimate is Estimator.estimate
-            else estimator.estimate
+            else self._checked_estimate
         )
         self._learns = type(estimator).observe is not Estimator.observe
         self.seed = seed
@@ -143,6 +145,7 @@ class System:
         self.arrivals_left = len(workload)
         self.version = self.passes = self.corrections = 0
         self.ended: list[int] = []
+        self.rejected: list[int] = []
         count = len(workload)
         self.state = bytearray(count)
         self.modes = bytearray(count)
@@ -185,6 +188,18 @@ class System:
         """Return a new generator of random numbers, independent of the others; the run's seed decides."""
         return np.random.default_rng(self._streams.spawn(1)[0])
 
+    def _checked_estimate(self, job: Job) -> int:
+        return self._whole(self.estimator.estimate(job), job)
+
+    def _whole(self, estimate: int, job: Job) -> int:
+        """See that an estimate is a whole number of seconds, at least 1."""
+        if not isinstance(estimate, int | np.integer) or estimate < 1:
+            raise ScheduleError(
+                f"{self.estimator!r} for job {job.id} at t={self.now} s: an estimate needs a whole number of "
+                f"seconds, at least 1, found {estimate!r}"
+            )
+        return int(estimate)
+
     # --- verbs of a policy ---------------------------------------------------------------------------
 
     def start(self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY) -> None:
@@ -207,6 +222,7 @@ class System:
         row = job.index
         if self.state[row] != 1:
             raise self._not_waiting(job)
+        job = self.jobs[row]  # what was asked for, whatever copy was handed in
         if allocation is None:
             allocation = self.cluster.place(job, self.free)
         elif not self.cluster.holds(job, allocation, self.free):
@@ -234,7 +250,9 @@ class System:
         """
         if self.state[job.index] != State.WAITING:
             raise self._not_waiting(job)
+        job = self.jobs[job.index]
         self.state[job.index] = State.REJECTED
+        self.rejected.append(job.index)
         self.version += 1
         self.queue.remove(job)
         self.on_reject(job)
@@ -302,8 +320,8 @@ class System:
         while self.running.overrun(self.now):
             _, row, allocation = self.running.remove(self.running.entries[0][1])
             elapsed = self.now - self.starts[row]
-            estimate = self.estimator.correct(self.jobs[row], elapsed)
-            self.estimates[row] = max(estimate, elapsed + 1)
+            corrected = self._whole(self.estimator.correct(self.jobs[row], elapsed), self.jobs[row])
+            self.estimates[row] = max(corrected, elapsed + 1)
             self.running.add(row, self.starts[row] + self.estimates[row], allocation)
             self.corrections += 1
             self.version += 1

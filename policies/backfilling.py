@@ -22,10 +22,7 @@ class Greedy(Backfiller):
 
     def fill(self, head: Job, system: System) -> Iterable[Job]:
         """Return the queued jobs that fit, each judged when its turn comes."""
-        candidates = system.cluster.fitting(system.queue, system.free)
-        return system.cluster.admissible(
-            candidates, system.queue, Room(system.free, float("inf"), system.free)
-        )
+        return _fitting(system)
 
 
 class Reservations(Backfiller):
@@ -56,23 +53,39 @@ class Reservations(Backfiller):
 
     def fill(self, head: Job, system: System) -> Iterator[Job]:
         """Yield each queued job that can start now without delaying a reservation."""
-        now = system.now
-        profile = Profile(now, system.cluster.size)
-        for expected_end, row, _ in system.running.entries:
-            profile.occupy(now, max(expected_end, now + 1), system.jobs[row].nodes)
-        left = self.count if self.count is not None else len(system.queue)
+        profile = _expected(system)
+        reserved: set[int] = set()
         for job in (head, *(job for job in system.queue if job is not head)):
+            if len(reserved) == self.count:
+                break
             estimate = system.estimate(job)
-            if left:
-                start = profile.earliest(job.nodes, estimate, now)
-            else:
-                start = now if profile.fits(job.nodes, estimate) else now + 1
-            if start == now:
+            start = profile.earliest(job.nodes, estimate, system.now)
+            if start == system.now:
                 yield job
                 if job in system.queue:
                     continue
-            elif left:
-                left -= 1
             else:
-                continue
+                reserved.add(job.index)
             profile.occupy(start, start + estimate, job.nodes)
+        else:
+            return
+        for job in _fitting(system):
+            estimate = system.estimate(job)
+            if job.index not in reserved and profile.fits(job.nodes, estimate):
+                yield job
+                if job not in system.queue:
+                    profile.occupy(system.now, system.now + estimate, job.nodes)
+
+
+def _fitting(system: System) -> Iterable[Job]:
+    """Return the queued jobs that fit, each judged when its turn comes."""
+    room = Room(system.free, float("inf"), system.free)
+    return system.cluster.admissible(system.cluster.fitting(system.queue, system.free), system.queue, room)
+
+
+def _expected(system: System) -> Profile:
+    """Return the free nodes from now on if running jobs end as expected."""
+    profile = Profile(system.now, system.cluster.size)
+    for expected_end, row, _ in system.running.entries:
+        profile.occupy(system.now, max(expected_end, system.now + 1), system.jobs[row].nodes)
+    return profile

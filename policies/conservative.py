@@ -31,7 +31,7 @@ class Conservative(Backfiller):
     reservation that falls due is a scheduling point of its own. (Mu'alem & Feitelson, TPDS 2001.)
 
     Guarantees hold as long as estimates are upper bounds and jobs start when they may. When a job outlives
-    its estimate, is given a new one, is held by an inspector, or passes happen only at intervals, the plan
+    its estimate, is given a new one, is held or rejected, or passes happen only at intervals, the plan
     is made anew, in the order of the reservations so far. Each early end costs a look through all waiting
     jobs and the plan before them: with thousands waiting, minutes.
     """
@@ -45,7 +45,7 @@ class Conservative(Backfiller):
         self._slots: dict[int, Slot] = {}
         self._due_times: list[tuple[int, int]] = []
         self._due: set[int] = set()
-        self._seen_ends = self._seen_corrections = 0
+        self._seen_ends = self._seen_corrections = self._seen_rejections = 0
         self._moved = self._broken = False
 
     def plan(self, system: System) -> None:
@@ -55,6 +55,10 @@ class Conservative(Backfiller):
         started = [row for row in self._due if system.starts[row] >= 0]
         for row in started:
             del self._slots[row]
+        for row in system.rejected[self._seen_rejections :]:
+            self._broken = self._slots.pop(row, None) is not None or self._broken
+            self._due.discard(row)
+        self._seen_rejections = len(system.rejected)
         overrun = system.running.overrun(now)
         held = len(started) < len(self._due)
         corrected = system.corrections != self._seen_corrections

@@ -1,0 +1,65 @@
+"""What a policy or an observer raises in the middle of a run becomes one line."""
+
+from __future__ import annotations
+
+import traceback
+from types import TracebackType
+
+from simpy.core import EmptySchedule
+
+from hpcsimkit.clock import Clock
+from hpcsimkit.errors import HpcsimkitError, PolicyError
+
+__all__ = ["Guard"]
+
+
+class Guard:
+    """A context in which a policy or an observer has a hand.
+
+    What they raise leaves it as a :class:`PolicyError` that names the policy, the time and their own line. A
+    run that has failed stays failed: :meth:`check` raises the same error again.
+
+    Parameters
+    ----------
+    name : str
+        What the run calls its policy.
+    clock : Clock
+        Of the run.
+
+    Examples
+    --------
+    >>> with Guard("mine", Clock(7)):  # doctest: +ELLIPSIS
+    ...     1 / 0
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.PolicyError: mine at t=7 s: ZeroDivisionError: division by zero (...:2)
+    """
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        self.name = name
+        self.clock = clock
+        self.failure: HpcsimkitError | None = None
+
+    def check(self) -> None:
+        """Raise what has been raised before, if anything has."""
+        if self.failure is not None:
+            raise self.failure
+
+    def __enter__(self) -> None:
+        self.check()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if isinstance(error, HpcsimkitError):
+            self.failure = error
+        elif isinstance(error, Exception) and not isinstance(error, EmptySchedule):
+            self.failure = self.in_one_line(error)
+            raise self.failure from error
+
+    def in_one_line(self, error: Exception) -> PolicyError:
+        """Return what was raised, and the last line outside of libraries that it came through."""
+        frames = traceback.extract_tb(error.__traceback__)
+        where = next((f for f in reversed(frames) if "site-packages" not in f.filename), frames[-1])
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        return PolicyError(f"{self.name} at t={self.clock.now} s: {what} ({where.filename}:{where.lineno})")
