@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.observers import Observer
-from hpcsimkit.policy import Policy, Stage
+from hpcsimkit.policy import Parameters, Policy, parts
 from hpcsimkit.result import Result
 from hpcsimkit.simulation import Simulation
 from hpcsimkit.system import System
@@ -82,7 +82,7 @@ def check_policy(
     workloads : sequence of Workload, optional
         What to check on, each with a machine size; by default :func:`random_workloads`.
     oracle : bool
-        The policy reads run times on purpose: do not check that it doesn't.
+        The policy knows the future on purpose: do not check that it doesn't.
 
     Returns
     -------
@@ -123,9 +123,10 @@ def check_policy(
         "same seed, same schedule": player.is_not_repeatable,
         "no state kept between runs": player.remembers,
         "run times not known before the end": player.is_clairvoyant,
+        "later submissions not known": player.knows_what_is_to_come,
     }
     if oracle:
-        del checks["run times not known before the end"]
+        del checks["run times not known before the end"], checks["later submissions not known"]
     for workload in workloads:
         for name, failure in checks.items():
             _must_pass(policy, name, failure, workload)
@@ -220,6 +221,19 @@ class _Player:
                 return f"with other run times of jobs that end after t={at} s ({jobs}), {difference}"
         return None
 
+    def knows_what_is_to_come(self, workload: Workload) -> str | None:
+        """Leave out the jobs submitted after some instants; nothing before may change."""
+        result = self.run(workload)
+        rng = np.random.default_rng(self.seed)
+        for at in rng.permutation(np.unique(workload.submit_time)[:-1])[:4].tolist():
+            before = workload.submit_time <= at
+            known = self.run(workload.select(before))
+            whole = replace(result, start_time=result.start_time[before])
+            difference = _first_difference(known.workload, whole, known, until=at)
+            if difference:
+                return f"without the jobs submitted after t={at} s, {difference}"
+        return None
+
 
 class _Patience(Observer):
     """Ends a run in which nothing happens any more."""
@@ -270,20 +284,13 @@ def _first_difference(workload: Workload, one: Result, other: Result, until: int
 
 def _check_parameters(policy: Policy) -> None:
     """Check that the constructors only store their arguments, of the policy and of its stages."""
-    for part in _parts(policy):
+    for part in parts(policy):
         problem = _parameter_problem(part)
         if problem:
             raise CheckError(f"{policy!r} fails 'parameters': {problem}")
 
 
-def _parts(part: Policy | Stage) -> Iterator[Policy | Stage]:
-    yield part
-    for value in vars(part).values():
-        if isinstance(value, (Policy, Stage)):
-            yield from _parts(value)
-
-
-def _parameter_problem(part: Policy | Stage) -> str | None:
+def _parameter_problem(part: Parameters) -> str | None:
     cls = type(part)
     without_name = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     parameters = inspect.signature(cls).parameters.values()

@@ -50,8 +50,7 @@ class Cluster(ABC):
     """Questions about capacity, asked by everything above: queues, reservations, plans.
 
     Levels and allocations are added and subtracted with ``+`` and ``-``. A subclass says what a full level
-    is and answers three questions about a job and a level; the algorithms (EASY, conservative, greedy) are
-    written once, above it.
+    is and answers the questions below; EASY and greedy backfilling are written once, above it.
     """
 
     @property

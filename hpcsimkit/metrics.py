@@ -297,8 +297,8 @@ def _of_system() -> Iterator[Metric]:
 def _of_start_modes() -> Iterator[Metric]:
     """Yield how jobs came to start."""
     how = {
-        "ready": "in their turn, without ever having held a reservation",
-        "reserved": "in their turn, after having held a reservation",
+        "ready": "in their turn, never having been the first that did not fit",
+        "reserved": "in their turn, after having held the reservation of the first that did not fit",
         "backfilled": "ahead of a blocked job",
     }
     for mode, words in how.items():

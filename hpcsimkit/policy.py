@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +38,7 @@ __all__ = [
     "Policy",
     "Requested",
     "Stage",
+    "parts",
 ]
 
 
@@ -69,6 +70,14 @@ def _shown(value: Any) -> str:
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"<{value.dtype} array {value.shape} {digest[:16]}>"
     return repr(value)
+
+
+def parts(policy: Parameters) -> Iterator[Parameters]:
+    """Yield a policy or stage and, one after the other, all stages it is made of."""
+    yield policy
+    for value in vars(policy).values():
+        if isinstance(value, Parameters):
+            yield from parts(value)
 
 
 class Stage(Parameters):

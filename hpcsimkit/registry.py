@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -165,25 +166,30 @@ def _module(module_name: str) -> Any:
         path = Path(module_name)
         if not path.is_file():
             raise UsageError(f"no such file: {module_name}")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules.setdefault(path.stem, module)
-        spec.loader.exec_module(module)
-        return module
+        name = f"hpcsimkit_user_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, path)
+            assert spec is not None and spec.loader is not None
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            try:
+                spec.loader.exec_module(sys.modules[name])
+            except BaseException:
+                del sys.modules[name]
+                raise
+        return sys.modules[name]
     if str(Path.cwd()) not in sys.path and "" not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     return importlib.import_module(module_name)
 
 
-def _importing(load: Callable[[], Any], part: str) -> Any:
-    """Import something of the user's; what goes wrong becomes one line."""
+def _importing(load: Callable[[], Any], part: str, what: str = "imported") -> Any:
+    """Import something of the user's, or make it; what goes wrong becomes one line."""
     try:
         return load()
     except HpcsimkitError:
         raise
     except Exception as error:
-        raise UsageError(f"{part!r} cannot be imported: {type(error).__name__}: {_where(error)}") from error
+        raise UsageError(f"{part!r} cannot be {what}: {type(error).__name__}: {_where(error)}") from error
 
 
 def _where(error: Exception) -> str:
@@ -206,7 +212,7 @@ def _call(factory: Callable[..., Any], arguments: str, component: str) -> Any:
     except TypeError as error:
         takes = ", ".join(signature.parameters) or "none"
         raise UsageError(f"{component!r}: {error}; parameters: {takes}") from None
-    return _importing(lambda: factory(*args, **kwargs), component)
+    return _importing(lambda: factory(*args, **kwargs), component, "made")
 
 
 def _arguments(text: str, component: str) -> tuple[list[Any], dict[str, Any]]:

@@ -16,5 +16,5 @@ class HoldUnfit(Inspector):
     """
 
     def accept(self, job: Job, system: System) -> bool:
-        """Accept a job that fits, or any job when waiting would be in vain."""
-        return system.fits(job) or not system.anything_ahead
+        """Accept a job that fits."""
+        return system.fits(job)  # with nothing running, every job does

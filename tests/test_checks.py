@@ -154,11 +154,12 @@ class Divides(Policy):
         print(1 / 0)
 
 
-RULES, REPEATABLE, MEMORY, CLAIRVOYANT, PARAMETERS = (
+RULES, REPEATABLE, MEMORY, CLAIRVOYANT, PROPHET, PARAMETERS = (
     "capacity, starts and ends",
     "same seed, same schedule",
     "no state kept between runs",
     "run times not known before the end",
+    "later submissions not known",
     "parameters",
 )
 BROKEN = [
@@ -222,13 +223,30 @@ def test_example_is_small_and_can_be_pasted() -> None:
 )  # fmt: skip
 def test_sound_policies_pass(name: str) -> None:
     report = check_policy(make(name))
-    assert report.checks == (PARAMETERS, RULES, REPEATABLE, MEMORY, CLAIRVOYANT)
+    assert report.checks == (PARAMETERS, RULES, REPEATABLE, MEMORY, CLAIRVOYANT, PROPHET)
     assert (report.workloads, report.jobs, report.rejected) == (8, 480, 0)
 
 
 def test_oracles_pass_if_they_say_so() -> None:
     for name in ("oracle-sjf+easy", "fcfs+easy-ar", "fcfs+easy-noise(0.5)"):
         assert CLAIRVOYANT not in check_policy(make(name), oracle=True).checks
+
+
+def test_a_policy_that_looks_at_later_submissions_is_caught() -> None:
+    class Prophet(Order):
+        """Puts its jobs in an order that depends on how many will have been submitted in the end."""
+
+        def reset(self, system: System) -> None:
+            self._sign = 1 if len(system.jobs) % 2 else -1
+
+        def key(self, job: Job) -> int:
+            return self._sign * job.nodes
+
+    with pytest.raises(CheckError, match="fails 'later submissions not known'"):
+        check_policy(Pipeline(order=Prophet()))
+    with pytest.raises(CheckError, match=r"later submissions not known|run times not known"):
+        check_policy(make("slurm"))
+    check_policy(make("slurm(shares=equal)+easy"))
 
 
 def test_report_says_how_many_were_rejected() -> None:

@@ -8,7 +8,6 @@
 :mod:`~.synthetic`        queueing theory's arrivals, bursts
 :mod:`~.describe`         a workload in numbers
 :mod:`~.catalogue`        logs of the Parallel Workloads Archive, known by their content
-:mod:`~.files`            whole files in and out
 ========================  ==========================================================================
 """
 

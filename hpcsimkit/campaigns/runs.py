@@ -19,7 +19,7 @@ from hpcsimkit.files import write_bytes
 from hpcsimkit.job import Job
 from hpcsimkit.metrics import evaluate
 from hpcsimkit.observers import Observer
-from hpcsimkit.policy import Policy
+from hpcsimkit.policy import Policy, parts
 from hpcsimkit.recording import Trace
 from hpcsimkit.result import Result
 from hpcsimkit.simulation import Simulation
@@ -138,13 +138,14 @@ def fingerprint(policy: str, experiment: Experiment, workload: Workload) -> str:
 
 def _foreign_code(policy: Policy) -> list[str]:
     """Return the hashes of the files of a policy and its stages that are not the kit's own."""
-    modules = {type(part).__module__ for part in (policy, *vars(policy).values())}
+    modules = {type(part).__module__ for part in parts(policy)}
     files = (getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules))
-    kit = Path(__file__).parent
+    kit = Path(registry.__file__).parent.resolve()
+    own = (kit, *(kit.parent / room for room in ("policies", "agents", "workloads")))
     return [
         hashlib.sha256(Path(file).read_bytes()).hexdigest()
         for file in files
-        if file is not None and not Path(file).is_relative_to(kit)
+        if file is not None and not any(Path(file).resolve().is_relative_to(folder) for folder in own)
     ]
 
 

@@ -51,7 +51,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     folder : path
-        A results folder; see the README for what is in it.
+        A results folder; see docs/guides/results_folder.md for what is in it.
 
     Returns
     -------
