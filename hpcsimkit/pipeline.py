@@ -121,7 +121,6 @@ class Pipeline(Policy):
             self.backfiller.base if isinstance(self.backfiller, External) else self.backfiller
         )
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
-        self._settled = -1
         self._plain = not (
             any(isinstance(stage, External) for stage in (self.order, self.backfiller))
             or self.inspector or self.placement or self.commit or self.window or self._planned
@@ -137,7 +136,9 @@ class Pipeline(Policy):
         if not self._plain:
             return self._run(system)
         if (
-            system.version != self._settled
+            self._filler is None
+            or not self._filler.settles
+            or system.version != self._filler.settled
             or system.queue.first() is not self._head
             or self._something_new_fits(system)
         ):
@@ -188,8 +189,7 @@ class Pipeline(Policy):
             self._block(job, filler)
             for other in filler.fill(job, system):
                 system.start(other, None, _BACKFILLED)
-            if filler.settles:
-                self._settled = system.version
+            filler.settled = system.version
 
     def _something_new_fits(self, system: System) -> bool:
         """Tell whether a pass like the last one, whose head is still blocked, could start anything now.

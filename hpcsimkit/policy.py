@@ -167,6 +167,9 @@ class Backfiller(Stage):
     settles = False
     """Whether time alone lets nobody start: with nothing new, filling again is in vain."""
 
+    settled = -1
+    """The ``system.version`` when every job that :meth:`fill` returned had been started, or it had none."""
+
     seen_pass = -1
     """The last pass in which :meth:`fill` was called, or need not be since no job that had arrived fits."""
 

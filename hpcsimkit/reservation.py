@@ -55,26 +55,26 @@ class EASY(Backfiller):
         if self.candidates is not None:
             self.candidates.reset(system)
         self._head: Job | None = None
-        self._version = self.seen_pass = -1
+        self.settled = self.seen_pass = -1
         self._shadow_time = 0
         self._room: Room | None = None
 
     def fill(self, head: Job, system: System) -> Iterable[Job]:
         """Return the queued jobs that fit and do not delay `head`, each judged when its turn comes.
 
-        Where a single arrival is all that happened since the last pass was filled to its end, the
+        Where a single arrival is all that happened since every job returned was started, the
         reservation stands and, time having only passed, no other job has become admissible. (It does not
         stand while a job outlives its estimate: its expected end moves with the clock.)
         """
         if (
-            system.version == self._version
+            system.version == self.settled
             and system.passes == self.seen_pass + 1
             and head is self._head
             and len(system.newcomers) == 1
             and not system.running.overrun(system.now)
         ):
             return self._newcomer(head, system)
-        self._head, self.seen_pass, self._version = head, system.passes, system.version
+        self._head, self.seen_pass, self.settled = head, system.passes, system.version
         self._room = None
         candidates = system.cluster.fitting(system.queue, system.free)
         if not len(candidates):
@@ -83,10 +83,10 @@ class EASY(Backfiller):
         jobs = system.cluster.admissible(candidates, system.queue, self._room)
         if not jobs:
             return ()
-        self._version = -1
-        if self.candidates is not None:
-            jobs = self._tried_in_order(list(jobs), self.candidates, system, self._room)
-        return self._watched(jobs, system)
+        self.settled = -1
+        if self.candidates is None:
+            return jobs
+        return self._tried_in_order(list(jobs), self.candidates, system, self._room)
 
     def _newcomer(self, head: Job, system: System) -> Iterable[Job]:
         """Return the job that has just arrived, if there is room for it."""
@@ -99,7 +99,8 @@ class EASY(Backfiller):
         self._room.window = self._shadow_time - system.now
         if not system.cluster.admits(newcomer, system.estimate(newcomer), self._room):
             return ()
-        self._version = -1
+        self.settled = -1
+        self._head = None  # the room does not know of this one: next time, look again at everybody
         return (newcomer,)
 
     def _tried_in_order(self, jobs: list[Job], order: Order, system: System, room: Room) -> Iterator[Job]:
@@ -111,12 +112,3 @@ class EASY(Backfiller):
                 yield job
                 if job not in system.queue:
                     cluster.take(job, estimate, room)
-
-    def _watched(self, candidates: Iterable[Job], system: System) -> Iterator[Job]:
-        """Pass the candidates on; remember the reservation if every one of them was started."""
-        settled = True
-        for job in candidates:
-            yield job
-            settled = settled and job not in system.queue
-        if settled:
-            self._version = system.version

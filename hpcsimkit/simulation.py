@@ -263,6 +263,7 @@ class Simulation:
         if self._dependencies is not None:
             rows = self._dependencies.independent(rows)
         system.arrivals_left = len(rows)
+        told = self._told_submit
         now = environment.now
         for row in rows:
             job = jobs[row]
@@ -271,7 +272,10 @@ class Simulation:
                 yield Instant(environment, self._rank(job), submit_time - now, [])
                 now = system.now = submit_time
             try:
-                self._submit(job)
+                system.submit(job)
+                self._pass_wanted = True
+                for notify in told:
+                    notify(job, system)
             except HpcsimkitError:
                 raise
             except Exception as error:  # SimPy would raise a copy of it, without the place it comes from
