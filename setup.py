@@ -10,7 +10,9 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 packages = find_packages(include=["hpcsimkit", "hpcsimkit.*"])
-package_dir = {}
+# Said out loud, it lets an editable install be a plain entry of the path. A finder would lose against any
+# folder named hpcsimkit where Python is started: the parent of a clone, say.
+package_dir = {"": "."}
 for folder in ("policies", "agents", "workloads"):
     if not Path("hpcsimkit", folder).is_dir():
         found = find_packages(include=[folder, f"{folder}.*"])

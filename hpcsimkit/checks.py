@@ -94,7 +94,7 @@ def check_policy(
     CheckError
         With what failed, and the smallest workload on which it was seen to fail.
     UsageError
-        A workload has no machine size.
+        It is no policy, or a workload has no machine size.
 
     Examples
     --------
@@ -111,6 +111,8 @@ def check_policy(
     ...     print(str(error).split(";")[0])
     Hasty() fails 'capacity, starts and ends': job 2 at t=0 s needs 1 nodes
     """
+    if not isinstance(policy, Policy):
+        raise UsageError(f"check_policy needs a Policy, found {policy!r}; put a stage into a Pipeline first")
     if workloads is None:
         workloads = random_workloads(np.random.default_rng(seed))
     for workload in workloads:

@@ -30,6 +30,11 @@ class Dependencies:
     WorkloadError
         Job numbers are not unique, so that it is not clear who waits for whom.
 
+    Attributes
+    ----------
+    void : int
+        References that mean nothing: to a job that is not there, comes later, or is the job itself.
+
     Examples
     --------
     >>> w = Workload({"id": [1, 2, 3], "submit_time": [0, 5, 6], "run_time": [9, 9, 9], "nodes": [1, 1, 1],
@@ -48,10 +53,13 @@ class Dependencies:
                 f"{workload.name}: dependencies need unique job numbers; {twice} are used more than once"
             )
         self._successors: dict[int, list[int]] = {}
+        self.void = 0
         for job in workload.jobs:
             row = row_of.get(job.preceding) if job.preceding > 0 else None
             if row is not None and place[row] < place[job.index]:
                 self._successors.setdefault(row, []).append(job.index)
+            elif job.preceding > 0:
+                self.void += 1
 
     def independent(self, rows: list[int]) -> list[int]:
         """Return those rows that wait for nobody, in the order given."""

@@ -101,6 +101,9 @@ class Pipeline(Policy):
             seated = stage.base if isinstance(stage, External) and seat != "estimates" else stage
             if seated is not None and not isinstance(seated, kind):
                 raise UsageError(f"the {seat} of a pipeline needs a {kind.__name__}, found {seated!r}")
+        order = self.queue_order
+        if type(order).key is Order.key and not order.dynamic:
+            raise UsageError(f"{type(order).__name__} needs a method key(job) or scores(jobs, now)")
         for name, least in (("window", 1), ("max_interval", 1), ("max_rejections", 0)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and value >= least):

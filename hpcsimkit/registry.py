@@ -49,7 +49,7 @@ class Entry:
     aliases: tuple[str, ...] = ()
 
 
-def make(name: str) -> Policy:
+def make(name: str, folder: str | None = None) -> Policy:
     """Make the policy of a name.
 
     Parameters
@@ -57,6 +57,8 @@ def make(name: str) -> Policy:
     name : str
         Parts joined by ``+``, each a name of :func:`entries`, ``module:Name`` or ``file.py:Name``, with
         parameters in parentheses if need be. Parts are stages of one pipeline, or one whole policy.
+    folder : str, optional
+        Where modules and files are looked for besides the current folder.
 
     Raises
     ------
@@ -75,7 +77,7 @@ def make(name: str) -> Policy:
     parts: dict[str, Any] = {}
     components = re.split(r"\+(?![+)]|$)(?![^(]*\))", re.sub(r"\s+", "", name))
     for component in components:
-        made = _component(component, name)
+        made = _component(component, name, folder)
         if isinstance(made, Policy):
             if len(components) > 1:
                 raise UsageError(
@@ -101,7 +103,15 @@ def entries() -> list[Entry]:
         for kind, factories in CATALOGUE.items()
         for name, factory in factories.items()
     ]
-    return built_in + [Entry(point.name, "plug-in", point.value) for point in _plug_ins().values()]
+    return built_in + [Entry(point.name, "plug-in", _about(point)) for point in _plug_ins().values()]
+
+
+def _about(plug_in: EntryPoint) -> str:
+    """Return the first sentence of a plug-in's docstring; if it cannot be loaded, why."""
+    try:
+        return _summary(_importing(plug_in.load, plug_in.name)) or plug_in.value
+    except UsageError as error:
+        return str(error)
 
 
 def _summary(factory: Callable[..., Any]) -> str:
@@ -113,14 +123,14 @@ def _plug_ins() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _component(component: str, name: str) -> Policy | Mapping[str, Any]:
+def _component(component: str, name: str, folder: str | None) -> Policy | Mapping[str, Any]:
     """Make one part: a whole policy, or arguments of a pipeline."""
     match = re.fullmatch(r"([^()]+)(?:\((.*)\))?", component)
     if match is None:
         raise UsageError(
             f"policy {name!r} not understood: a part needs the form name or name(parameter=value)"
         )
-    factory = _factory(match[1], name)
+    factory = _factory(match[1], name, folder)
     made = _call(factory, match[2] or "", component)
     if isinstance(made, (Policy, dict)):
         return made
@@ -130,12 +140,12 @@ def _component(component: str, name: str) -> Policy | Mapping[str, Any]:
     raise UsageError(f"{component!r} is no policy and no stage of one: it is {type(made).__name__}")
 
 
-def _factory(part: str, name: str) -> Callable[..., Any]:
+def _factory(part: str, name: str, folder: str | None) -> Callable[..., Any]:
     """Return what a name stands for: built in, imported, or plugged in."""
     from hpcsimkit.policies.catalogue import ALIASES, CATALOGUE
 
     if ":" in part:
-        return _imported(part)
+        return _imported(part, folder)
     known = {key: value for factories in CATALOGUE.values() for key, value in factories.items()}
     key = ALIASES.get(part.lower(), part.lower())
     if key in known:
@@ -149,10 +159,10 @@ def _factory(part: str, name: str) -> Callable[..., Any]:
     raise UsageError(f"unknown policy {part!r}{where}; {hint}")
 
 
-def _imported(part: str) -> Callable[..., Any]:
+def _imported(part: str, folder: str | None) -> Callable[..., Any]:
     """Import ``module:Name`` or ``path/file.py:Name``; the current folder is looked in first."""
     module_name, _, attribute = part.rpartition(":")
-    module = _importing(lambda: _module(module_name), part)
+    module = _importing(lambda: _module(module_name, folder), part)
     if not hasattr(module, attribute):
         raise UsageError(f"{part!r}: {module_name} has no {attribute!r}")
     found = getattr(module, attribute)
@@ -161,9 +171,11 @@ def _imported(part: str) -> Callable[..., Any]:
     return found
 
 
-def _module(module_name: str) -> Any:
+def _module(module_name: str, folder: str | None) -> Any:
     if module_name.endswith(".py"):
         path = Path(module_name)
+        if folder is not None and not path.is_file():
+            path = Path(folder) / path
         if not path.is_file():
             raise UsageError(f"no such file: {module_name}")
         name = f"hpcsimkit_user_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
@@ -177,8 +189,9 @@ def _module(module_name: str) -> Any:
                 del sys.modules[name]
                 raise
         return sys.modules[name]
-    if str(Path.cwd()) not in sys.path and "" not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    for place in (folder, str(Path.cwd())):
+        if place is not None and place not in sys.path:
+            sys.path.insert(0, place)
     return importlib.import_module(module_name)
 
 

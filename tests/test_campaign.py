@@ -267,3 +267,45 @@ def test_workload_with_no_span_has_nothing_to_trim(tmp_path) -> None:
     experiment = Experiment(policies=["fcfs"], warmup=1.0, report=False)
     with pytest.raises(UsageError, match="leave nothing of the 0 s"):
         Campaign(experiment, workload, tmp_path / "out").run()
+
+
+# --- what a stranger stumbled over -----------------------------------------------------------------------
+
+
+def test_files_of_others_in_a_results_folder_are_not_deleted(tmp_path) -> None:
+    campaign(tmp_path / "out").run()
+    (tmp_path / "out" / "mynote.txt").write_text("mine")
+    with pytest.raises(
+        UsageError, match=r"out: the results in it can be replaced, but .* files: mynote\.txt"
+    ):
+        campaign(tmp_path / "out").run()
+    assert (tmp_path / "out" / "mynote.txt").read_text() == "mine"
+    (tmp_path / "out" / "mynote.txt").unlink()
+    campaign(tmp_path / "out").run()
+
+
+def test_a_saved_experiment_finds_policies_of_the_user_from_anywhere(tmp_path, monkeypatch) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir(), elsewhere.mkdir()
+    text = "from hpcsimkit import Order\nclass Narrow(Order):\n    def key(self, job):\n        return job.nodes\n"
+    (home / "narrow_first.py").write_text(text)
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    names = ["narrow_first:Narrow", "narrow_first.py:Narrow+easy"]
+    first = campaign(tmp_path / "out", policies=names).run()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.delitem(sys.modules, "narrow_first")
+    sys.path[:] = [place for place in sys.path if place not in ("", str(home))]
+    again = Experiment.read(tmp_path / "out" / "experiment.toml")
+    second = Campaign(again, again.workload(), tmp_path / "again").run()
+    assert [run.schedule_sha256 for run in first] == [run.schedule_sha256 for run in second]
+
+
+def test_dependencies_that_cannot_be_kept_are_counted(tmp_path) -> None:
+    log = tmp_path / "x.swf"
+    rows = [(1, 0, -1), (2, 5, 1), (3, 6, 99), (4, 7, 4), (5, 8, 6), (6, 9, 2)]
+    lines = [f"{job} {at} -1 9 1 -1 -1 1 9 -1 1 -1 -1 -1 -1 -1 {before} -1" for job, at, before in rows]
+    log.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
+    experiment = Experiment(log=str(log), dependencies=True, policies=["fcfs"], report=False)
+    assert experiment.workload().notes["preceding job not usable: ignored"] == 3
+    assert "preceding job not usable: ignored" not in Experiment(log=str(log)).workload().notes

@@ -187,3 +187,15 @@ def test_editable_install(
     install(environment, "--editable", source)
     check_commands(environment, cwd=tmp_path, expected_in=source)
     check_commands(environment, cwd=source, expected_in=source)
+
+
+def test_editable_install_from_the_folder_that_holds_a_clone(
+    environment: Path, source: Path, tmp_path: Path
+) -> None:
+    """The clone has the name of the package; it must not be taken for a package without an ``__init__``."""
+    clone = tmp_path / "hpcsimkit"
+    shutil.copytree(
+        source, clone, symlinks=True, ignore=shutil.ignore_patterns("dist", "build", "*.egg-info")
+    )
+    install(environment, "--editable", clone)
+    check_commands(environment, cwd=tmp_path, expected_in=clone)

@@ -9,6 +9,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from hpcsimkit import registry
 from hpcsimkit.campaigns.toml_lines import Location, line_of, toml_text
+from hpcsimkit.dependencies import Dependencies
 from hpcsimkit.errors import HpcsimkitError, UsageError, WorkloadError
 from hpcsimkit.files import read_bytes
 from hpcsimkit.workload import Workload
@@ -117,6 +119,8 @@ class Experiment(Table):
         ``seed`` are then the model's.
     policies : list of str
         Names as :func:`hpcsimkit.registry.make` understands them, each once.
+    import_from : str, optional
+        Folder in which modules and files of policies are looked for besides the current one.
     jobs, skip : int
         Simulate so many jobs, after leaving out the first so many, by submission; by default all.
     nodes : int, optional
@@ -157,6 +161,7 @@ class Experiment(Table):
     sha256: str | None = None
     generate: Generate | None = None
     policies: list[str] = list(STANDARD_POLICIES)
+    import_from: str | None = None
     jobs: int | None = Field(None, ge=1)
     skip: int = Field(0, ge=0)
     nodes: int | None = Field(None, ge=1, lt=2**31)
@@ -222,7 +227,7 @@ class Experiment(Table):
         experiment, problem = super().checked(values)
         for index, name in enumerate(experiment.policies if experiment is not None else ()):
             try:
-                registry.make(name)
+                registry.make(name, experiment.import_from if experiment is not None else None)
             except HpcsimkitError as error:
                 return None, (("policies", index), f": {error}")
         return experiment, problem
@@ -230,6 +235,8 @@ class Experiment(Table):
     def saved(self) -> str:
         """Return the TOML text that makes the same schedules again; it names the log by its absolute path."""
         fields = self.model_dump(exclude_none=True, exclude={"out", "workers", "log", "sha256", "generate"})
+        if any(":" in policy for policy in self.policies):
+            fields.setdefault("import_from", str(Path.cwd()))
         if self.log is not None:
             source = {"log": str(Path(self.log).absolute()), "sha256": sha256_of(self.log)}
             return toml_text({**source, **fields})
@@ -255,7 +262,11 @@ class Experiment(Table):
         WorkloadError
             The log cannot be used, is not the one meant, or no job is left.
         """
-        return self.part(self._fitting(self.whole()))
+        workload = self.part(self._fitting(self.whole()))
+        void = Dependencies(workload).void if self.dependencies else 0
+        if not void:
+            return workload
+        return replace(workload, notes={**workload.notes, "preceding job not usable: ignored": void})
 
     def whole(self) -> Workload:
         """Read the log, or ask the model; the size of the machine may be unknown."""

@@ -17,6 +17,12 @@ __all__ = ["ResultsFolder", "file_name", "next_free", "writing"]
 PROVENANCE = "provenance.json"
 """The file by which a results folder is known."""
 
+OURS = {
+    "jobs", "schedules", "traces", "pictures", "metrics.csv", "metrics.json", PROVENANCE, "experiment.toml",
+    "report.html",
+}  # fmt: skip
+"""What a results folder may hold."""
+
 LOCK = ".lock"
 """The file by which a folder in the making is known; locked while somebody works on it."""
 
@@ -93,6 +99,12 @@ class ResultsFolder:
             if any(self.place.iterdir()) and not (self.place / PROVENANCE).is_file():
                 raise UsageError(
                     f"{self.place}: a new, empty or results folder is needed; other files are in it"
+                )
+            foreign = sorted({entry.name for entry in self.place.iterdir()} - OURS)
+            if foreign:
+                raise UsageError(
+                    f"{self.place}: the results in it can be replaced, but there are other files: "
+                    f"{', '.join(foreign[:3])}{', ...' * (len(foreign) > 3)}"
                 )
         elif self.place.exists():
             raise UsageError(f"{self.place}: a folder for the results is needed, found a file")

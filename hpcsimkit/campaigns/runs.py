@@ -91,7 +91,7 @@ def run_policy(
         The policy failed, or a file cannot be written; the message begins with the policy's name.
     """
     try:
-        made = registry.make(policy)
+        made = registry.make(policy, experiment.import_from)
         result = _simulate(policy, made, tell, experiment, workload, folder)
         run = Run(
             policy=policy,
@@ -130,7 +130,7 @@ def finished_run(policy: str, folder: Path) -> Run | None:
 
 def fingerprint(policy: str, experiment: Experiment, workload: Workload) -> str:
     """Return the SHA-256 of all that decides the files of a run: equal fingerprints, equal files."""
-    made = registry.make(policy)
+    made = registry.make(policy, experiment.import_from)
     decisive = {name: getattr(experiment, name) for name in DECISIVE}
     facts = [__version__, policy, repr(made), _foreign_code(made), workload.name, workload.hash, decisive]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

@@ -29,7 +29,7 @@ def test_help_everywhere(cli, name) -> None:
 def test_examples_are_command_lines(cli, shared, tmp_path) -> None:
     """The examples of the help texts, on a real log of the name they use, cut to be quick."""
     (tmp_path / "KTH-SP2.swf.gz").symlink_to(shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz")
-    (tmp_path / "mymodule.py").write_text("from hpcsimkit.policy import Order as MyPolicy\n")
+    (tmp_path / "mymodule.py").write_text("from hpcsimkit.policies import SJF as MyPolicy\n")
     examples = [
         line.strip().removeprefix("python -m hpcsimkit.run").split()
         for name in ("compare", "describe", "generate lublin")

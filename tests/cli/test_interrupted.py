@@ -191,8 +191,8 @@ def test_a_stranger_in_the_way_is_left_alone(cli, log, tmp_path) -> None:
 
 def test_a_process_that_dies_once_is_replaced(shell, log, tmp_path) -> None:
     (tmp_path / "mine.py").write_text(
-        "import os, signal\nfrom pathlib import Path\nfrom hpcsimkit.policy import Order\n"
-        "class Fragile(Order):\n"
+        "import os, signal\nfrom pathlib import Path\nfrom hpcsimkit.policies import FCFS\n"
+        "class Fragile(FCFS):\n"
         "    def reset(self, system):\n"
         "        if not Path('died').exists():\n"
         "            Path('died').touch()\n"

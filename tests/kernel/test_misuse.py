@@ -186,6 +186,9 @@ def test_parameters_that_are_arrays_are_told_apart() -> None:
         def __init__(self, weights: Any = None) -> None:
             self.weights = weights
 
+        def key(self, job: Job) -> float:
+            return float(self.weights[job.index])
+
     one, other = np.zeros(2000), np.zeros(2000)
     other[1000] = 1.0
     assert Weighted(one) == Weighted(one.copy()) != Weighted(other)
@@ -230,3 +233,12 @@ def test_corrections_of_a_long_job() -> None:
     estimator._predictions = {0: 60}
     found = [estimator.correct(job, 60 * minutes) // 60 for minutes in (1, 2, 7, 22, 52)]
     assert found == [2, 7, 22, 52, 112]
+
+
+def test_an_order_with_a_misspelt_method_is_no_order() -> None:
+    class Misspelt(Order):
+        def score(self, jobs: Any, now: int) -> Any:
+            return jobs.nodes
+
+    with pytest.raises(UsageError, match=r"Misspelt needs a method key\(job\) or scores\(jobs, now\)"):
+        Simulation(ONE_JOB, Pipeline(order=Misspelt()))
