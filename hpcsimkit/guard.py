@@ -1,4 +1,4 @@
-"""What a policy or an observer raises in the middle of a run becomes one line."""
+"""What keeps a run from failing far away, or never: foreign errors in one line, and no waiting for ever."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from simpy.core import EmptySchedule
 
 from hpcsimkit.clock import Clock
 from hpcsimkit.errors import HpcsimkitError, PolicyError
+from hpcsimkit.system import System
 
-__all__ = ["Guard"]
+__all__ = ["IDLE_WAKES", "Guard", "IdleWakes"]
+
+IDLE_WAKES = 10_000
+"""So often may a policy be woken while nothing runs and nothing is to come, without starting anything."""
 
 
 class Guard:
@@ -63,3 +67,16 @@ class Guard:
         where = next((f for f in reversed(frames) if "site-packages" not in f.filename), frames[-1])
         what = " ".join(f"{type(error).__name__}: {error}".split())
         return PolicyError(f"{self.name} at t={self.clock.now} s: {what} ({where.filename}:{where.lineno})")
+
+
+class IdleWakes:
+    """Counts the wake-ups of a run in which nothing runs, nothing is to come and nothing is started."""
+
+    def __init__(self) -> None:
+        self._version = self._count = 0
+
+    def too_many(self, system: System) -> bool:
+        """Count one more, and tell whether the policy waits for ever for what only it can bring about."""
+        idle = system.version == self._version and not system.anything_ahead
+        self._version, self._count = system.version, self._count + 1 if idle else 0
+        return self._count > IDLE_WAKES

@@ -140,10 +140,12 @@ class JobQueue:
 
     def remove(self, job: Job) -> int:
         """Let a job leave; returns its estimate [s]."""
-        row, jobs = job.index, self.jobs
-        position = bisect_left(self._keys, self._key_of.pop(row), self._gone)
-        while jobs[position].index != row:
-            position += 1
+        row, jobs, position = job.index, self.jobs, self._gone
+        key = self._key_of.pop(row)
+        if jobs[position].index != row:
+            position = bisect_left(self._keys, key, position)
+            while jobs[position].index != row:
+                position += 1
         if position == self._gone and len(jobs) - position > DEEP:
             return self._leave_in_front()
         estimate = self.estimates.pop(position)

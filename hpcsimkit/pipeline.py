@@ -138,14 +138,29 @@ class Pipeline(Policy):
         """
         if not self._plain:
             return self._run(system)
+        queue, filler = system.queue, self._filler
         if (
-            self._filler is None
-            or not self._filler.settles
-            or system.version != self._filler.settled
-            or system.queue.first() is not self._head
-            or self._something_new_fits(system)
+            filler is not None
+            and system.version == filler.settled
+            and queue.first() is self._head
+            and not self._something_new_fits(system, filler)
         ):
-            self._run_plain(system)
+            return None
+        place, reserved = system.cluster.place, self._reserved
+        while queue.jobs:
+            job = queue.first()
+            allocation = place(job, system.free)
+            if allocation is None:
+                break
+            system.start(job, allocation, _RESERVED if job.index in reserved else _READY)
+        else:
+            return None
+        if filler is not None:
+            self._block(job, filler)
+            for other in filler.fill(job, system):
+                system.start(other, None, _BACKFILLED)
+            if filler.settles:
+                filler.settled = system.version
         return None
 
     def _run(self, system: System) -> Asking:
@@ -177,24 +192,7 @@ class Pipeline(Policy):
             self._block(job, self._filler)
             yield from self._backfill(job, system, self._filler)
 
-    def _run_plain(self, system: System) -> None:
-        """Run a pass in which there is nothing to ask."""
-        queue, place, filler, reserved = system.queue, system.cluster.place, self._filler, self._reserved
-        while queue.jobs:
-            job = queue.first()
-            allocation = place(job, system.free)
-            if allocation is None:
-                break
-            system.start(job, allocation, _RESERVED if job.index in reserved else _READY)
-        else:
-            return
-        if filler is not None:
-            self._block(job, filler)
-            for other in filler.fill(job, system):
-                system.start(other, None, _BACKFILLED)
-            filler.settled = system.version
-
-    def _something_new_fits(self, system: System) -> bool:
+    def _something_new_fits(self, system: System, filler: Backfiller) -> bool:
         """Tell whether a pass like the last one, whose head is still blocked, could start anything now.
 
         Nothing has started or ended since. So it could not, unless a job fits that has just arrived, or one
@@ -206,7 +204,7 @@ class Pipeline(Policy):
                 return True
         if system.running.overrun(system.now):
             return True
-        self._filler.seen_pass = system.passes  # type: ignore[union-attr]  # only a filler settles
+        filler.seen_pass = system.passes
         return False
 
     def _block(self, job: Job, filler: Backfiller) -> None:

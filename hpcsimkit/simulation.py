@@ -16,19 +16,16 @@ from hpcsimkit.cluster import Allocation, Cluster, as_cluster
 from hpcsimkit.decision import Decision
 from hpcsimkit.dependencies import Dependencies
 from hpcsimkit.errors import HpcsimkitError, PolicyError, StalledError, UsageError
-from hpcsimkit.guard import Guard
+from hpcsimkit.guard import Guard, IdleWakes
 from hpcsimkit.job import Job
 from hpcsimkit.observers import Observer
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policy import Policy
 from hpcsimkit.result import Result
-from hpcsimkit.system import System
+from hpcsimkit.system import State, System
 from hpcsimkit.workload import Workload
 
 __all__ = ["Simulation"]
-
-IDLE_WAKES = 10_000
-"""So often may a policy be woken while nothing runs and nothing is to come, without starting anything."""
 
 
 class Simulation:
@@ -165,19 +162,18 @@ class Simulation:
     # --- the course of a run ---------------------------------------------------------------------------
 
     def _check(self) -> None:
-        if self.walltime not in ("run", "kill"):
-            raise UsageError(f"walltime needs 'run' or 'kill', found {self.walltime!r}")
-        if self.period is not None and not (isinstance(self.period, int | np.integer) and self.period >= 1):
-            raise UsageError(f"period needs a whole number of seconds, at least 1, found {self.period!r}")
-        if not (isinstance(self.seed, int | np.integer) and self.seed >= 0):
-            raise UsageError(f"seed needs a whole number, at least 0, found {self.seed!r}")
-        for observer in self.observers:
-            if not isinstance(observer, Observer):
-                raise UsageError(f"observers need to be of class Observer, found {observer!r}")
-        if not isinstance(self.workload, Workload):
-            raise UsageError(f"workload needs a Workload, found {self.workload!r}")
-        if not isinstance(self.policy, Policy):
-            raise UsageError(f"policy needs a Policy, found {self.policy!r}")
+        whole = (int, np.integer)
+        for name, needed, given in (
+            ("workload", "a Workload", isinstance(self.workload, Workload)),
+            ("policy", "a Policy", isinstance(self.policy, Policy)),
+            ("walltime", "'run' or 'kill'", self.walltime in ("run", "kill")),
+            ("period", "a whole number of seconds, at least 1",
+             self.period is None or (isinstance(self.period, whole) and self.period >= 1)),
+            ("seed", "a whole number, at least 0", isinstance(self.seed, whole) and self.seed >= 0),
+            ("observers", "Observers", all(isinstance(observer, Observer) for observer in self.observers)),
+        ):  # fmt: skip
+            if not given:
+                raise UsageError(f"{name} needs {needed}, found {getattr(self, name)!r}")
         self.policy.check()
 
     def _begin(self) -> None:
@@ -187,7 +183,8 @@ class Simulation:
         self._pass: Generator[Decision, Any, None] | None = None
         self._pass_wanted = False
         self._wakes: set[int] = set()
-        self._idle_wakes = (0, 0)
+        self._idle_wakes = IdleWakes()
+        self._pass_seconds = 0.0
         self._end = self._on_end
         self._told_submit, self._told_start = self._told("on_submit"), self._told("on_start")
         self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
@@ -300,13 +297,13 @@ class Simulation:
             self._pass_wanted = True
 
     def _on_reject(self, job: Job) -> None:
-        for notify in self._told("on_reject"):
-            notify(job, self.system)
+        refused = [job]
         if self._dependencies is not None:
-            for cancelled in self._dependencies.cancel(job, self.system):
-                self.system.cancel(cancelled)
-                for notify in self._told("on_reject"):
-                    notify(cancelled, self.system)
+            refused += self._dependencies.cancel(job, self.system)
+        for each in refused:
+            self.system.state[each.index] = State.REJECTED
+            for notify in self._told("on_reject"):
+                notify(each, self.system)
 
     def _on_wake(self, at: int) -> None:
         if at not in self._wakes:
@@ -318,15 +315,8 @@ class Simulation:
         self._wakes.discard(now)
         if len(self.system.queue):
             self._pass_wanted = True
-            self._count_idle_wake()
-
-    def _count_idle_wake(self) -> None:
-        """See that a policy does not wait for ever for what only it can bring about."""
-        version, count = self._idle_wakes
-        idle = version == self.system.version and not self.system.anything_ahead
-        self._idle_wakes = (self.system.version, count + 1 if idle else 0)
-        if self._idle_wakes[1] > IDLE_WAKES:
-            raise self._stalled()
+            if self._idle_wakes.too_many(self.system):
+                raise self._stalled()
 
     def _submit_later(self, job: Job) -> None:
         """Submit a job whose preceding job has just ended, when it has thought long enough."""
@@ -357,12 +347,20 @@ class Simulation:
         if self._special and self._put_off():
             return
         system.passes += 1
-        self._pass_seconds = 0.0
-        began = time.perf_counter() if self._told_pass else 0.0
-        running = self._pass = self._schedule(system)
-        self._decision = None if running is None else next(running, None)
         if self._told_pass:
-            self._pass_seconds += time.perf_counter() - began
+            self._run_timed_pass()
+            return
+        running = self._pass = self._schedule(system)
+        if running is not None:
+            self._decision = next(running, None)
+        if self._decision is None:
+            system.newcomers.clear()
+
+    def _run_timed_pass(self) -> None:
+        began = time.perf_counter()
+        self._pass = self._schedule(self.system)
+        self._decision = None if self._pass is None else next(self._pass, None)
+        self._pass_seconds = time.perf_counter() - began
         if self._decision is None:
             self._end_pass()
 

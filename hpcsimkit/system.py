@@ -290,10 +290,6 @@ class System:
         self.newcomers.append(job)
         self.queue.add(job, self.estimate(job))
 
-    def cancel(self, job: Job) -> None:
-        """Refuse a job that will never be submitted, since one it depends on was refused."""
-        self.state[job.index] = State.REJECTED
-
     def resubmit_at(self, job: Job) -> None:
         """Replace a job by a copy with the submission time that this run gave it (dependencies)."""
         if self._submit_times is None:

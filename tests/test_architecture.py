@@ -21,14 +21,14 @@ ROOMS = ("pictures", "campaigns")
 # (policies, workloads) stands where its name does; how its modules import each other is up to it.
 LAYERS = """
     errors job clock
-    files guard
+    files
     workload
     workloads
     jobqueue
     cluster
     policy
     system
-    decision reservation dependencies
+    decision reservation dependencies guard
     pipeline
     policies
     timeline node_numbers
