@@ -268,7 +268,7 @@ class Simulation:
             if submit_time != now or self._dependencies is not None:
                 yield Instant(environment, self._rank(job), submit_time - now, [])
                 now = system.now = submit_time
-            try:
+            try:  # what _submit does, without the call: this runs once a job
                 system.submit(job)
                 self._pass_wanted = True
                 for notify in told:
