@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.columns import REQUIRED_COLUMNS
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.observers import Observer
 from hpcsimkit.policy import Parameters, Policy, parts
 from hpcsimkit.result import Result
 from hpcsimkit.simulation import Simulation
 from hpcsimkit.system import System
-from hpcsimkit.workload import REQUIRED_COLUMNS, Workload
+from hpcsimkit.workload import Workload
 
 __all__ = ["CheckError", "PolicyReport", "check_policy", "random_workloads"]
 

@@ -4,10 +4,44 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["UNKNOWN", "Job"]
+__all__ = ["UNKNOWN", "Job", "Request"]
 
 UNKNOWN = -1
 """What the Standard Workload Format writes where a value is not known."""
+
+
+class Request(NamedTuple):
+    """What a job asks of machines, beside its number of nodes; equal requests are one object in a workload.
+
+    Parameters
+    ----------
+    resources : tuple of str
+        Names of what is asked for: ``("cpus", "gpus", "memory")``.
+    amounts : tuple of int
+        How much of each, >= 0, memory in bytes: on each of the job's nodes, or in all if `spread`.
+    spread : bool
+        The amounts are totals that any number of machines may give in any mix. Otherwise the job needs
+        ``job.nodes`` different machines, each with all of the amounts.
+    exclusive : bool
+        The job shares its machines with nobody.
+    constraint : str
+        Features (or partitions) that its machines must have, joined by ``&``; none if empty.
+
+    Examples
+    --------
+    >>> Request(("cpus", "gpus"), (8, 1)).amount("gpus"), Request(("cpus",), (8,)).amount("gpus")
+    (1, 0)
+    """
+
+    resources: tuple[str, ...]
+    amounts: tuple[int, ...]
+    spread: bool = False
+    exclusive: bool = False
+    constraint: str = ""
+
+    def amount(self, resource: str) -> int:
+        """Return how much of a resource is asked for; 0 of one that is not named."""
+        return self.amounts[self.resources.index(resource)] if resource in self.resources else 0
 
 
 class Job(NamedTuple):
@@ -37,6 +71,10 @@ class Job(NamedTuple):
         Job number that must end first, -1 for none (field 17).
     think_time : int
         Time between that end and this submission [s], -1 where unknown (field 18).
+    request : Request or None
+        What it asks of machines. None in logs that count nodes only: on machines, that is so many CPUs.
+    kind : int
+        Kind of work, -1 where unknown: what locality models go by (``workload.labels["kind"]`` names it).
 
     Examples
     --------
@@ -58,6 +96,8 @@ class Job(NamedTuple):
     partition: int = UNKNOWN
     preceding: int = UNKNOWN
     think_time: int = UNKNOWN
+    request: Request | None = None
+    kind: int = UNKNOWN
 
     @property
     def area(self) -> int:

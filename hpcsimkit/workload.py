@@ -12,26 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsimkit.columns import (
+    HASHED_COLUMNS,
+    JOB_COLUMNS,
+    OPTIONAL_COLUMNS,
+    REQUIRED_COLUMNS,
+    TIME_LIMIT,
+    Column,
+    checked_columns,
+)
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.job import UNKNOWN, Job
+from hpcsimkit.job import UNKNOWN, Job, Request
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["JOB_COLUMNS", "OPTIONAL_COLUMNS", "REQUIRED_COLUMNS", "TIME_LIMIT", "Column", "Workload"]
-
-Column = NDArray[np.int64]
-
-REQUIRED_COLUMNS = ("id", "submit_time", "run_time", "requested_time", "nodes")
-OPTIONAL_COLUMNS = (
-    "user", "group", "executable", "queue", "partition", "preceding", "think_time",
-    "status", "recorded_wait_time", "requested_memory", "used_memory",
-)  # fmt: skip
-JOB_COLUMNS = REQUIRED_COLUMNS + OPTIONAL_COLUMNS[:7]
-"""Columns a :class:`~hpcsimkit.job.Job` carries, in the order of its fields after ``index``."""
-
-TIME_LIMIT = 10**11
-"""Largest time or duration taken seriously [s]: about three thousand years."""
+__all__ = ["Column", "Workload"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +40,9 @@ class Workload:
     ----------
     columns : mapping of str to array of int64, shape (jobs,)
         At least ``submit_time, run_time, nodes``; ``requested_time`` falls back on the run time (at least
-        1 s) and ``id`` on 1, 2, ...; any of `OPTIONAL_COLUMNS` may follow, absent ones read -1.
+        1 s) and ``id`` on 1, 2, ...; any of `OPTIONAL_COLUMNS` may follow, absent ones read -1; then those
+        of `resources`, >= 0: how much each job asks for (memory in bytes), on each of its nodes, or in all
+        where ``spread`` is 1.
     machine_size : int or None
         Nodes (or processors) of the machine the jobs were meant for.
     name : str
@@ -57,6 +55,10 @@ class Workload:
         What was repaired or is worth knowing, and for how many jobs.
     provenance : tuple of str
         How the workload came to be, step by step.
+    resources : tuple of str
+        Names of columns that say what jobs ask of machines, such as ``("cpus", "gpus", "memory")``.
+    labels : mapping of str to tuple of str
+        Names for the numbers of a column, by position: of ``kind``, ``constraint``, ``user`` ...
 
     Raises
     ------
@@ -70,6 +72,10 @@ class Workload:
     (3, [1, 2, 4], [10, 20, 1])
     >>> w.jobs[1].submit_time
     5
+    >>> w = Workload({"submit_time": [0], "run_time": [9], "nodes": [2], "cpus": [16], "gpus": [1]},
+    ...              resources=("cpus", "gpus"))
+    >>> w.jobs[0].request.amounts
+    (16, 1)
     """
 
     columns: Mapping[str, ArrayLike]
@@ -79,13 +85,16 @@ class Workload:
     skipped: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, int] = field(default_factory=dict)
     provenance: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", MappingProxyType(_checked_columns(self.columns, self.name)))
+        columns = checked_columns(self.columns, self.name, self.resources)
+        object.__setattr__(self, "columns", MappingProxyType(columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = (self.machine_size, self.name, self.header, self.skipped, self.notes, self.provenance)
-        return Workload, (dict(self.columns), *values)
+        return Workload, (dict(self.columns), *values, self.resources, self.labels)
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -112,7 +121,30 @@ class Workload:
     def jobs(self) -> list[Job]:
         """The jobs, made once and shared by all simulations of this workload."""
         rows = (self.column(name).tolist() for name in JOB_COLUMNS)
-        return list(map(Job, range(len(self)), *rows))
+        if not self.resources and "kind" not in self.columns:
+            return list(map(Job, range(len(self)), *rows))
+        return list(map(Job, range(len(self)), *rows, self.requests, self.column("kind").tolist()))
+
+    @cached_property
+    def requests(self) -> list[Request | None]:
+        """What each job asks of machines; jobs that ask for the same share one object."""
+        if not self.resources:
+            return [None] * len(self)
+        names = (*self.resources, "spread", "exclusive", "constraint")
+        table = np.column_stack([self.column(name) for name in names])
+        distinct, which = np.unique(table, axis=0, return_inverse=True)
+        requests = [self._request(row) for row in distinct.tolist()]
+        return [requests[position] for position in which.tolist()]
+
+    def _request(self, row: list[int]) -> Request:
+        *amounts, spread, exclusive, constraint = row
+        features = self.label("constraint", constraint) if constraint >= 0 else ""
+        return Request(self.resources, tuple(amounts), spread == 1, exclusive == 1, features)
+
+    def label(self, column: str, number: int) -> str:
+        """Return the name of a number in a column, by default the number itself."""
+        names = self.labels.get(column, ())
+        return names[number] if 0 <= number < len(names) else str(number)
 
     @cached_property
     def arrival_order(self) -> Column:
@@ -123,8 +155,11 @@ class Workload:
     def hash(self) -> str:
         """SHA-256 of the columns and the machine size: equal workloads, equal hash."""
         digest = hashlib.sha256(repr(self.machine_size).encode())
-        for name in REQUIRED_COLUMNS + OPTIONAL_COLUMNS:
+        for name in HASHED_COLUMNS:
             digest.update(np.ascontiguousarray(self.column(name)).tobytes())
+        for name in self.columns:
+            if name not in HASHED_COLUMNS:
+                digest.update(repr((name, self.labels.get(name))).encode() + self.column(name).tobytes())
         return digest.hexdigest()
 
     @property
@@ -163,7 +198,7 @@ class Workload:
         """Return a workload with other columns, everything else kept, and one more step in its provenance."""
         values: dict[str, Any] = {
             "machine_size": self.machine_size, "name": self.name, "header": self.header,
-            "skipped": self.skipped, "notes": self.notes,
+            "skipped": self.skipped, "notes": self.notes, "resources": self.resources, "labels": self.labels,
         }  # fmt: skip
         return Workload(columns, **{**values, **changes}, provenance=(*self.provenance, step))
 
@@ -212,16 +247,23 @@ class Workload:
 
     def fitting(self, machine_size: int) -> Workload:
         """Return the jobs that fit a machine of `machine_size` nodes; the others are counted as skipped."""
-        fits = self.column("nodes") <= machine_size
-        dropped = int(np.count_nonzero(~fits))
-        skipped = dict(self.skipped)
-        if dropped:
-            reason = f"larger than the machine of {machine_size} nodes"
-            skipped[reason] = skipped.get(reason, 0) + dropped
-        columns = self.columns if not dropped else {n: np.asarray(c)[fits] for n, c in self.columns.items()}
-        return self._derive(
-            columns, f"fit {machine_size} nodes", machine_size=int(machine_size), skipped=skipped
-        )
+        larger = self.column("nodes") > machine_size
+        kept = self.without(larger, f"larger than the machine of {machine_size} nodes")
+        return kept._derive(kept.columns, f"fit {machine_size} nodes", machine_size=int(machine_size))
+
+    def without(self, rows: NDArray[np.bool_], reason: str) -> Workload:
+        """Return the jobs but those of a boolean mask, which are counted as skipped for a reason.
+
+        >>> w = Workload({"submit_time": [0, 5], "run_time": [1, 1], "nodes": [1, 2]})
+        >>> dict(w.without(w.nodes > 1, "too large").skipped)
+        {'too large': 1}
+        """
+        dropped = int(np.count_nonzero(rows))
+        if not dropped:
+            return self
+        skipped = {**self.skipped, reason: self.skipped.get(reason, 0) + dropped}
+        columns = {name: np.asarray(column)[~rows] for name, column in self.columns.items()}
+        return self._derive(columns, f"without {dropped} jobs: {reason}", skipped=skipped)
 
     @cached_property
     def killed_at_limit(self) -> Workload:
@@ -233,68 +275,50 @@ class Workload:
         """Return all jobs of this and other workloads as one log, sorted by submission.
 
         Job numbers are kept where they stay unique, else made anew (then dependencies are dropped).
+
+        Raises
+        ------
+        WorkloadError
+            The workloads name different resources.
         """
         parts = (self, *others)
-        names = [n for n in REQUIRED_COLUMNS + OPTIONAL_COLUMNS if any(n in part.columns for part in parts)]
-        columns: dict[str, ArrayLike] = {n: np.concatenate([part.column(n) for part in parts]) for n in names}
+        for other in others:
+            if other.resources != self.resources:
+                raise WorkloadError(
+                    f"{self.name}: a workload with resources {self.resources} is needed to merge with, "
+                    f"found {other.resources} in {other.name}"
+                )
+        known = REQUIRED_COLUMNS + OPTIONAL_COLUMNS + self.resources
+        names = [name for name in known if any(name in part.columns for part in parts)]
+        labels = {name: _all_labels(name, parts) for name in names if any(name in p.labels for p in parts)}
+        columns: dict[str, ArrayLike] = {
+            name: np.concatenate([_relabelled(part, name, labels.get(name)) for part in parts])
+            for name in names
+        }
         if len(np.unique(np.asarray(columns["id"]))) < len(np.asarray(columns["id"])):
             columns["id"] = np.arange(1, sum(map(len, parts)) + 1)
             columns.pop("preceding", None)
+            labels.pop("id", None)
         order = np.argsort(np.asarray(columns["submit_time"]), kind="stable")
         sizes = [part.machine_size for part in parts if part.machine_size]
         return self._derive(
             {name: np.asarray(column)[order] for name, column in columns.items()},
             f"merged with {', '.join(other.name for other in others)}",
             machine_size=max(sizes, default=None),
+            labels=labels,
         )
 
 
-def _checked_columns(columns: Mapping[str, ArrayLike], name: str) -> dict[str, Column]:
-    """Return read-only int64 columns of one length, with the required ones filled in."""
-    known = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
-    for column in columns:
-        if column not in known:
-            raise WorkloadError(f"{name}: unknown column {column!r}; known are {', '.join(known)}")
-    for column in ("submit_time", "run_time", "nodes"):
-        if column not in columns:
-            raise WorkloadError(f"{name}: column {column!r} is needed, found {', '.join(columns) or 'none'}")
-    checked = {key: _whole_numbers(values, key, name) for key, values in columns.items()}
-    jobs = len(checked["submit_time"])
-    if "requested_time" not in checked:
-        checked["requested_time"] = np.maximum(checked["run_time"], 1)
-    if "id" not in checked:
-        checked["id"] = np.arange(1, jobs + 1)
-    for key, values in checked.items():
-        if values.shape != (jobs,):
-            raise WorkloadError(f"{name}: column {key!r} needs shape ({jobs},), found {values.shape}")
-        values.setflags(write=False)
-    _check_ranges(checked, name)
-    return {key: checked[key] for key in known if key in checked}
+def _all_labels(column: str, parts: Sequence[Workload]) -> tuple[str, ...]:
+    """Return the names for a column that workloads have together, each once."""
+    return tuple(dict.fromkeys(label for part in parts for label in part.labels.get(column, ())))
 
 
-def _whole_numbers(values: ArrayLike, column: str, name: str) -> Column:
-    array = np.asarray(values)
-    if array.dtype == np.int64:
-        return array if not array.flags.writeable else array.copy()
-    if array.size == 0:
-        return np.zeros(array.shape, dtype=np.int64)
-    if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
-        raise WorkloadError(f"{name}: column {column!r} needs whole numbers, found {array.dtype}")
-    whole = np.isfinite(array) & (np.abs(array) < 2**62) & (array == np.rint(array))
-    if not whole.all():
-        row = int(np.argmin(whole))
-        raise WorkloadError(f"{name}: column {column!r} needs whole numbers, found {array[row]} in row {row}")
-    return array.astype(np.int64)
-
-
-def _check_ranges(columns: Mapping[str, Column], name: str) -> None:
-    limits = {"submit_time": (0, TIME_LIMIT), "run_time": (0, TIME_LIMIT),
-              "requested_time": (1, TIME_LIMIT), "nodes": (1, 2**31)}  # fmt: skip
-    for column, (low, high) in limits.items():
-        wrong = (columns[column] < low) | (columns[column] > high)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise WorkloadError(
-                f"{name}: job {columns['id'][row]}: {column} needs {low} to {high}, "
-                f"found {columns[column][row]}"
-            )
+def _relabelled(part: Workload, name: str, labels: tuple[str, ...] | None) -> Column:
+    """Return a column with the numbers that its names have among all labels; unnamed numbers stay."""
+    column, own = part.column(name), part.labels.get(name, ())
+    if labels is None or own == labels[: len(own)]:
+        return column
+    named = (column >= 0) & (column < len(own))
+    numbers = np.array([labels.index(label) for label in own], dtype=np.int64)
+    return np.where(named, numbers[np.where(named, column, 0)], column)

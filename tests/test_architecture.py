@@ -21,7 +21,7 @@ ROOMS = ("pictures", "campaigns")
 # (policies, workloads) stands where its name does; how its modules import each other is up to it.
 LAYERS = """
     errors job clock
-    files
+    files units columns
     workload
     workloads
     jobqueue

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.columns import TIME_LIMIT
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.job import UNKNOWN
-from hpcsimkit.workload import TIME_LIMIT, Workload
+from hpcsimkit.workload import Workload
 
 __all__ = ["BATCH", "INTERACTIVE", "TYPED", "UNTYPED", "JobClass", "LublinModel"]
 

@@ -17,10 +17,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsimkit.columns import LOG_COLUMNS, REQUIRED_COLUMNS, TIME_LIMIT, Column
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.files import read_bytes, write_bytes
 from hpcsimkit.job import UNKNOWN
-from hpcsimkit.workload import OPTIONAL_COLUMNS, TIME_LIMIT, Column, Workload
+from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.swf_header import (
     former_steps,
     header_text,
@@ -260,7 +261,7 @@ def _columns(
         "times rounded to whole seconds": np.count_nonzero(times),
         "other values rounded to whole numbers": np.count_nonzero(others),
     }
-    for name in OPTIONAL_COLUMNS:
+    for name in LOG_COLUMNS:
         values = fields[SWF_FIELDS.index(_field_name(name))]
         if (values != UNKNOWN).any():
             columns[name] = _whole(values)
@@ -298,8 +299,11 @@ def write_swf(workload: Workload, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     WorkloadError
-        The file cannot be written.
+        The file cannot be written, or the workload has columns for which the format has no field.
     """
+    foreign = [name for name in workload.columns if name not in (*REQUIRED_COLUMNS, *LOG_COLUMNS)]
+    if foreign:
+        raise WorkloadError(f"{path}: the Standard Workload Format has no field for {', '.join(foreign)}")
     columns = {_field_name(name): values for name, values in workload.columns.items() if name != "nodes"}
     columns["allocated_processors"] = columns["requested_processors"] = workload.nodes
     if np.array_equal(workload.requested_time, np.maximum(workload.run_time, 1)):

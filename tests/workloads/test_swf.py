@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcsimkit.columns import LOG_COLUMNS
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.workload import OPTIONAL_COLUMNS, Workload
+from hpcsimkit.workload import Workload
 from hpcsimkit.workloads import SWF_FIELDS, read_swf, swf_text, write_swf
 from hpcsimkit.workloads import swf_lines as parser
 
@@ -62,7 +63,7 @@ def test_every_field_lands_in_its_column(log: Log) -> None:
 
 def test_columns_unknown_throughout_are_left_out(log: Log) -> None:
     w = read_swf(log(row(1), row(2, user=7)))
-    assert [name for name in OPTIONAL_COLUMNS if name in w.columns] == ["user"]
+    assert [name for name in LOG_COLUMNS if name in w.columns] == ["user"]
     assert w.user.tolist() == [-1, 7]
     assert w.queue.tolist() == [-1, -1]
 
@@ -443,7 +444,7 @@ def test_unreadable_file_whoever_runs_the_tests(log: Log, monkeypatch: pytest.Mo
 # --- writing ----------------------------------------------------------------------------------------------
 
 times = st.integers(0, 10**11)
-optional = st.sampled_from(OPTIONAL_COLUMNS)
+optional = st.sampled_from(LOG_COLUMNS)
 
 
 @st.composite
