@@ -63,6 +63,7 @@ class JobQueue:
 
     def __init__(self, system: System, key: Callable[[Job], Any]) -> None:
         self._system = system
+        self._size_of = system.size_of
         self._key = key
         self._key_of: dict[int, Any] = {}
         self._keys: list[Any] = []
@@ -70,7 +71,7 @@ class JobQueue:
         self._gone = 0
         # As they are stored: a long queue begins with what has left (`_gone` of them).
         self.jobs: list[Job] = []
-        self.nodes: list[int] = []
+        self.sizes: list[int] = []
         self.estimates: list[int] = []
 
     # --- reading -----------------------------------------------------------------------------------
@@ -101,7 +102,9 @@ class JobQueue:
 
     @property
     def table(self) -> NDArray[np.int64]:
-        """Rows ``index, nodes, estimate`` of the waiting jobs, int64, shape (3, jobs), as they are stored.
+        """Rows ``index, size, estimate`` of the waiting jobs, int64, shape (3, jobs), as they are stored.
+
+        Sizes are the cluster's: on counted nodes how many, else see ``cluster.size_of``.
 
         Kept from the first time it is asked for, until the queue is short again.
         """
@@ -109,7 +112,7 @@ class JobQueue:
         if self._mirror is None:
             self._mirror = np.empty((3, max(4 * DEEP, 2 * size)), dtype=np.int64)
             self._mirror[0, gone:size] = [job.index for job in self.jobs[gone:]]
-            self._mirror[1, gone:size] = self.nodes[gone:]
+            self._mirror[1, gone:size] = self.sizes[gone:]
             self._mirror[2, gone:size] = self.estimates[gone:]
         return self._mirror[:, gone:size]
 
@@ -126,17 +129,17 @@ class JobQueue:
 
     def add(self, job: Job, estimate: int) -> None:
         """Let a job join."""
-        key = self._key(job)
+        key, size = self._key(job), self._size_of(job)
         if key != key:
             raise ScheduleError(f"job {job.id} at t={self._system.now} s: the order's key is not a number")
         position = bisect_right(self._keys, key, self._gone)
         self._key_of[job.index] = key
         self._keys.insert(position, key)
         self.jobs.insert(position, job)
-        self.nodes.insert(position, job.nodes)
+        self.sizes.insert(position, size)
         self.estimates.insert(position, estimate)
         if self._mirror is not None:
-            self._mirror_insert(position, job, estimate)
+            self._mirror_insert(position, (job.index, size, estimate))
 
     def remove(self, job: Job) -> int:
         """Let a job leave; returns its estimate [s]."""
@@ -149,7 +152,7 @@ class JobQueue:
         if position == self._gone and len(jobs) - position > DEEP:
             return self._leave_in_front()
         estimate = self.estimates.pop(position)
-        del self._keys[position], jobs[position], self.nodes[position]
+        del self._keys[position], jobs[position], self.sizes[position]
         if self._mirror is not None:
             self._mirror_delete(position)
         if self._gone and len(jobs) - self._gone <= DEEP:
@@ -167,9 +170,9 @@ class JobQueue:
     def _forget_gone(self) -> None:
         """Drop what is gone from the front."""
         gone, self._gone, self._mirror = self._gone, 0, None
-        del self._keys[:gone], self.jobs[:gone], self.nodes[:gone], self.estimates[:gone]
+        del self._keys[:gone], self.jobs[:gone], self.sizes[:gone], self.estimates[:gone]
 
-    def _mirror_insert(self, position: int, job: Job, estimate: int) -> None:
+    def _mirror_insert(self, position: int, column: tuple[int, int, int]) -> None:
         mirror, size = self._mirror, len(self.jobs)
         assert mirror is not None
         if size > mirror.shape[1]:
@@ -177,7 +180,7 @@ class JobQueue:
             return
         if position + 1 < size:
             mirror[:, position + 1 : size] = mirror[:, position : size - 1]
-        mirror[:, position] = (job.index, job.nodes, estimate)
+        mirror[:, position] = column
 
     def _mirror_delete(self, position: int) -> None:
         mirror, size = self._mirror, len(self.jobs)

@@ -232,7 +232,7 @@ def _utilisation(result: Result, selection: Selection) -> float:
     ran = result.finished
     start = np.clip(result.start_time[ran], selection.begin, selection.end)
     end = np.clip(result.end_time[ran], selection.begin, selection.end)
-    return _share_of_machine(result.workload.column("nodes")[ran], end - start, result, selection)
+    return _share_of_machine(result.amount[ran], end - start, result, selection)
 
 
 def _loss_of_capacity(result: Result, selection: Selection) -> float:
@@ -256,7 +256,7 @@ def _share_started(mode: str, weight: Callable[[Result], NDArray[np.float64]]) -
 
 
 def _node_seconds(result: Result) -> NDArray[np.float64]:
-    return result.run_time * result.workload.column("nodes")
+    return result.run_time * result.amount
 
 
 def _share_of_machine(nodes: Integers, seconds: Integers, result: Result, selection: Selection) -> float:

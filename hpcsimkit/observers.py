@@ -77,12 +77,12 @@ class Timeline(Observer):
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """One fewer waits, one more runs."""
-        self._nodes += job.nodes
+        self._nodes += system.cluster.main_amount(job, allocation)
         self._note(system)
 
     def on_end(self, job: Job, system: System) -> None:
         """One fewer runs."""
-        self._nodes -= job.nodes
+        self._nodes -= system.cluster.main_amount(job, system.given(job.index))
         self._note(system)
 
     def on_reject(self, job: Job, system: System) -> None:

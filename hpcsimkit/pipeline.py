@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from hpcsimkit.cluster import Allocation
+from hpcsimkit.cluster import Allocation, Level, Room
 from hpcsimkit.decision import Decision, External
 from hpcsimkit.errors import StalledError, UsageError
 from hpcsimkit.job import Job
@@ -38,7 +38,7 @@ class Pipeline(Policy):
     inspector : Inspector or External, optional
         May it go on? A held job ends the pass.
     placement : Placement or External, optional
-        Where does it run? By default where the cluster places it.
+        Where does it run? By default where the cluster places it: on the first machines that can take it.
     backfiller : Backfiller or External, optional
         What may start behind the head? By default nothing.
     estimates : Estimator, optional
@@ -46,6 +46,8 @@ class Pipeline(Policy):
     commit : bool
         Keep to the selected job until it starts (as some published simulators do), instead of asking the
         order again at every pass.
+    fitting : bool
+        Select among the jobs that fit now only: nobody blocks anybody, and the pass ends when none fits.
     window : int, optional
         Select among the jobs that have waited longest only, so many of them; likewise, offer so many
         candidates at most to an open backfiller seat. By default all.
@@ -69,6 +71,7 @@ class Pipeline(Policy):
         *,
         estimates: Estimator | None = None,
         commit: bool = False,
+        fitting: bool = False,
         window: int | None = None,
         max_interval: int | None = None,
         max_rejections: int | None = None,
@@ -79,6 +82,7 @@ class Pipeline(Policy):
         self.backfiller = backfiller
         self.estimates = estimates
         self.commit = commit
+        self.fitting = fitting
         self.window = window
         self.max_interval = max_interval
         self.max_rejections = max_rejections
@@ -104,6 +108,10 @@ class Pipeline(Policy):
         order = self.queue_order
         if type(order).key is Order.key and not order.dynamic:
             raise UsageError(f"{type(order).__name__} needs a method key(job) or scores(jobs, now)")
+        if self.fitting and (self.commit or self.backfiller is not None):
+            raise UsageError(
+                "with 'fitting' no job blocks others: nothing to commit to or to backfill behind"
+            )
         for name, least in (("window", 1), ("max_interval", 1), ("max_rejections", 0)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and value >= least):
@@ -124,28 +132,31 @@ class Pipeline(Policy):
             self.backfiller.base if isinstance(self.backfiller, External) else self.backfiller
         )
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
-        self._plain = not (
-            any(isinstance(stage, External) for stage in (self.order, self.backfiller))
-            or self.inspector or self.placement or self.commit or self.window or self._planned
+        self._lasting = not (
+            any(isinstance(stage, External) for stage in (self.order, self.placement, self.backfiller))
+            or self.inspector or self.commit or self.window or self.fitting or self._planned
         )  # fmt: skip
+        self._plain = self._lasting and self.placement is None and system.allocations is None
 
     # --- a pass --------------------------------------------------------------------------------------
 
     def schedule(self, system: System) -> Asking | None:
         """Run one pass; see the class.
 
-        Where there is nothing to ask, a plain loop does the same as the one with questions, faster.
+        Where there is nothing to ask, and nodes are only counted, a plain loop does the same as the one with
+        questions, faster.
         """
-        if not self._plain:
-            return self._run(system)
         queue, filler = system.queue, self._filler
         if (
             filler is not None
             and system.version == filler.settled
+            and self._lasting
             and queue.first() is self._head
             and not self._something_new_fits(system, filler)
         ):
             return None
+        if not self._plain:
+            return self._run_fitting(system) if self.fitting else self._run(system)
         place, reserved = system.cluster.place, self._reserved
         while queue.jobs:
             job = queue.first()
@@ -179,7 +190,8 @@ class Pipeline(Policy):
                 continue
             if planned is not None and not planned.due(job, system):
                 break
-            allocation = yield from self._place(job, system)
+            level = system.free if planned is None else planned.level(job, system)
+            allocation = yield from self._place(job, level, system)
             if allocation is None:
                 break
             self._committed = None
@@ -192,15 +204,46 @@ class Pipeline(Policy):
             self._block(job, self._filler)
             yield from self._backfill(job, system, self._filler)
 
+    def _run_fitting(self, system: System) -> Asking:
+        """Run a pass in which nobody is blocked: jobs that fit start, the first of the order first."""
+        if not (isinstance(self.order, External) or self.window):
+            for job in self._fitting_jobs(system):
+                if not (yield from self._start_fitting(job, system)):
+                    return
+            return
+        while jobs := list(self._fitting_jobs(system)):
+            selected = jobs[0]
+            if isinstance(self.order, External):
+                selected = yield from self._ask_order(system, jobs.copy)
+            if selected is None or not (yield from self._start_fitting(selected, system)):
+                return
+
+    def _start_fitting(self, job: Job, system: System) -> Asking:
+        """Start a job that fits, unless it is rejected; returns False if it is held, which ends the pass."""
+        if self.inspector is not None and not (yield from self._accept(job, system)):
+            return False
+        if job in system.queue:
+            allocation = yield from self._place(job, system.free, system)
+            system.start(job, allocation, _READY)
+        return True
+
+    def _fitting_jobs(self, system: System) -> Iterable[Job]:
+        """Return the jobs that fit now, in the order of the policy, each judged when its turn comes."""
+        cluster, queue, free = system.cluster, system.queue, system.free
+        if self.window:
+            return [job for job in queue.oldest(self.window) if system.fits(job)]
+        room = Room(free, float("inf"), free)
+        return cluster.admissible(cluster.fitting(queue, free), system, room) if len(queue) else ()
+
     def _something_new_fits(self, system: System, filler: Backfiller) -> bool:
         """Tell whether a pass like the last one, whose head is still blocked, could start anything now.
 
         Nothing has started or ended since. So it could not, unless a job fits that has just arrived, or one
         outlives its estimate: its expected end moves with the clock.
         """
-        place, free = system.cluster.place, system.free
+        fits, free = system.cluster.fits, system.free
         for job in system.newcomers:
-            if place(job, free) is not None:
+            if fits(job, free):
                 return True
         if system.running.overrun(system.now):
             return True
@@ -224,12 +267,17 @@ class Pipeline(Policy):
         if not isinstance(self.order, External):
             return queue.oldest(self.window)[0] if self.window else queue.first()
         limit = self.window or len(queue)
+        return (yield from self._ask_order(system, lambda: queue.oldest(limit)))
+
+    def _ask_order(self, system: System, jobs: Callable[[], list[Job]]) -> Asking:
+        """Ask the open order seat for one of some jobs, given in the order of the heuristic behind it."""
+        assert isinstance(self.order, External)
         declined = [None] if self.order.decline and system.anything_ahead else []
         return (
             yield Decision(
                 "order", system, None,
-                options=lambda: [*queue.oldest(limit), *declined],
-                default=lambda: queue.oldest(limit)[0],
+                options=lambda: [*jobs(), *declined],
+                default=lambda: jobs()[0],
             )
         )  # fmt: skip
 
@@ -260,18 +308,18 @@ class Pipeline(Policy):
             system.wake(system.now + self.max_interval)
         return False
 
-    def _place(self, job: Job, system: System) -> Asking:
-        """Ask the placement; returns an allocation, or None if the job does not fit."""
+    def _place(self, job: Job, level: Level, system: System) -> Asking:
+        """Ask the placement; returns an allocation within the level, or None if the job does not fit it."""
         placement = self.placement
         if placement is None:
-            return system.cluster.place(job, system.free)
+            return system.cluster.place(job, level)
         if not isinstance(placement, External):
-            return placement.place(job, system)
+            return placement.place(job, level, system)
         base: Placement = placement.base or Placement()
-        allocation = base.place(job, system)
-        if allocation is None:
+        options = base.options(job, level, system)
+        if not options:
             return None
-        return (yield _among((allocation,), "placement", system, job))
+        return (yield _among(options, "placement", system, job))
 
     def _backfill(self, head: Job, system: System, filler: Backfiller) -> Asking:
         """Start jobs behind the head, one after the other."""
@@ -279,8 +327,10 @@ class Pipeline(Policy):
             yield from self._ask_to_backfill(head, system, filler, decline=self.backfiller.decline)
             return
         for job in filler.fill(head, system):
-            allocation: Allocation = yield from self._place(job, system)
+            allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
             system.start(job, allocation, _BACKFILLED)
+        if self._lasting and filler.settles:
+            filler.settled = system.version
 
     def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, decline: bool) -> Asking:
         """Offer what may start, until nothing may or the seat declines."""
@@ -289,7 +339,7 @@ class Pipeline(Policy):
             job = yield _among(options, "backfiller", system, head)
             if job is None:
                 return
-            allocation = yield from self._place(job, system)
+            allocation = yield from self._place(job, filler.level(job, system), system)
             system.start(job, allocation, _BACKFILLED)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsimkit.cluster import Allocation
+from hpcsimkit.cluster import Allocation, Level
 from hpcsimkit.job import Job
 from hpcsimkit.jobqueue import JobColumns
 
@@ -150,9 +150,18 @@ class Inspector(Stage):
 class Placement(Stage):
     """Where does the job run?"""
 
-    def place(self, job: Job, system: System) -> Allocation | None:
-        """Return an allocation within ``system.free``, or None if the job does not fit."""
-        return system.cluster.place(job, system.free)
+    def place(self, job: Job, level: Level, system: System) -> Allocation | None:
+        """Return an allocation within a level, or None if the job does not fit it.
+
+        The level is what the job may use: all that is free, or, behind a blocked job, what does not delay
+        that one. Where the cluster has room, there must be an allocation.
+        """
+        return system.cluster.place(job, level)
+
+    def options(self, job: Job, level: Level, system: System) -> list[Allocation]:
+        """Return what an open seat with this placement behind it may choose among; its own choice first."""
+        allocation = self.place(job, level, system)
+        return [] if allocation is None else [allocation]
 
 
 class Backfiller(Stage):
@@ -179,6 +188,10 @@ class Backfiller(Stage):
     def fill(self, head: Job, system: System) -> Iterable[Job]:
         """Yield, best first, each job behind `head` that may start now; `head` is the first that may not."""
         raise NotImplementedError(f"{type(self).__name__} needs a method fill(head, system)")
+
+    def level(self, job: Job, system: System) -> Level:
+        """Return the level within which a job that :meth:`fill` has just yielded is to be placed."""
+        return system.free
 
     def plan(self, system: System) -> None:
         """Bring the plan up to date at the beginning of a pass (if :attr:`plans`)."""

@@ -36,7 +36,8 @@ class Entry:
     name : str
         As used with ``-p``, alone or joined with ``+``.
     kind : str
-        ``order``, ``inspector``, ``backfilling``, ``estimates``, ``pipeline``, ``option`` or ``plug-in``.
+        ``order``, ``inspector``, ``placement``, ``backfilling``, ``estimates``, ``pipeline``, ``policy``,
+        ``option`` or ``plug-in``.
     summary : str
         One line.
     aliases : tuple of str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hpcsimkit.cluster import Room
+from hpcsimkit.cluster import Level, Room
 from hpcsimkit.job import Job
 from hpcsimkit.policy import Backfiller, Order
 from hpcsimkit.system import System
@@ -23,14 +23,15 @@ def reserve(job: Job, system: System) -> tuple[int, Room]:
     now = system.now
     cluster = system.cluster
     shadow_time, level = cluster.earliest(job, system.free, system.running.entries, now + 1)
-    return shadow_time, Room(system.free, shadow_time - now, level - cluster.place(job, level))
+    return shadow_time, cluster.room(job, system.free, shadow_time - now, level)
 
 
 class EASY(Backfiller):
     """EASY backfilling: the first blocked job holds the only reservation, nothing may delay it.
 
     A later job starts now if it fits now and either ends by the shadow time or uses only nodes that are
-    left over then. The reservation is made anew at every pass. (Lifka, JSSPP 1995; Mu'alem & Feitelson,
+    left over then; on machines, only what leaves enough for the blocked job *somewhere*, not on machines
+    chosen now. The reservation is made anew at every pass. (Lifka, JSSPP 1995; Mu'alem & Feitelson,
     TPDS 2001.)
 
     Parameters
@@ -80,13 +81,18 @@ class EASY(Backfiller):
         if not len(candidates):
             return ()
         self._shadow_time, self._room = reserve(head, system)
-        jobs = system.cluster.admissible(candidates, system.queue, self._room)
+        jobs = system.cluster.admissible(candidates, system, self._room)
         if not jobs:
             return ()
         self.settled = -1
         if self.candidates is None:
             return jobs
         return self._tried_in_order(list(jobs), self.candidates, system, self._room)
+
+    def level(self, job: Job, system: System) -> Level:
+        """Return what the job may use without delaying the head."""
+        assert self._room is not None
+        return system.cluster.within(job, system.estimate(job), self._room)
 
     def _newcomer(self, head: Job, system: System) -> Iterable[Job]:
         """Return the job that has just arrived, if there is room for it."""
@@ -111,4 +117,4 @@ class EASY(Backfiller):
             if cluster.admits(job, estimate, room):
                 yield job
                 if job not in system.queue:
-                    cluster.take(job, estimate, room)
+                    cluster.take(job, estimate, room, system.running.allocation(job))

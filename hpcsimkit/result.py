@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit import __version__
 from hpcsimkit.node_numbers import assign_nodes
+from hpcsimkit.placements import Placements
 from hpcsimkit.timeline import Steps, Sweep
 from hpcsimkit.workload import Workload
 
@@ -46,7 +47,7 @@ class Result:
     policy : str
         What tables and pictures call the policy.
     size : int
-        Nodes of the cluster.
+        How large the cluster is: its nodes; of machines, all of their first resource.
     submit_time, start_time, end_time : array of int64, shape (jobs,)
         -1 for what never happened (rejected jobs). Submission differs from the log's with dependencies.
     mode : array of uint8, shape (jobs,)
@@ -63,6 +64,8 @@ class Result:
         Time the simulation took [s of wall clock], without what happened outside open seats.
     passes : int
         Passes of the policy.
+    placements : Placements, optional
+        The machines, and which of them each job had; None where nodes were only counted.
 
     Examples
     --------
@@ -87,6 +90,7 @@ class Result:
     choices: tuple[tuple[str, int], ...] = ()
     seconds: float = 0.0
     passes: int = 0
+    placements: Placements | None = None
 
     def __post_init__(self) -> None:
         for name in ("submit_time", "start_time", "end_time", "mode", "killed"):
@@ -97,7 +101,7 @@ class Result:
     @classmethod
     def of(cls, simulation: Simulation, seconds: float) -> Result:
         """Read the outcome of a run that is over."""
-        system, given = simulation.system, simulation.workload
+        system = simulation.system
         return cls(
             workload=system.workload,
             policy=simulation.name,
@@ -106,16 +110,20 @@ class Result:
             start_time=np.array(system.starts, dtype=np.int64),
             end_time=np.array(system.finishes, dtype=np.int64),
             mode=np.frombuffer(bytes(system.modes), dtype=np.uint8),
-            killed=given.column("run_time") > system.workload.column("run_time"),
+            killed=_killed(simulation),
             seed=simulation.seed,
             options={
                 "walltime": simulation.walltime,
                 "dependencies": simulation.dependencies,
                 "period": simulation.period,
+                **(
+                    {} if simulation.service_time is None else {"service_time": repr(simulation.service_time)}
+                ),
             },
             choices=tuple(simulation.choices),
             seconds=seconds,
             passes=system.passes,
+            placements=Placements.of(system.cluster, system.allocations),
         )
 
     # --- each job ------------------------------------------------------------------------------------
@@ -166,6 +174,16 @@ class Result:
     # --- the whole -----------------------------------------------------------------------------------
 
     @property
+    def unit(self) -> str:
+        """What `size` counts: ``nodes``, or the first resource of machines."""
+        return "nodes" if self.placements is None else self.placements.cluster.unit
+
+    @property
+    def amount(self) -> NDArray[np.int64]:
+        """How much of `size` each job took, int64, shape (jobs,): its nodes, or so much of machines."""
+        return self.workload.column("nodes") if self.placements is None else self.placements.totals[:, 0]
+
+    @property
     def makespan(self) -> int:
         """Last end minus first submission [s]; 0 if no job ran."""
         if not self.finished.any():
@@ -180,13 +198,14 @@ class Result:
     def sweep(self) -> Sweep:
         """Return the instants at which the jobs that ran were submitted, started and ended."""
         ran = self.finished
-        columns = (self.submit_time, self.start_time, self.end_time, self.workload.column("nodes"))
+        columns = (self.submit_time, self.start_time, self.end_time, self.amount)
         return Sweep.of(*(column[ran] for column in columns))
 
     def timeline(self) -> Steps:
         """Return waiting jobs and busy nodes over time, exactly, after all that happens at each instant.
 
-        A rejected job does not count as waiting: when it was rejected is not recorded.
+        On machines, what is busy of their first resource. A rejected job does not count as waiting: when
+        it was rejected is not recorded.
         """
         return self.sweep().steps
 
@@ -202,9 +221,10 @@ class Result:
     def to_frame(self) -> pandas.DataFrame:
         """Return one row a job, in log order, times in the log's own seconds.
 
-        Columns: ``job_id, submit_time, start_time, end_time, wait_time, run_time, requested_time, nodes,
-        mode, killed``, then those of ``user, group, queue, partition`` that the log has. ``start_time,
-        end_time, wait_time, run_time`` are nullable integers, empty for rejected jobs.
+        Columns: ``job_id, submit_time, start_time, end_time, wait_time, run_time, requested_time, nodes``; on
+        machines what was asked for, and ``machines`` (their names); ``mode, killed``; then those of ``user,
+        group, queue, partition`` that the log has. ``start_time, end_time, wait_time, run_time`` are nullable
+        integers, empty for rejected jobs.
         """
         import pandas
 
@@ -217,7 +237,9 @@ class Result:
         }
         columns: dict[str, Any] = {"job_id": given["id"], "submit_time": self.submit_time}
         columns |= {name: pandas.arrays.IntegerArray(values.copy(), never) for name, values in times.items()}
-        columns |= {name: given[name] for name in ("requested_time", "nodes")}
+        columns |= {name: given[name] for name in ("requested_time", "nodes", *self.workload.resources)}
+        if self.placements is not None:
+            columns["machines"] = self.placements.words()
         columns["mode"] = pandas.Categorical.from_codes(self.mode, categories=pandas.Index(MODE_NAMES))
         columns["killed"] = self.killed
         columns |= {name: given[name] for name in ("user", "group", "queue", "partition") if name in given}
@@ -241,7 +263,7 @@ class Result:
 
         ran = self.finished
         columns = {name: values for name, values in self.workload.columns.items() if name in SWF_FIELDS}
-        nodes = self.workload.column("nodes")
+        nodes = self.amount
         columns |= {
             "submit_time": self.submit_time,
             "wait_time": np.where(ran, self.start_time - self.submit_time, -1),
@@ -322,3 +344,15 @@ class Result:
             ("Seed", str(self.seed)),
             ("Simulated in", f"{self.seconds:.3g} s, {self.passes:,} passes"),
         ]
+
+
+def _killed(simulation: Simulation) -> NDArray[np.bool_]:
+    """Tell which jobs were ended at their requested time although they would have run longer."""
+    system, model = simulation.system, simulation.service_time
+    killed = simulation.workload.column("run_time") > system.workload.column("run_time")
+    if model is None or simulation.walltime != "kill":
+        return killed
+    for row in system.ended:
+        job, allocation = system.jobs[row], system.given(row)
+        killed[row] |= model.actual(job, allocation, system.cluster) > job.requested_time
+    return killed

@@ -22,6 +22,7 @@ from hpcsimkit.observers import Observer
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policy import Policy
 from hpcsimkit.result import Result
+from hpcsimkit.service_time import Penalty, ServiceTime, as_service_time
 from hpcsimkit.system import State, System
 from hpcsimkit.workload import Workload
 
@@ -47,8 +48,10 @@ class Simulation:
     walltime : {"run", "kill"}
         Jobs run their full run time, or are killed at their requested time.
     dependencies : bool
-        A job with a preceding job (SWF fields 17 and 18) is submitted when that one has ended and the think
-        time has passed; if the think time is unknown, not before its recorded submission either.
+        A job is submitted when its preceding job has ended (SWF fields 17 and 18); see
+        :mod:`~hpcsimkit.dependencies`.
+    service_time : ServiceTime or callable, optional
+        How long a job takes where it was placed; by default its run time.
     period : int, optional
         Passes happen only at multiples of so many seconds of the log's clock.
     observers : sequence of Observer
@@ -81,6 +84,7 @@ class Simulation:
         walltime: Literal["run", "kill"] = "run",
         dependencies: bool = False,
         period: int | None = None,
+        service_time: ServiceTime | Penalty | None = None,
         observers: Sequence[Observer] = (),
         name: str | None = None,
     ) -> None:
@@ -90,6 +94,7 @@ class Simulation:
         self.walltime = walltime
         self.dependencies = dependencies
         self.period = period
+        self.service_time = as_service_time(service_time)
         self.observers = tuple(observers)
         self.name = name if name is not None else repr(policy)
         self.choices: list[tuple[str, int]] = []
@@ -149,9 +154,9 @@ class Simulation:
         self._seconds += time.perf_counter() - began
 
     def _at_hand(self) -> Decision:
-        if self._decision is None:
-            raise UsageError("no decision is at hand: call next_decision() first")
-        return self._decision
+        if self._decision is not None:
+            return self._decision
+        raise UsageError("no decision is at hand: call next_decision() first")
 
     def result(self) -> Result:
         """Return the outcome of a run that is over."""
@@ -181,10 +186,9 @@ class Simulation:
         self._begun = True
         workload = self.workload.killed_at_limit if self.walltime == "kill" else self.workload
         self._pass: Generator[Decision, Any, None] | None = None
-        self._pass_wanted = False
+        self._pass_wanted, self._pass_seconds = False, 0.0
         self._wakes: set[int] = set()
         self._idle_wakes = IdleWakes()
-        self._pass_seconds = 0.0
         self._end = self._on_end
         self._told_submit, self._told_start = self._told("on_submit"), self._told("on_start")
         self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
@@ -196,15 +200,15 @@ class Simulation:
     def _seat(self, workload: Workload) -> None:
         """Make the run's own copy of the policy, and the system it acts on."""
         policy = copy.deepcopy(self.policy)
-        system = System(workload, self.cluster, policy.queue_order, policy.estimator, self.seed)
-        self.system = system
+        order, estimator = policy.queue_order, policy.estimator
+        system = self.system = System(workload, self.cluster, order, estimator, self.seed, self.service_time)
         system.now = self._environment.now
         system.on_start, system.on_reject, system.on_wake = self._on_start, self._on_reject, self._on_wake
         self._schedule = policy.schedule
         self._special = bool(self.period) or system.estimator.corrects
         if not isinstance(policy, Pipeline):  # which resets its stages itself
-            system.order.reset(system)
-            system.estimator.reset(system)
+            order.reset(system)
+            estimator.reset(system)
         policy.reset(system)
         for notify in self._told("on_begin"):
             notify(system)
@@ -247,7 +251,7 @@ class Simulation:
         system, job = self.system, self.system.queue.first()
         return StalledError(
             f"stalled at t={system.now} s: {len(system.queue)} jobs wait, nothing runs, nothing is to come; "
-            f"job {job.id} needs {job.nodes} nodes, {system.free} are free"
+            f"job {job.id} {system.cluster.shortage(job, system.free)}"
         )
 
     # --- events ----------------------------------------------------------------------------------------
@@ -268,7 +272,7 @@ class Simulation:
             if submit_time != now or self._dependencies is not None:
                 yield Instant(environment, self._rank(job), submit_time - now, [])
                 now = system.now = submit_time
-            try:  # what _submit does, without the call: this runs once a job
+            try:
                 system.submit(job)
                 self._pass_wanted = True
                 for notify in told:
@@ -279,9 +283,16 @@ class Simulation:
                 raise self._guard.in_one_line(error) from error
 
     def _on_start(self, job: Job, allocation: Allocation) -> None:
-        Instant(self._environment, END, job.run_time, [self._end], job)
+        seconds = job.run_time if self.service_time is None else self._served(job, allocation)
+        Instant(self._environment, END, seconds, [self._end], job)
         for notify in self._told_start:
             notify(job, allocation, self.system)
+
+    def _served(self, job: Job, allocation: Allocation) -> int:
+        """Return how long a job runs where it was placed, if there is a locality model."""
+        assert self.service_time is not None
+        seconds = self.service_time.actual(job, allocation, self.cluster)
+        return min(seconds, job.requested_time) if self.walltime == "kill" else seconds
 
     def _on_end(self, event: Event) -> None:
         system = self.system
@@ -329,10 +340,8 @@ class Simulation:
         return ARRIVAL if self._dependencies is None else ARRIVAL + job.index / len(self.workload)
 
     def _arrive(self, event: Event) -> None:
+        job: Job = event._value
         self.system.now = self._environment.now
-        self._submit(event._value)
-
-    def _submit(self, job: Job) -> None:
         self.system.submit(job)
         self._pass_wanted = True
         for notify in self._told_submit:
@@ -350,9 +359,9 @@ class Simulation:
         if self._told_pass:
             self._run_timed_pass()
             return
-        running = self._pass = self._schedule(system)
-        if running is not None:
-            self._decision = next(running, None)
+        self._pass = self._schedule(system)
+        if self._pass is not None:
+            self._decision = next(self._pass, None)
         if self._decision is None:
             system.newcomers.clear()
 

@@ -10,11 +10,12 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.cluster import Allocation, Cluster, Level
+from hpcsimkit.cluster import Allocation, Cluster, Level, Nodes
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.job import Job
 from hpcsimkit.jobqueue import make_queue
 from hpcsimkit.policy import Estimator, Order
+from hpcsimkit.service_time import ServiceTime
 from hpcsimkit.workload import Workload
 
 __all__ = ["Mode", "Running", "State", "System"]
@@ -119,13 +120,18 @@ class System:
         Estimates of running jobs corrected so far.
     arrivals_left : int
         Submissions that are certain to come, whatever happens to the jobs that wait.
+    allocations : list of Allocation or None
+        What each job was given; None on counted nodes.
+    service_time : ServiceTime or None
+        The locality model; ask :meth:`expected_penalty`.
     estimate : callable
         ``estimate(job)``: how long the scheduler believes the job takes in all [s], >= 1.
     """
 
     def __init__(
-        self, workload: Workload, cluster: Cluster, order: Order, estimator: Estimator, seed: int
-    ) -> None:
+        self, workload: Workload, cluster: Cluster, order: Order, estimator: Estimator, seed: int,
+        service_time: ServiceTime | None = None,
+    ) -> None:  # fmt: skip
         self.workload = workload
         self.cluster = cluster
         self.order = order
@@ -136,6 +142,10 @@ class System:
             else self._checked_estimate
         )
         self._learns = type(estimator).observe is not Estimator.observe
+        self.size_of: Callable[[Job], int] = (
+            attrgetter("nodes") if type(cluster).size_of is Cluster.size_of else cluster.size_of
+        )
+        self.service_time = service_time
         self.seed = seed
         self.now = 0
         self.free: Level = cluster.capacity
@@ -152,6 +162,9 @@ class System:
         self.starts: list[int] = [-1] * count
         self.finishes: list[int] = [-1] * count
         self.estimates: list[int] = [-1] * count
+        self.allocations: list[Allocation | None] | None = (
+            None if isinstance(cluster, Nodes) else [None] * count  # a count says nothing that is not known
+        )
         self._streams = np.random.SeedSequence(seed)
         self._submit_times: NDArray[np.int64] | None = None
         self.queue = make_queue(self, order)
@@ -163,7 +176,14 @@ class System:
 
     def fits(self, job: Job) -> bool:
         """Tell whether the job could start now."""
-        return self.cluster.place(job, self.free) is not None
+        return self.cluster.fits(job, self.free)
+
+    def expected_penalty(self, job: Job, allocation: Allocation) -> float:
+        """Return by how much longer a job is expected to take with an allocation [s].
+
+        That is what the locality model of the run makes of the requested time; 0 without a model.
+        """
+        return 0.0 if self.service_time is None else self.service_time.expected(job, allocation, self.cluster)
 
     @property
     def anything_ahead(self) -> bool:
@@ -177,6 +197,10 @@ class System:
     def start_time(self, job: Job) -> int:
         """Return when a job started [s], -1 if it has not."""
         return self.starts[job.index]
+
+    def given(self, row: int) -> Allocation:
+        """Return what the job of a row was given when it started."""
+        return self.jobs[row].nodes if self.allocations is None else self.allocations[row]
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a column of the workload; submission times are those of this run."""
@@ -223,14 +247,13 @@ class System:
         if self.state[row] != 1:
             raise self._not_waiting(job)
         job = self.jobs[row]  # what was asked for, whatever copy was handed in
+        given = allocation
         if allocation is None:
             allocation = self.cluster.place(job, self.free)
         elif not self.cluster.holds(job, allocation, self.free):
             allocation = None
         if allocation is None:
-            raise ScheduleError(
-                f"job {job.id} at t={self.now} s needs {job.nodes} nodes; {self.free} are free"
-            )
+            raise self._no_place(job, given)
         self.state[row] = 2
         self.starts[row] = self.now
         self.modes[row] = mode
@@ -238,6 +261,8 @@ class System:
         self.version += 1
         estimate = self.estimates[row] = self.queue.remove(job)
         self.running.add(row, self.now + estimate, allocation)
+        if self.allocations is not None:
+            self.allocations[row] = allocation
         self.on_start(job, allocation)
 
     def reject(self, job: Job) -> None:
@@ -270,6 +295,14 @@ class System:
                 f"wake-up at t={at} s asked for at t={self.now} s: it must be a whole second that lies ahead"
             )
         self.on_wake(int(at))
+
+    def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
+        who = f"job {job.id} at t={self.now} s"
+        if allocation is None or not self.fits(job):
+            return ScheduleError(f"{who} {self.cluster.shortage(job, self.free)}")
+        return ScheduleError(
+            f"{who}: {allocation!r} does not lie within what is free, or is not what it needs"
+        )
 
     def _not_waiting(self, job: Job) -> ScheduleError:
         state = State(self.state[job.index])

@@ -80,7 +80,7 @@ class Reservations(Backfiller):
 def _fitting(system: System) -> Iterable[Job]:
     """Return the queued jobs that fit, each judged when its turn comes."""
     room = Room(system.free, float("inf"), system.free)
-    return system.cluster.admissible(system.cluster.fitting(system.queue, system.free), system.queue, room)
+    return system.cluster.admissible(system.cluster.fitting(system.queue, system.free), system, room)
 
 
 def _expected(system: System) -> Profile:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hpcsimkit.policies import orders
+from hpcsimkit.policies import orders, placements
 from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.conservative import Conservative
 from hpcsimkit.policies.inspectors import HoldUnfit
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
+from hpcsimkit.policies.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
@@ -79,6 +80,11 @@ def commit() -> Parts:
     return {"commit": True}
 
 
+def fitting() -> Parts:
+    """Select among the jobs that fit now only: nobody blocks anybody."""
+    return {"fitting": True}
+
+
 def window(jobs: int = 50) -> Parts:
     """Select among the jobs that have waited longest only."""
     return {"window": jobs}
@@ -90,7 +96,8 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "laf": orders.LAF, "sqf": orders.SQF, "largest": orders.LargestFirst, "srf": orders.SRF,
         "wfp3": orders.WFP3, "unicef": orders.UNICEF, "f1": orders.F1, "f2": orders.F2, "f3": orders.F3,
         "f4": orders.F4, "xfactor": orders.XFactor, "slurm": SlurmMultifactor, "random": orders.RandomOrder,
-        "oracle-sjf": OracleSJF, "oracle-saf": OracleSAF,
+        "oracle-sjf": OracleSJF, "oracle-saf": OracleSAF, "fcfs-shortest": orders.FCFSShortest,
+        "drf": DominantShare,
     },
     "inspector": {"hold-unfit": HoldUnfit},
     "backfilling": {
@@ -101,7 +108,13 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
     },
     "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo},
     "pipeline": {"binpacking": binpacking, "random-fit": random_fit},
-    "option": {"commit": commit, "window": window},
+    "placement": {
+        "first-fit": placements.FirstFit, "best-fit": placements.BestFit, "worst-fit": placements.WorstFit,
+        "depth-first": placements.DepthFirst, "breadth-first": placements.BreadthFirst,
+        "round-robin": placements.RoundRobin, "random-place": placements.RandomPlacement,
+    },
+    "policy": {"bfbp": BestFitBinPacking},
+    "option": {"commit": commit, "fitting": fitting, "window": window},
 }  # fmt: skip
 """What a name stands for, by kind: a class of stages, or a function that returns parts of a pipeline."""
 

@@ -13,8 +13,24 @@ from hpcsimkit.policy import FCFS, Order
 from hpcsimkit.system import System
 
 __all__ = [
-    "F1", "F2", "F3", "F4", "FCFS", "LAF", "LCFS", "LJF", "SAF", "SJF", "SQF", "SRF", "UNICEF", "WFP3",
-    "LargestFirst", "RandomOrder", "XFactor",
+    "F1",
+    "F2",
+    "F3",
+    "F4",
+    "FCFS",
+    "LAF",
+    "LCFS",
+    "LJF",
+    "SAF",
+    "SJF",
+    "SQF",
+    "SRF",
+    "UNICEF",
+    "WFP3",
+    "FCFSShortest",
+    "LargestFirst",
+    "RandomOrder",
+    "XFactor",
 ]  # fmt: skip
 
 Scores = np.ndarray[Any, Any]
@@ -26,6 +42,14 @@ class LCFS(Order):
     def key(self, job: Job) -> int:
         """Return minus the submission time [s]."""
         return -job.submit_time
+
+
+class FCFSShortest(Order):
+    """First come, first served; of jobs submitted at one instant, the shortest requested time first."""
+
+    def key(self, job: Job) -> tuple[int, int]:
+        """Return submission and requested time [s]."""
+        return job.submit_time, job.requested_time
 
 
 class SJF(Order):

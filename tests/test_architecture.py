@@ -21,17 +21,24 @@ ROOMS = ("pictures", "campaigns")
 # (policies, workloads) stands where its name does; how its modules import each other is up to it.
 LAYERS = """
     errors job clock
-    files units columns
+    files units columns allocation
+    need
+    need_table
     workload
     workloads
     jobqueue
     cluster
+    machine_room
+    machines
+    machine_files
     policy
+    service_time
+    locality
     system
     decision reservation dependencies guard
     pipeline
     policies
-    timeline node_numbers
+    timeline node_numbers placements
     observers
     result
     simulation
@@ -45,7 +52,7 @@ RANK = {name: rank for rank, row in enumerate(LAYERS.split("\n")) for name in ro
 KERNEL = set(RANK) - {name for name in RANK if RANK[name] > RANK["simulation"]} - set(PACKAGES)
 
 # Conveniences: a method that hands itself to a function higher up, imported when it is called.
-LATE = {("result", "result_file")}
+LATE = {("result", "result_file"), ("machines", "machine_files")}
 
 # Libraries that take long to load are loaded by the function that needs them. Who has them at the top must
 # itself be loaded late, or be the command line with its one library.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.agents.seats import Answer, RandomChoice, Replay, default_choice, play
-from hpcsimkit.cluster import Allocation
+from hpcsimkit.cluster import Allocation, Level
 from hpcsimkit.decision import Decision, External
 from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
@@ -44,8 +44,8 @@ class Balanced(Inspector):
 class Everywhere(Placement):
     """Places a job where there are enough nodes, as a stage of its own."""
 
-    def place(self, job: Job, system: System) -> Allocation | None:
-        return job.nodes if job.nodes <= system.free else None
+    def place(self, job: Job, level: Level, system: System) -> Allocation | None:
+        return job.nodes if job.nodes <= level else None
 
 
 # What each seat would have to answer, worked out from the options and the state alone.

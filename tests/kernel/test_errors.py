@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsimkit.cluster import Level
 from hpcsimkit.errors import HpcsimkitError, PolicyError, ScheduleError, StalledError, UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.pipeline import Pipeline
@@ -106,7 +107,7 @@ def do_nothing(system: System) -> None:
         (start_rejected, ScheduleError, "job 1 at t=5 s cannot start: it must be waiting; it was rejected"),
         (reject_twice, ScheduleError, "job 1 at t=5 s .*rejected"),
         (wake_the_past, ScheduleError, "t=5 s"),
-        (do_nothing, StalledError, "stalled at t=8 s: 3 jobs wait.* job 1 needs 3 nodes, 4 are free"),
+        (do_nothing, StalledError, "stalled at t=8 s: 3 jobs wait.* job 1 needs 3 nodes; 4 are free"),
     ],
 )
 def test_broken_rules(act: Callable[[System], Any], error: type[HpcsimkitError], message: str) -> None:
@@ -149,7 +150,7 @@ class InspectorRaises(Inspector):
 
 
 class PlacementRaises(Placement):
-    def place(self, job: Job, system: System) -> Any:
+    def place(self, job: Job, level: Level, system: System) -> Any:
         raise ValueError("no")
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcsimkit.cluster import Level
 from hpcsimkit.decision import Decision, External
 from hpcsimkit.errors import StalledError, UsageError
 from hpcsimkit.job import Job
@@ -173,7 +174,7 @@ def test_a_pipeline_whose_seats_are_never_asked_runs() -> None:
 class Nowhere(Placement):
     """Finds no place for anybody."""
 
-    def place(self, job: Job, system: System) -> None:
+    def place(self, job: Job, level: Level, system: System) -> None:
         return None
 
 

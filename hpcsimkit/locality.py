@@ -1,0 +1,97 @@
+"""Locality by kind of work: compute-bound jobs suffer when spread, network-bound ones when crowded."""
+
+from __future__ import annotations
+
+import math
+
+from hpcsimkit.allocation import Allocation
+from hpcsimkit.cluster import Cluster
+from hpcsimkit.errors import UsageError
+from hpcsimkit.job import Job
+from hpcsimkit.machines import Machines
+from hpcsimkit.service_time import ServiceTime
+
+__all__ = ["BREADTH", "COMPUTE_BOUND", "DEPTH", "LOCALITIES", "NETWORK_BOUND", "KindLocality"]
+
+COMPUTE_BOUND, NETWORK_BOUND = 0, 1
+"""Kinds of work: such as dgemm, and such as daxpy."""
+
+DEPTH, BREADTH = "depth", "breadth"
+"""Styles of an allocation: on as few machines as possible, and on as many as possible."""
+
+
+class KindLocality(ServiceTime):
+    """Penalties of CuSH's two kinds of work, linear in the job's time and in its size.
+
+    A job of a kind pays ``kappa x seconds x size`` where its allocation has the style that does not suit it,
+    and nothing where it does. The size is the larger of its shares of the cluster's CPUs and GPUs.
+
+    The paper (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.1) shows that there are such penalties, and
+    which kind prefers what, but no numbers. Those of :data:`LOCALITIES` were fitted to the heuristics' rows
+    of its table 1.
+
+    Parameters
+    ----------
+    compute_spread : float
+        kappa of compute-bound work (kind 0) placed breadth-first, >= 0.
+    network_crowded : float
+        kappa of network-bound work (kind 1) placed depth-first, >= 0.
+    nodes : int, optional
+        Let the size be the fewest nodes that could hold the job, over this number, whatever the size of the
+        cluster (for clusters of other sizes than CuSH's 128 nodes).
+
+    Examples
+    --------
+    >>> from hpcsimkit.job import Request
+    >>> cluster = Machines.of(2, cpus=2, gpus=4)
+    >>> job = Job(0, 1, 0, 10, 10, 1, request=Request(("cpus", "gpus"), (2, 0), spread=True), kind=1)
+    >>> crowded, spread = Allocation([0], [[2, 0]], DEPTH), Allocation([0, 1], [[1, 0], [1, 0]], BREADTH)
+    >>> model = KindLocality(compute_spread=0.1, network_crowded=2.0)
+    >>> model.actual(job, crowded, cluster), model.actual(job, spread, cluster)
+    (20, 10)
+    """
+
+    def __init__(self, compute_spread: float, network_crowded: float, nodes: int | None = None) -> None:
+        self.compute_spread = compute_spread
+        self.network_crowded = network_crowded
+        self.nodes = nodes
+
+    def penalty(self, job: Job, seconds: int, allocation: Allocation, cluster: Cluster) -> float:
+        """Return the penalty [s]; none for jobs of other kinds."""
+        if job.kind not in (COMPUTE_BOUND, NETWORK_BOUND):
+            return 0.0
+        if not isinstance(cluster, Machines):
+            raise UsageError(f"{self!r} needs machines, found {cluster!r}")
+        style = allocation.style or _style(job, allocation, cluster)
+        if job.kind == COMPUTE_BOUND:
+            return self.compute_spread * seconds * self._size(job, cluster) if style == BREADTH else 0.0
+        return self.network_crowded * seconds * self._size(job, cluster) if style == DEPTH else 0.0
+
+    def _size(self, job: Job, cluster: Machines) -> float:
+        if self.nodes is not None:
+            return _fewest(job, cluster) / self.nodes
+        need, whole = cluster.need(job), cluster.totals
+        asked = need.totals()
+        return max(amount / there for amount, there in zip(asked, whole, strict=True) if there)
+
+
+def _fewest(job: Job, cluster: Machines) -> int:
+    """Return on how few of the largest machines a job could run."""
+    need = cluster.need(job)
+    if not need.spread:
+        return need.nodes
+    most = cluster.capacity.max(axis=0).tolist()
+    return max(math.ceil(amount / has) for amount, has in zip(need.totals(), most, strict=True) if has) or 1
+
+
+def _style(job: Job, allocation: Allocation, cluster: Machines) -> str:
+    """Judge an allocation that does not say: is it nearer to the fewest machines possible or to the most?"""
+    fewest, most = _fewest(job, cluster), min(len(cluster), max(sum(cluster.need(job).totals()), 1))
+    return DEPTH if len(allocation.machines) <= (fewest + most) / 2 else BREADTH
+
+
+LOCALITIES = {
+    "sierra": KindLocality(compute_spread=0.1, network_crowded=2.0),
+    "summit": KindLocality(compute_spread=1.0, network_crowded=1.7),
+}
+"""Calibrated penalties of CuSH's two clusters: nodes of 2 CPUs and 4 GPUs, and of 2 CPUs and 6 GPUs."""

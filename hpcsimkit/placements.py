@@ -1,0 +1,85 @@
+"""Which machines each job of a finished run had, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.allocation import Allocation
+from hpcsimkit.cluster import Cluster
+from hpcsimkit.machines import Machines
+
+__all__ = ["Placements"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Placements:
+    """Parts of jobs on machines: one row for each machine that a job had.
+
+    Parameters
+    ----------
+    cluster : Machines
+        The machines.
+    jobs : int
+        Jobs of the workload.
+    job, machine : array of int64, shape (parts,)
+        Row of the job, ascending, and number of the machine.
+    amounts : array of int64, shape (parts, resources)
+        How much of each resource the job had there.
+
+    Examples
+    --------
+    >>> cluster = Machines.of(2, cpus=4)
+    >>> placements = Placements.of(cluster, [Allocation([1], [[3]]), None, Allocation([0, 1], [[4], [1]])])
+    >>> placements.job.tolist(), placements.machine.tolist(), placements.totals.tolist()
+    ([0, 2, 2], [1, 0, 1], [[3], [0], [5]])
+    >>> placements.words()
+    ['node2', '', 'node1 node2']
+    """
+
+    cluster: Machines
+    jobs: int
+    job: Integers
+    machine: Integers
+    amounts: Integers
+
+    @classmethod
+    def of(cls, cluster: Cluster, allocations: Sequence[Allocation | None] | None) -> Placements | None:
+        """Collect allocations, one a job (None: it never ran); None where nodes are only counted."""
+        if allocations is None or not isinstance(cluster, Machines):
+            return None
+        given = [(row, allocation) for row, allocation in enumerate(allocations) if allocation is not None]
+        parts = [len(allocation.machines) for _, allocation in given]
+        machines = [machine for _, allocation in given for machine in allocation.machines]
+        amounts = [allocation.amounts for _, allocation in given]
+        none = np.zeros((0, len(cluster.resources)), dtype=np.int64)
+        return cls(
+            cluster, len(allocations),
+            job=np.repeat(np.array([row for row, _ in given], dtype=np.int64), parts),
+            machine=np.array(machines, dtype=np.int64),
+            amounts=np.concatenate([none, *amounts]),
+        )  # fmt: skip
+
+    @cached_property
+    def totals(self) -> Integers:
+        """How much of each resource each job had in all, int64, shape (jobs, resources)."""
+        totals = np.zeros((self.jobs, self.amounts.shape[1]), dtype=np.int64)
+        np.add.at(totals, self.job, self.amounts)
+        return totals
+
+    @cached_property
+    def machine_count(self) -> Integers:
+        """How many machines each job had, int64, shape (jobs,)."""
+        return np.bincount(self.job, minlength=self.jobs)
+
+    def words(self) -> list[str]:
+        """Return the names of each job's machines, joined by blanks."""
+        names = np.array(self.cluster.names, dtype=object)[self.machine].tolist()
+        ends = np.cumsum(self.machine_count).tolist()
+        return [" ".join(names[begin:end]) for begin, end in zip([0, *ends[:-1]], ends, strict=True)]

@@ -1,0 +1,110 @@
+"""Packing: which job goes best with which machine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hpcsimkit.allocation import Allocation
+from hpcsimkit.errors import UsageError
+from hpcsimkit.job import Job
+from hpcsimkit.machines import Machines
+from hpcsimkit.need import Places
+from hpcsimkit.policies.placements import Scores, margins
+from hpcsimkit.policy import Order, Policy
+from hpcsimkit.system import System
+
+__all__ = ["BestFitBinPacking", "DominantShare"]
+
+
+class DominantShare(Order):
+    """Smallest dominant share first: the largest share of any resource of the cluster that a job asks for.
+
+    (Ghodsi et al., Dominant Resource Fairness, NSDI 2011; as CuSH uses it.)
+    """
+
+    def reset(self, system: System) -> None:
+        """Look at the cluster."""
+        self._cluster = system.cluster
+
+    def key(self, job: Job) -> float:
+        """Return the dominant share, in [0, 1]."""
+        cluster = self._cluster
+        if not isinstance(cluster, Machines):
+            return job.nodes / cluster.size
+        asked = cluster.need(job).totals()
+        return max(amount / there for amount, there in zip(asked, cluster.totals, strict=True) if there)
+
+
+class BestFitBinPacking(Policy):
+    """Over all waiting jobs and machines that fit, start the pair that leaves the machine fullest; repeat.
+
+    What is left is the mean, over the resources that the machine has, of the free share after the start.
+    Ties go to the job that came first, then to the machine listed first. Nobody blocks anybody. (BFBP of
+    the masked-PPO scheduler's paper, section II.) Jobs that span machines go to no single one: an error.
+
+    Examples
+    --------
+    >>> BestFitBinPacking()
+    BestFitBinPacking()
+    """
+
+    def schedule(self, system: System) -> None:
+        """Start pairs until none fits."""
+        cluster = system.cluster
+        if not isinstance(cluster, Machines):  # one machine of many nodes: the largest job leaves it fullest
+            for job in sorted(system.queue, key=lambda job: -job.nodes):
+                if system.fits(job):
+                    system.start(job)
+            return
+        pairs = _Pairs(system, cluster)
+        while (pair := pairs.best()) is not None:
+            job, allocation = pair
+            system.start(job, allocation)
+            pairs.started(allocation.machines[0])
+
+
+class _Pairs:
+    """What is left of each machine after each kind of job; jobs that need the same share a row."""
+
+    def __init__(self, system: System, cluster: Machines) -> None:
+        self._system = system
+        self._cluster = cluster
+        waiting: dict[int, list[Job]] = {}
+        for job in system.queue:
+            waiting.setdefault(cluster.size_of(job), []).append(job)
+        self._needs = [cluster.needs.needs[number] for number in waiting]
+        for need, jobs in zip(self._needs, waiting.values(), strict=True):
+            if need.spread or need.exclusive or need.nodes > 1:
+                raise UsageError(
+                    f"best-fit bin packing needs jobs that share one machine each; "
+                    f"job {jobs[0].id} asks for {need.text()}"
+                )
+        self._jobs = [jobs[::-1] for jobs in waiting.values()]
+        self._numbers = np.array(list(waiting), dtype=np.int64)
+        self._amounts = cluster.needs.amounts[self._numbers]
+        self._rank = {job.index: place for place, job in enumerate(system.queue)}
+        self._left = self._after(np.arange(len(cluster)))
+
+    def best(self) -> tuple[Job, Allocation] | None:
+        """Return the best pair; among jobs that need the same, the first."""
+        least = self._left.min(initial=np.inf)
+        if least == np.inf:
+            return None
+        rows = np.flatnonzero((self._left == least).any(axis=1)).tolist()
+        row = min(rows, key=lambda each: self._rank[self._jobs[each][-1].index])
+        machine = int(np.argmax(self._left[row] == least))
+        job = self._jobs[row].pop()
+        if not self._jobs[row]:
+            self._left[row] = np.inf
+        return job, Allocation([machine], self._amounts[row : row + 1])
+
+    def started(self, machine: int) -> None:
+        """Look again at a machine that has just been given a job."""
+        gone = np.isinf(self._left[:, machine])
+        self._left[:, machine] = np.where(gone, np.inf, self._after(np.array([machine]))[:, 0])
+
+    def _after(self, machines: Places) -> Scores:
+        """Return what share of machines is left after each kind of job, infinity where it does not fit."""
+        free, capacity = self._system.free, self._cluster.capacity
+        left = margins(free[machines] - self._amounts[:, None, :], capacity[machines])
+        return np.where(self._cluster.needs.usable(self._numbers, free)[:, machines], left, np.inf)
