@@ -14,17 +14,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hpcsimkit.allocation import Allocation
     from hpcsimkit.checks import check_policy
     from hpcsimkit.cluster import Cluster, Nodes
     from hpcsimkit.decision import Decision, External
     from hpcsimkit.errors import HpcsimkitError
-    from hpcsimkit.job import Job
+    from hpcsimkit.job import Job, Request
+    from hpcsimkit.machines import Machines
     from hpcsimkit.metrics import METRICS, evaluate
     from hpcsimkit.observers import Observer
     from hpcsimkit.pipeline import Pipeline
     from hpcsimkit.policy import Backfiller, Estimator, Inspector, Order, Placement, Policy
     from hpcsimkit.registry import make
     from hpcsimkit.result import Result
+    from hpcsimkit.service_time import ServiceTime
     from hpcsimkit.simulation import Simulation
     from hpcsimkit.system import System
     from hpcsimkit.workload import Workload
@@ -33,17 +36,20 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "allocation": ("Allocation",),
     "checks": ("check_policy",),
     "cluster": ("Cluster", "Nodes"),
     "decision": ("Decision", "External"),
     "errors": ("HpcsimkitError",),
-    "job": ("Job",),
+    "job": ("Job", "Request"),
+    "machines": ("Machines",),
     "metrics": ("METRICS", "evaluate"),
     "observers": ("Observer",),
     "pipeline": ("Pipeline",),
     "policy": ("Backfiller", "Estimator", "Inspector", "Order", "Placement", "Policy"),
     "registry": ("make",),
     "result": ("Result",),
+    "service_time": ("ServiceTime",),
     "simulation": ("Simulation",),
     "system": ("System",),
     "workload": ("Workload",),
@@ -53,6 +59,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "METRICS",
+    "Allocation",
     "Backfiller",
     "Cluster",
     "Decision",
@@ -61,13 +68,16 @@ __all__ = [
     "HpcsimkitError",
     "Inspector",
     "Job",
+    "Machines",
     "Nodes",
     "Observer",
     "Order",
     "Pipeline",
     "Placement",
     "Policy",
+    "Request",
     "Result",
+    "ServiceTime",
     "Simulation",
     "System",
     "Workload",

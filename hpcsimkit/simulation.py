@@ -48,8 +48,7 @@ class Simulation:
     walltime : {"run", "kill"}
         Jobs run their full run time, or are killed at their requested time.
     dependencies : bool
-        A job is submitted when its preceding job has ended (SWF fields 17 and 18); see
-        :mod:`~hpcsimkit.dependencies`.
+        A job is submitted when its preceding job has ended: see :mod:`~hpcsimkit.dependencies`.
     service_time : ServiceTime or callable, optional
         How long a job takes where it was placed; by default its run time.
     period : int, optional

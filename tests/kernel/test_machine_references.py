@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsimkit.agents.seats import RandomChoice, play
+from hpcsimkit.decision import External
 from hpcsimkit.locality import LOCALITIES
 from hpcsimkit.machines import Machines
 from hpcsimkit.pipeline import Pipeline
@@ -75,7 +77,9 @@ def test_beocat(file: str, algorithm: str, shared: Path) -> None:
     expected = [(row["start"], row["machine"]) for row in reference if row["start"]]
     assert starts_and_machines(result) == expected
     summary = json.loads((shared / "refs/beocat/beocat_summary.json").read_text())
-    assert summary  # read below, where its keys are known
+    name = f"beocat_{file}_untied_jobs.csv"
+    (row,) = (row for row in summary if (row["input"], row["alg"]) == (name, algorithm))
+    assert result.wait_time.mean() == pytest.approx(row["avg_wait_s"], rel=1e-12)
 
 
 SELECTORS = {"FCFS": FCFSShortest(), "SJF": SJF(), "DRF": DominantShare()}
@@ -131,3 +135,41 @@ def test_cush(system: str, gpus: int, selector: str, allocation: str, shared: Pa
         ]
         service = [int(row[f"st_{style}"]) for row, style in zip(reference, styles, strict=True)]
         assert result.run_time.tolist() == service
+
+
+# The paper's table 1: NTAT and mean wait of eight heuristics (specification of CuSH, section 7).
+TABLE_1 = {
+    "sierra": {
+        ("FCFS", "DF"): (7.13, 22.68), ("FCFS", "BF"): (5.71, 15.58), ("SJF", "DF"): (5.19, 18.53),
+        ("SJF", "BF"): (4.13, 12.07), ("DRF", "DF"): (7.43, 21.45), ("DRF", "BF"): (5.54, 12.76),
+        ("Rand", "DF"): (7.17, 23.62), ("Rand", "BF"): (5.42, 13.53),
+    },
+    "summit": {
+        ("FCFS", "DF"): (6.54, 20.90), ("FCFS", "BF"): (7.07, 19.45), ("SJF", "DF"): (5.23, 18.37),
+        ("SJF", "BF"): (5.14, 15.33), ("DRF", "DF"): (6.40, 19.59), ("DRF", "BF"): (6.69, 17.86),
+        ("Rand", "DF"): (7.01, 22.39), ("Rand", "BF"): (6.46, 16.38),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "gpus"), [("sierra", 4), ("summit", 6)])
+def test_cush_table_1_on_the_selected_job_sets(system: str, gpus: int, shared: Path) -> None:
+    """Every row within 10 %, the tolerance by which the job sets were selected.
+
+    The rows of the random selector are means over ten seeds. The selection knew another stream of random
+    numbers, so for them it is 15 %: the model's largest deviation on whole populations is 14 %.
+    """
+    cluster = Machines.of(128, cpus=2, gpus=gpus)
+    sets = [workload for workload, _ in job_sets(shared / f"refs/cush/cush_jobsets_{system}.csv")]
+    for (selector, allocation), paper in TABLE_1[system].items():
+        order = SELECTORS.get(selector, External())
+        policy = Pipeline(order=order, placement=DEPTH_OR_BREADTH[allocation], fitting=True, window=5)
+        found = []
+        for seed in range(10 if selector == "Rand" else 1):
+            for number, workload in enumerate(sets):
+                run = Simulation(workload, policy, cluster, service_time=LOCALITIES[system])
+                result = play(run, RandomChoice(np.random.default_rng([seed, number])))
+                ntat = (result.wait_time + result.run_time) / result.run_time
+                found.append((ntat.mean(), result.wait_time.mean()))
+        tolerance = 0.15 if selector == "Rand" else 0.10
+        assert np.mean(found, axis=0) == pytest.approx(paper, rel=tolerance), (selector, allocation)
