@@ -4,6 +4,7 @@ from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.conservative import Conservative
 from hpcsimkit.policies.inspectors import HoldUnfit
+from hpcsimkit.policies.optimization import Optimization
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.orders import (
     F1,
@@ -70,6 +71,7 @@ __all__ = [
     "LastTwo",
     "MachineOrder",
     "Noisy",
+    "Optimization",
     "OracleSAF",
     "OracleSJF",
     "Pipeline",

@@ -9,6 +9,7 @@ from hpcsimkit.policies import orders, placements
 from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.conservative import Conservative
 from hpcsimkit.policies.inspectors import HoldUnfit
+from hpcsimkit.policies.optimization import Optimization
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
@@ -107,7 +108,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "greedy": Greedy,
     },
     "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo},
-    "pipeline": {"binpacking": binpacking, "random-fit": random_fit},
+    "pipeline": {"binpacking": binpacking, "random-fit": random_fit, "optimization": Optimization},
     "placement": {
         "first-fit": placements.FirstFit, "best-fit": placements.BestFit, "worst-fit": placements.WorstFit,
         "depth-first": placements.DepthFirst, "breadth-first": placements.BreadthFirst,
@@ -120,6 +121,6 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
 
 ALIASES = {
     "smallest": "sqf", "spf": "sqf", "lpf": "largest", "unicep": "unicef", "uni": "unicef", "wfp": "wfp3",
-    "multifactor": "slurm", "easypp": "easy++", "replan": "conservative-replan",
+    "multifactor": "slurm", "easypp": "easy++", "replan": "conservative-replan", "knapsack": "optimization",
 }  # fmt: skip
 """Other names in use."""
