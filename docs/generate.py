@@ -18,9 +18,11 @@ PACKAGES = tuple(f"hpcsimkit.{room}" for room in ROOMS)
 KINDS = {
     "order": "Orders: which waiting job is first",
     "inspector": "Inspectors: may the selected job go on",
+    "placement": "Placements: on which machines a job runs",
     "backfilling": "Backfilling: what may start although a job before it does not fit",
     "estimates": "Estimates: how long jobs are believed to take",
     "pipeline": "Ready-made pipelines",
+    "policy": "Whole policies, which are not joined with others",
     "option": "Options of the pipeline",
     "plug-in": "Plug-ins found in this environment",
 }

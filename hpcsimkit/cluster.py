@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,14 @@ class Cluster(ABC):
         """Return how much of :attr:`size` an allocation of a job takes."""
 
     @abstractmethod
+    def asked(self, job: Job) -> int:
+        """Return how much of :attr:`size` a job asks for."""
+
+    @abstractmethod
+    def share(self, level: Level) -> float:
+        """Return what share of :attr:`size` a level is."""
+
+    @abstractmethod
     def shortage(self, job: Job, level: Level) -> str:
         """Say what a job needs and what a level has of it: ``needs 3 nodes; 2 are free``."""
 
@@ -100,6 +108,10 @@ class Cluster(ABC):
     def fits(self, job: Job, level: Level) -> bool:
         """Tell whether a job fits a level."""
         return self.place(job, level) is not None
+
+    def fit_each(self, jobs: Sequence[Job], level: Level) -> Sequence[bool] | NDArray[np.bool_]:
+        """Tell of each job whether it fits a level."""
+        return [self.fits(job, level) for job in jobs]
 
     def misfits(self, workload: Workload) -> NDArray[np.bool_]:
         """Tell which jobs do not fit the empty cluster, bool, shape (jobs,)."""
@@ -256,6 +268,14 @@ class Nodes(Cluster):
         """Return the nodes."""
         return allocation
 
+    def asked(self, job: Job) -> int:
+        """Return the job's nodes."""
+        return job.nodes
+
+    def share(self, level: int) -> float:
+        """Return the share of the nodes."""
+        return level / self.count
+
     def shortage(self, job: Job, level: int) -> str:
         """Say how many nodes a job needs, and how many there are."""
         found = f"the cluster has {level}" if job.nodes > self.count else f"{level} are free"
@@ -264,6 +284,10 @@ class Nodes(Cluster):
     def fits(self, job: Job, level: int) -> bool:
         """Tell whether so many nodes are free."""
         return job.nodes <= level
+
+    def fit_each(self, jobs: Sequence[Job], level: int) -> Sequence[bool]:
+        """Tell of each job whether so many nodes are free."""
+        return [job.nodes <= level for job in jobs]
 
     def room(self, head: Job, free: int, window: float, later: int) -> Room:
         """Return the room: spare are the nodes that the head leaves."""

@@ -14,7 +14,7 @@ from hpcsimkit.policy import Stage
 if TYPE_CHECKING:
     from hpcsimkit.system import System
 
-__all__ = ["Decision", "External"]
+__all__ = ["Answering", "Decision", "External"]
 
 
 class Decision:
@@ -108,3 +108,22 @@ class External(Stage):
         """Prepare the heuristic behind the seat."""
         if self.base is not None:
             self.base.reset(system)
+
+
+class Answering(External):
+    """A seat whose holder answers by himself, such as a learned agent: the pass need not stop.
+
+    Examples
+    --------
+    >>> class Last(Answering):
+    ...     def answer(self, decision):
+    ...         return len(decision.options) - 1
+    >>> Last().open
+    False
+    """
+
+    open = False
+
+    def answer(self, decision: Decision) -> int:
+        """Return the position of the chosen option, counted from 0."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method answer(decision)")

@@ -168,6 +168,12 @@ class Machines(Cluster):
     def __repr__(self) -> str:
         return f"Machines({len(self)}: {amounts_text(self.resources, self.totals)})"
 
+    @property
+    def summary(self) -> str:
+        """How many machines there are, and what they have in all, in words."""
+        machines = "1 machine" if len(self) == 1 else f"{len(self)} machines"
+        return f"{machines} ({amounts_text(self.resources, self.totals)})"
+
     # --- the questions of a cluster ------------------------------------------------------------------
 
     @property
@@ -208,28 +214,26 @@ class Machines(Cluster):
             unit = "cpus" if "cpus" in self.resources else self.unit
             request = Request((unit,), (nodes,), spread=True)
         amounts = [request.amount(resource) for resource in self.resources]
-        lacking = [
-            name
-            for name, amount in zip(request.resources, request.amounts, strict=True)
-            if amount and not self.amount(name).any()
-        ]
-        allowed: Mask | None = None
-        if request.constraint:
-            wanted = set(request.constraint.split("&"))
-            allowed = np.fromiter(map(wanted.issubset, self.features), dtype=np.bool_)
+        asked = zip(request.resources, request.amounts, strict=True)
+        lacking = {name: amount for name, amount in asked if amount and not self.amount(name).any()}
+        wanted = {word.strip() for word in request.constraint.split("&")} - {""}
+        allowed = np.array([*map(wanted.issubset, self.features)], dtype=np.bool_) if wanted else None
         return Need(
             shape, amounts, nodes=nodes, spread=request.spread, exclusive=request.exclusive, allowed=allowed,
-            lacking=lacking[0] if lacking else "", constraint=request.constraint,
+            lacking=lacking, constraint=request.constraint,
         )  # fmt: skip
 
     def fits(self, job: Job, level: MachineLevel) -> bool:
         """Tell whether a job fits a level."""
         return self.need(job).fits(level)
 
+    def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Mask:
+        """Tell of each job whether it fits a level, bool, shape (jobs,)."""
+        return self.needs.fit(np.array([self.size_of(job) for job in jobs], dtype=np.int64), level)
+
     def place(self, job: Job, level: MachineLevel) -> Allocation | None:
         """Return an allocation on the first machines that can take the job, by number, or None."""
-        need = self.need(job)
-        return need.take(level, self.usable(job, level)) if not need.lacking else None
+        return self.need(job).take(level, self.usable(job, level))
 
     def usable(self, job: Job, level: MachineLevel) -> Places:
         """Return the numbers of the machines that can be one of a job's, ascending."""
@@ -247,6 +251,14 @@ class Machines(Cluster):
         """Return how much of the first resource an allocation takes."""
         return allocation.totals[0]
 
+    def asked(self, job: Job) -> int:
+        """Return how much of the first resource a job asks for in all."""
+        return self.need(job).totals()[0]
+
+    def share(self, level: MachineLevel) -> float:
+        """Return what share of the first resource is in a level."""
+        return float(level[:, 0].sum()) / self.size
+
     def shortage(self, job: Job, level: MachineLevel) -> str:
         """Say what a job needs and what there is of it."""
         need = self.need(job)
@@ -255,8 +267,8 @@ class Machines(Cluster):
     def misfits(self, workload: Workload) -> Mask:
         """Tell which jobs do not fit the empty machines."""
         numbers = np.array([self.size_of(job) for job in workload.jobs], dtype=np.int64)
-        fits = np.array([need.fits(self.capacity) for need in self.needs.needs], dtype=np.bool_)
-        return ~fits[numbers] if len(numbers) else np.zeros(0, dtype=bool)
+        kinds, which = np.unique(numbers, return_inverse=True)
+        return ~self.needs.fit(kinds, self.capacity)[which]
 
     def earliest(
         self, job: Job, level: MachineLevel, releases: Iterable[tuple[int, int, Allocation]], soonest: int

@@ -7,14 +7,14 @@ from itertools import islice
 from typing import Any
 
 from hpcsimkit.cluster import Allocation, Level, Room
-from hpcsimkit.decision import Decision, External
+from hpcsimkit.decision import Answering, Decision, External
 from hpcsimkit.errors import StalledError, UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.policy import FCFS, Backfiller, Estimator, Inspector, Order, Placement, Policy, Requested
 from hpcsimkit.reservation import EASY
 from hpcsimkit.system import Mode, System
 
-__all__ = ["SEATS", "Pipeline"]
+__all__ = ["SEATS", "Pipeline", "ask"]
 
 SEATS = {"order": Order, "inspector": Inspector, "placement": Placement, "backfiller": Backfiller,
          "estimates": Estimator}  # fmt: skip
@@ -273,13 +273,12 @@ class Pipeline(Policy):
         """Ask the open order seat for one of some jobs, given in the order of the heuristic behind it."""
         assert isinstance(self.order, External)
         declined = [None] if self.order.decline and system.anything_ahead else []
-        return (
-            yield Decision(
-                "order", system, None,
-                options=lambda: [*jobs(), *declined],
-                default=lambda: jobs()[0],
-            )
+        decision = Decision(
+            "order", system, None,
+            options=lambda: [*jobs(), *declined],
+            default=lambda: jobs()[0],
         )  # fmt: skip
+        return (yield from ask(self.order, decision))
 
     def _accept(self, job: Job, system: System) -> Asking:
         """Ask the inspector; a held job is asked about again, `max_interval` later at the latest."""
@@ -289,11 +288,12 @@ class Pipeline(Policy):
         inspector = self.inspector
         if isinstance(inspector, External):
             base: Inspector = inspector.base or Inspector()
-            accepted = yield Decision(
+            decision = Decision(
                 "inspector", system, job,
                 options=lambda: (True, False) if system.anything_ahead else (True,),
                 default=lambda: base.accept(job, system),
             )  # fmt: skip
+            accepted = yield from ask(inspector, decision)
         else:
             assert inspector is not None
             accepted = inspector.accept(job, system)
@@ -319,12 +319,12 @@ class Pipeline(Policy):
         options = base.options(job, level, system)
         if not options:
             return None
-        return (yield _among(options, "placement", system, job))
+        return (yield from ask(placement, _among(options, "placement", system, job)))
 
     def _backfill(self, head: Job, system: System, filler: Backfiller) -> Asking:
         """Start jobs behind the head, one after the other."""
         if isinstance(self.backfiller, External):
-            yield from self._ask_to_backfill(head, system, filler, decline=self.backfiller.decline)
+            yield from self._ask_to_backfill(head, system, filler, self.backfiller)
             return
         for job in filler.fill(head, system):
             allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
@@ -332,11 +332,11 @@ class Pipeline(Policy):
         if self._lasting and filler.settles:
             filler.settled = system.version
 
-    def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, decline: bool) -> Asking:
+    def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, seat: External) -> Asking:
         """Offer what may start, until nothing may or the seat declines."""
         while candidates := list(islice(filler.fill(head, system), self.window)):
-            options: list[Job | None] = [*candidates, None] if decline else [*candidates]
-            job = yield _among(options, "backfiller", system, head)
+            options: list[Job | None] = [*candidates, None] if seat.decline else [*candidates]
+            job = yield from ask(seat, _among(options, "backfiller", system, head))
             if job is None:
                 return
             allocation = yield from self._place(job, filler.level(job, system), system)
@@ -346,3 +346,17 @@ class Pipeline(Policy):
 def _among(options: Sequence[Any], stage: str, system: System, job: Job) -> Decision:
     """Return a decision among options that are known already; the first is what a heuristic takes."""
     return Decision(stage, system, job, options=lambda: options, default=lambda: options[0])
+
+
+def ask(seat: External, decision: Decision) -> Asking:
+    """Put a decision to a seat; returns the chosen option.
+
+    An open seat stops the pass until somebody outside answers; one whose holder answers does not.
+    """
+    if not isinstance(seat, Answering):
+        return (yield decision)
+    position = seat.answer(decision)
+    options = decision.options
+    if not 0 <= position < len(options):
+        raise UsageError(f"{type(seat).__name__} answers {position!r} to {decision!r}")
+    return options[position]

@@ -101,6 +101,18 @@ class MachineOrder(Placement):
             return None
         return self.take(need, machines, level, system)
 
+    def options(self, job: Job, level: Level, system: System) -> list[Allocation]:
+        """Return, for a job of one machine, each machine that can be used, the best first; else one choice."""
+        cluster = system.cluster
+        if not isinstance(cluster, Machines) or cluster.need(job).spread or job.nodes > 1:
+            return super().options(job, level, system)
+        need, machines = cluster.need(job), cluster.usable(job, level)
+        if need.lacking or not len(machines):
+            return []
+        ranked = machines[np.argsort(self.scores(need, machines, level, system), kind="stable")]
+        found = (need.take(level, ranked[place : place + 1], self.style) for place in range(len(ranked)))
+        return [allocation for allocation in found if allocation is not None]
+
     def take(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Allocation | None:
         """Return an allocation on the best of the machines that can be used."""
         scores = self.scores(need, machines, level, system)

@@ -42,7 +42,14 @@ LAYERS = """
     observers
     result
     simulation
+    scenario
+    learning
+    resource_metrics
     result_file metrics recording checks
+    rendering
+    episode
+    environment
+    vector_environment
     breakdown registry agents
     pictures
     campaigns
@@ -60,7 +67,8 @@ HEAVY = {
     "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "rich", "typer", "jinja2", "joblib",
     "torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard",
 }  # fmt: skip
-HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "run": {"typer"}}
+HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "run": {"typer"}, "environment": {"gymnasium"},
+                    "vector_environment": {"stable_baselines3"}}  # fmt: skip
 
 
 class Import(NamedTuple):

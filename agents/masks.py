@@ -1,0 +1,123 @@
+"""How numbered actions and the options of a decision belong together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.decision import Decision
+from hpcsimkit.errors import UsageError
+from hpcsimkit.learning import Mask, Valid
+from hpcsimkit.policies.dispatch import PairDecision
+
+__all__ = ["JobMachine", "Slots"]
+
+
+class Slots(Mask):
+    """Action *i* is option *i*, in slots of a fixed number; a last action declines, if that is allowed.
+
+    The pipeline's ``window`` should be the number of slots, so that no option is without one.
+
+    Parameters
+    ----------
+    slots : int
+        Options that an action stands for.
+    decline : bool
+        One more action stands for ``None``.
+
+    Examples
+    --------
+    >>> Slots(16, decline=True).actions
+    17
+    """
+
+    def __init__(self, slots: int, *, decline: bool = False) -> None:
+        self.slots = slots
+        self.decline = decline
+
+    @property
+    def actions(self) -> int:
+        """All slots, and one to decline."""
+        return self.slots + self.decline
+
+    def write(self, decision: Decision, out: Valid) -> None:
+        """Write which slots hold an option."""
+        options = decision.options
+        offered = len(options)
+        if options[-1] is None:
+            offered -= 1
+            if self.decline:
+                out[self.slots] = True
+        out[: min(offered, self.slots)] = True
+
+    def position(self, decision: Decision, action: int) -> int:
+        """Return the action itself; of the one that declines, the last position."""
+        return len(decision.options) - 1 if self.decline and action == self.slots else action
+
+    def action(self, decision: Decision, choice: Any) -> int:
+        """Return the slot of an option.
+
+        Raises
+        ------
+        UsageError
+            No slot holds it.
+        """
+        if choice is None:
+            return self.slots
+        position = decision.position(choice)
+        if position >= self.slots:
+            raise UsageError(f"{self!r} has no slot for option {position} of {decision!r}")
+        return position
+
+
+class JobMachine(Mask):
+    """Action ``slot x machines + machine`` starts the job of a slot on a machine.
+
+    (As in the published code of the masked-PPO scheduler; the formula printed in its paper gives several
+    pairs one number.)
+
+    Parameters
+    ----------
+    slots : int
+        Jobs offered at most: the slots of the :class:`~hpcsimkit.policies.dispatch.Dispatch`.
+    machines : int
+        Machines of the cluster.
+
+    Examples
+    --------
+    >>> JobMachine(slots=10, machines=9).actions
+    90
+    """
+
+    def __init__(self, slots: int, machines: int) -> None:
+        self.slots = slots
+        self.machines = machines
+
+    @property
+    def actions(self) -> int:
+        """One for each slot and machine."""
+        return self.slots * self.machines
+
+    def write(self, decision: Decision, out: Valid) -> None:
+        """Write which machines can start which job now."""
+        valid = _pairs(decision).valid
+        if valid.shape[0] > self.slots or valid.shape[1] != self.machines:
+            raise UsageError(f"{self!r} does not fit {valid.shape[0]} jobs and {valid.shape[1]} machines")
+        out[: valid.size] = valid.ravel()
+
+    def position(self, decision: Decision, action: int) -> int:
+        """Return which of the valid pairs an action is."""
+        return int(np.count_nonzero(_pairs(decision).valid.ravel()[:action]))
+
+    def action(self, decision: Decision, choice: Any) -> int:
+        """Return the action of a pair."""
+        job, machine = choice
+        slot = next(slot for slot, each in enumerate(_pairs(decision).jobs) if each.index == job.index)
+        return slot * self.machines + int(machine)
+
+
+def _pairs(decision: Decision) -> PairDecision:
+    if not isinstance(decision, PairDecision):
+        raise UsageError(f"pairs of jobs and machines are needed, found {decision!r}")
+    return decision

@@ -1,0 +1,176 @@
+"""Networks that choose, in numpy: weights in, one score for each action out. They act, they never learn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError
+
+__all__ = ["ACTIVATIONS", "NETWORKS", "Dense", "Network", "SlotScores", "network_of"]
+
+Floats = NDArray[np.float32]
+Tensors = Mapping[str, Floats]
+
+ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = {
+    "relu": lambda values: np.maximum(values, 0),
+    "tanh": np.tanh,
+}
+"""What may stand between the layers."""
+
+
+class Network:
+    """Scores actions; made of layers, ``weight.0``, ``bias.0``, ``weight.1`` ...
+
+    Parameters
+    ----------
+    tensors : mapping of str to array of float32
+        Weights of shape (outputs, inputs) and biases of shape (outputs,), by name and number of the layer.
+    activation : {"relu", "tanh"}
+        Between the layers.
+
+    Raises
+    ------
+    UsageError
+        A tensor is missing, is of another shape or not finite, or the activation is not known.
+    """
+
+    kind = ""
+    """What model files call it."""
+
+    def __init__(self, tensors: Tensors, activation: str = "tanh") -> None:
+        if activation not in ACTIVATIONS:
+            raise UsageError(f"activation needs one of {', '.join(ACTIVATIONS)}, found {activation!r}")
+        self.activation = activation
+        self.tensors = {
+            name: np.ascontiguousarray(values, dtype=np.float32) for name, values in tensors.items()
+        }
+        self._act = ACTIVATIONS[activation]
+        self._layers = list(self._checked())
+
+    def _checked(self) -> Sequence[tuple[Floats, Floats]]:
+        layers: list[tuple[Floats, Floats]] = []
+        names = {f"{part}.{layer}" for layer in range(len(self.tensors) // 2) for part in ("weight", "bias")}
+        if not names or set(self.tensors) != names:
+            raise UsageError(
+                f"a network needs tensors weight.0, bias.0, ..., found {', '.join(self.tensors)}"
+            )
+        for layer in range(len(self.tensors) // 2):
+            weight, bias = self.tensors[f"weight.{layer}"], self.tensors[f"bias.{layer}"]
+            inputs = layers[-1][0].shape[1] if layers else weight.shape[-1]
+            if weight.ndim != 2 or weight.shape[1] != inputs or bias.shape != weight.shape[:1]:
+                raise UsageError(
+                    f"layer {layer} needs {inputs} inputs, found {weight.shape} and {bias.shape}"
+                )
+            if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
+                raise UsageError(f"layer {layer} holds what is no finite number")
+            layers.append((np.ascontiguousarray(weight.T), bias))  # (inputs, outputs): rows times it
+        return layers
+
+    @property
+    def inputs(self) -> int:
+        """Numbers that the first layer reads."""
+        return self._layers[0][0].shape[0]
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that the last layer gives."""
+        return self._layers[-1][0].shape[1]
+
+    @property
+    def parameters(self) -> int:
+        """How many weights and biases there are."""
+        return sum(values.size for values in self.tensors.values())
+
+    def forward(self, values: Floats) -> Floats:
+        """Return the outputs of the last layer for rows of inputs, shape (..., outputs)."""
+        for weight, bias in self._layers[:-1]:
+            values = self._act(values @ weight + bias)
+        weight, bias = self._layers[-1]
+        return values @ weight + bias
+
+    def scores(self, observation: Floats) -> Floats:
+        """Return one score for each action, float32, shape (actions,)."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other)
+            and isinstance(other, Network)
+            and self.activation == other.activation
+            and self.tensors.keys() == other.tensors.keys()
+            and all(np.array_equal(values, other.tensors[name]) for name, values in self.tensors.items())
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.activation, self.digest))
+
+    def __repr__(self) -> str:
+        sizes = "-".join(str(size) for size in [self.inputs, *(bias.size for _, bias in self._layers)])
+        return f"{type(self).__name__}({sizes} {self.activation}, {self.digest})"
+
+    @cached_property
+    def digest(self) -> str:
+        """The first digits of a hash over the weights, by which networks are told apart."""
+        digest = hashlib.sha256()
+        for name in sorted(self.tensors):
+            digest.update(name.encode() + self.tensors[name].tobytes())
+        return digest.hexdigest()[:12]
+
+
+class Dense(Network):
+    """All of the observation goes into one network; its outputs are the actions.
+
+    Examples
+    --------
+    >>> weights = {"weight.0": np.array([[1, 0], [0, 2]]), "bias.0": np.array([0, 1])}
+    >>> Dense(weights).scores(np.array([3, 4], dtype=np.float32)).tolist()
+    [3.0, 9.0]
+    """
+
+    kind = "dense"
+
+    def scores(self, observation: Floats) -> Floats:
+        """Return the outputs for the whole observation."""
+        return self.forward(observation.reshape(-1))
+
+
+class SlotScores(Network):
+    """The same small network scores each row of the observation; one score a row, one action a row.
+
+    It has the same weights for any number of slots. (The kernel network of RLScheduler and RLBackfilling.)
+
+    Examples
+    --------
+    >>> weights = {"weight.0": np.array([[1, -1]]), "bias.0": np.array([0])}
+    >>> SlotScores(weights).scores(np.array([[3, 1], [0, 5]], dtype=np.float32)).tolist()
+    [2.0, -5.0]
+    """
+
+    kind = "slots"
+
+    def scores(self, observation: Floats) -> Floats:
+        """Return the score of each row."""
+        return self.forward(observation)[:, 0]
+
+
+NETWORKS: Mapping[str, type[Network]] = {network.kind: network for network in (Dense, SlotScores)}
+"""Networks by the name that model files have for them."""
+
+
+def network_of(kind: str, tensors: Tensors, **parameters: Any) -> Network:
+    """Return the network of a kind.
+
+    Raises
+    ------
+    UsageError
+        There is no such kind, or the tensors do not make one.
+    """
+    if kind not in NETWORKS:
+        raise UsageError(f"a network of a known kind is needed ({', '.join(NETWORKS)}), found {kind!r}")
+    return NETWORKS[kind](tensors, **parameters)

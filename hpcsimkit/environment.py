@@ -1,0 +1,172 @@
+"""One open seat of a pipeline as a Gymnasium environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.episode import Episode, Player
+from hpcsimkit.errors import UsageError
+from hpcsimkit.learning import Encoder, Episodes, Mask, Reward, Valid
+from hpcsimkit.metrics import evaluate
+from hpcsimkit.policy import Policy
+
+__all__ = ["SchedulingEnv"]
+
+METRICS_AT_THE_END = ("mean_wait_time", "mean_bounded_slowdown", "utilisation", "makespan")
+
+
+class SchedulingEnv(gymnasium.Env[Any, Any]):
+    """An open seat: who sits on it sees observations, chooses among numbered actions, and is paid.
+
+    Each step answers one decision; the clock stands still meanwhile. An action that is no option now (see
+    :meth:`action_masks`) counts as the first one that is, and is told in ``info["invalid"]``; learners that
+    know masks never choose one.
+
+    Parameters
+    ----------
+    episodes : Episodes
+        Which scenario each episode is about.
+    policy : Policy
+        With the seat left open, by :class:`~hpcsimkit.decision.External`.
+    encoder : Encoder
+        What is seen; its docstring has the table of what stands where.
+    mask : Mask
+        How actions and options belong together.
+    reward : Reward
+        What is paid.
+    stage : str
+        Which seat. Other open seats are answered by the heuristic behind them.
+    skip : bool
+        Menus with one option are answered without asking.
+    max_steps : int, optional
+        Episodes are truncated after so many steps.
+    metrics : iterable of str
+        What ``info["metrics"]`` has at the end of an episode.
+    render_mode : {"ansi", "rgb_array"}, optional
+        What :meth:`render` returns: a line of text, or a picture of queue and machine.
+
+    Examples
+    --------
+    >>> from hpcsimkit.agents.encoders import QueueWindow
+    >>> from hpcsimkit.agents.episodes import Fixed
+    >>> from hpcsimkit.agents.masks import Slots
+    >>> from hpcsimkit.agents.rewards import MinusMeanWait
+    >>> from hpcsimkit import External, Pipeline, Workload
+    >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [4, 4]}, machine_size=4)
+    >>> env = SchedulingEnv(
+    ...     Fixed(w), Pipeline(order=External()), QueueWindow(4), Slots(4), MinusMeanWait(), stage="order")
+    >>> observation, info = env.reset(seed=0)
+    >>> env.action_masks().tolist()
+    [True, True, False, False]
+    >>> env.step(1)[1:3]  # the shorter job first: the other one waits 4 s, that is 2 s on average
+    (-2.0, True)
+    """
+
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own way
+
+    def __init__(
+        self,
+        episodes: Episodes,
+        policy: Policy,
+        encoder: Encoder,
+        mask: Mask,
+        reward: Reward,
+        *,
+        stage: str = "order",
+        skip: bool = True,
+        max_steps: int | None = None,
+        metrics: Iterable[str] = METRICS_AT_THE_END,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UsageError(f"render_mode needs 'ansi' or 'rgb_array', found {render_mode!r}")
+        self.episodes = episodes
+        self.policy = policy
+        self.encoder = encoder
+        self.mask = mask
+        self.reward = reward
+        self.stage = stage
+        self.skip = skip
+        self.max_steps = max_steps
+        self.metrics = tuple(metrics)
+        self.render_mode = render_mode
+        self.observation_space = gymnasium.spaces.Box(
+            encoder.low, encoder.high, shape=encoder.shape, dtype=np.float32
+        )
+        self.action_space = gymnasium.spaces.Discrete(mask.actions)
+        self.episode: Episode | None = None
+        self._valid = np.zeros(mask.actions, dtype=np.bool_)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begin the next episode; the same seed gives the same ones again.
+
+        Raises
+        ------
+        UsageError
+            An episode has no decision to take.
+        """
+        super().reset(seed=seed)
+        scenario = self.episodes.sample(self.np_random)
+        player = Player(self.encoder, self.mask, self.reward)
+        self.episode = Episode(scenario, self.policy, {self.stage: player}, skip=self.skip)
+        if self.episode.decision is None:
+            raise UsageError(
+                f"an episode of {scenario.workload.name} has no decision for the {self.stage} seat"
+            )
+        if scenario.learn_from is not None:
+            self.episode.reward(self.stage)  # what the warm-up cost is nobody's merit
+        return self._observation(), self._info()
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Answer the decision at hand."""
+        episode = self._begun()
+        action = int(action)
+        invalid = not (0 <= action < len(self._valid) and self._valid[action])
+        episode.answer(int(self._valid.argmax()) if invalid else action)
+        earned = episode.reward(self.stage)
+        terminated = episode.decision is None
+        truncated = not terminated and self.max_steps is not None and episode.decisions >= self.max_steps
+        info = self._info()
+        if invalid:
+            info["invalid"] = True
+        if terminated:
+            self._valid[...] = False
+            info["metrics"] = evaluate(episode.result(), names=self.metrics)
+            return np.zeros(self.encoder.shape, dtype=np.float32), earned, True, False, info
+        return self._observation(), earned, False, truncated, info
+
+    def action_masks(self) -> Valid:
+        """Return which actions are options now, bool, shape (actions,)."""
+        return self._valid.copy()
+
+    def render(self) -> Any:
+        """Return the state now, as a line of text or as a picture, uint8, shape (height, width, 3)."""
+        if self.render_mode is None or self.episode is None:
+            return None
+        from hpcsimkit import rendering
+
+        system = self.episode.simulation.system
+        return rendering.line(system) if self.render_mode == "ansi" else rendering.picture(system)
+
+    def _begun(self) -> Episode:
+        if self.episode is None:
+            raise UsageError("reset the environment before the first step")
+        return self.episode
+
+    def _observation(self) -> NDArray[np.float32]:
+        observation = np.empty(self.encoder.shape, dtype=np.float32)
+        self._begun().write(observation, self._valid)
+        return observation
+
+    def _info(self) -> dict[str, Any]:
+        episode = self._begun()
+        decision = episode.decision
+        job = decision.job if decision is not None else None
+        return {"time": episode.simulation.system.now, "job": None if job is None else job.id}

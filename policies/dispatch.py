@@ -1,0 +1,146 @@
+"""One seat that takes a job and its machine at once, among all pairs that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.decision import Decision, External
+from hpcsimkit.errors import UsageError
+from hpcsimkit.job import Job
+from hpcsimkit.machines import Machines
+from hpcsimkit.pipeline import ask
+from hpcsimkit.policy import FCFS, Order, Policy
+from hpcsimkit.system import System
+
+__all__ = ["Dispatch", "Pair", "PairDecision"]
+
+Pair = tuple[Job, int]
+"""A job and the number of a machine that can start it now."""
+
+
+class Pairs(Sequence[Pair]):
+    """The pairs that fit: job after job, for each its machines by number; made when read."""
+
+    def __init__(self, jobs: Sequence[Job], valid: NDArray[np.bool_]) -> None:
+        self._jobs = jobs
+        self._codes = np.flatnonzero(valid)
+        self._machines = valid.shape[1]
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @overload
+    def __getitem__(self, position: int) -> Pair: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Pair]: ...
+    def __getitem__(self, position: int | slice) -> Pair | list[Pair]:
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        slot, machine = divmod(int(self._codes[position]), self._machines)
+        return self._jobs[slot], machine
+
+
+class PairDecision(Decision):
+    """Which job starts on which machine?
+
+    Attributes
+    ----------
+    jobs : list of Job
+        The first waiting jobs that fit some machine, in policy order.
+    numbers : array of int64, shape (jobs,)
+        By which the cluster knows their needs.
+    valid : array of bool, shape (jobs, machines)
+        Which machines can start which of them now.
+    waiting_and_fitting : int
+        How many waiting jobs fit some machine.
+    """
+
+    __slots__ = ("jobs", "numbers", "valid", "waiting_and_fitting")
+
+    def __init__(self, system: System, slots: int, cluster: Machines) -> None:
+        super().__init__("dispatch", system, None, self._pairs, self._first)
+        queue = system.queue
+        rows, sizes, _ = queue.table
+        kinds = np.flatnonzero(np.bincount(sizes))
+        fits = np.zeros(len(cluster.needs), dtype=np.bool_)
+        fits[kinds] = cluster.needs.fit(kinds, system.free)
+        positions = queue.ranked(np.flatnonzero(fits[sizes]))
+        self.waiting_and_fitting = len(positions)
+        self.numbers = sizes[positions[:slots]]
+        self.jobs = [system.jobs[row] for row in rows[positions[:slots]].tolist()]
+        self.valid = cluster.needs.usable(self.numbers, system.free) if self.jobs else np.zeros((0, 0), bool)
+
+    def _pairs(self) -> Pairs:
+        return Pairs(self.jobs, self.valid)
+
+    def _first(self) -> Pair:
+        return self._pairs()[0]
+
+
+class Dispatch(Policy):
+    """Asks a seat for a job and its machine, again and again, until no waiting job fits any machine.
+
+    Jobs need one machine each. The seat is offered the pairs of the first `slots` waiting jobs that fit
+    somewhere; others, however early they came, are not shown. (Scheduling as in the masked-PPO scheduler's
+    published code.)
+
+    Parameters
+    ----------
+    seat : External
+        Who is asked.
+    slots : int
+        So many jobs are offered at most, >= 1.
+    order : Order, optional
+        Which jobs come first; by default those that came first.
+
+    Examples
+    --------
+    >>> Dispatch(External(), slots=10)
+    Dispatch(seat=External(), slots=10)
+    """
+
+    def __init__(self, seat: External, slots: int, order: Order | None = None) -> None:
+        self.seat = seat
+        self.slots = slots
+        self.order = order
+
+    @property
+    def queue_order(self) -> Order:
+        """The order in which jobs are offered."""
+        return self.order if self.order is not None else FCFS()
+
+    def check(self) -> None:
+        """See that there is a seat, and a slot."""
+        if not isinstance(self.seat, External):
+            raise UsageError(f"the seat of a dispatch needs an External, found {self.seat!r}")
+        if not (isinstance(self.slots, int) and self.slots >= 1):
+            raise UsageError(f"slots needs a whole number of at least 1, found {self.slots!r}")
+
+    def reset(self, system: System) -> None:
+        """See that the jobs need one machine each."""
+        cluster = system.cluster
+        if not isinstance(cluster, Machines):
+            raise UsageError(f"{self!r} needs machines, found {cluster!r}")
+        for job in system.jobs:
+            need = cluster.need(job)
+            if need.spread or need.exclusive or need.nodes > 1:
+                raise UsageError(
+                    f"a dispatch needs jobs that share one machine each; job {job.id} asks for {need.text()}"
+                )
+        self.seat.reset(system)
+
+    def schedule(self, system: System) -> Generator[Decision, Any, None]:
+        """Ask for pairs until no waiting job fits any machine."""
+        cluster = system.cluster
+        assert isinstance(cluster, Machines)
+        while len(system.queue):
+            decision = PairDecision(system, self.slots, cluster)
+            if not decision.jobs:
+                return
+            job, machine = yield from ask(self.seat, decision)
+            allocation = cluster.need(job).take(system.free, np.array([machine]))
+            system.start(job, allocation)
