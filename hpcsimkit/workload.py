@@ -306,6 +306,8 @@ class Workload:
             f"merged with {', '.join(other.name for other in others)}",
             machine_size=max(sizes, default=None),
             labels=labels,
+            skipped=_added([part.skipped for part in parts]),
+            notes=_added([part.notes for part in parts]),
         )
 
 
@@ -314,11 +316,21 @@ def _all_labels(column: str, parts: Sequence[Workload]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label for part in parts for label in part.labels.get(column, ())))
 
 
+def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Add up counts of the same reason."""
+    total: dict[str, int] = {}
+    for reasons in counts:
+        for reason, count in reasons.items():
+            total[reason] = total.get(reason, 0) + count
+    return total
+
+
 def _relabelled(part: Workload, name: str, labels: tuple[str, ...] | None) -> Column:
     """Return a column with the numbers that its names have among all labels; unnamed numbers stay."""
     column, own = part.column(name), part.labels.get(name, ())
     if labels is None or own == labels[: len(own)]:
         return column
     named = (column >= 0) & (column < len(own))
-    numbers = np.array([labels.index(label) for label in own], dtype=np.int64)
+    number_of = {label: number for number, label in enumerate(labels)}
+    numbers = np.array([number_of[label] for label in own], dtype=np.int64)
     return np.where(named, numbers[np.where(named, column, 0)], column)

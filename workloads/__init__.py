@@ -1,10 +1,16 @@
 """Where workloads come from: logs, models, and what can be said about them.
 
 ========================  ==========================================================================
+:mod:`~.logs`             any log: its form is told from its first line
 :mod:`~.swf`              logs in the Standard Workload Format, in and out
+:mod:`~.job_table`        job tables (CSV) with CPUs, GPUs and memory, in and out
+:mod:`~.sacct`            Slurm's accounting, as ``sacct --parsable2`` prints it
+:mod:`~.gpu_logs`         logs of GPU clusters: openb, Philly, Eagle
+:mod:`~.beocat`           training sets and days, as the masked-PPO paper made them of Beocat's logs
 :mod:`~.lublin`           the Lublin-Feitelson model
 :mod:`~.estimates`        modelled user estimates
 :mod:`~.default`          the built-in workload, made of both
+:mod:`~.cush`             CuSH's job sets: CPUs and GPUs in any mix of nodes, two kinds of work
 :mod:`~.synthetic`        queueing theory's arrivals, bursts
 :mod:`~.describe`         a workload in numbers
 :mod:`~.catalogue`        logs of the Parallel Workloads Archive, known by their content
@@ -13,33 +19,56 @@
 
 from __future__ import annotations
 
+from hpcsimkit.workloads.beocat import days, training_set
 from hpcsimkit.workloads.catalogue import CATALOGUE, CatalogueEntry, verify
+from hpcsimkit.workloads.cush import CUSH_KINDS, CUSH_SYSTEMS, CushJobSets, CushNode, read_job_sets
 from hpcsimkit.workloads.default import default_workload
 from hpcsimkit.workloads.describe import Description, describe
 from hpcsimkit.workloads.estimates import POPULAR_ESTIMATES, with_estimates
+from hpcsimkit.workloads.gpu_logs import read_eagle, read_openb, read_philly
+from hpcsimkit.workloads.job_table import JOB_TABLE_COLUMNS, read_job_table, write_job_table
+from hpcsimkit.workloads.logs import LOG_FORMATS, LogFormat, read_log
 from hpcsimkit.workloads.lublin import BATCH, INTERACTIVE, TYPED, UNTYPED, JobClass, LublinModel
+from hpcsimkit.workloads.sacct import read_sacct
 from hpcsimkit.workloads.swf import SWF_FIELDS, read_swf, swf_text, write_swf
 from hpcsimkit.workloads.synthetic import burst, poisson
 
 __all__ = [
     "BATCH",
     "CATALOGUE",
+    "CUSH_KINDS",
+    "CUSH_SYSTEMS",
     "INTERACTIVE",
+    "JOB_TABLE_COLUMNS",
+    "LOG_FORMATS",
     "POPULAR_ESTIMATES",
     "SWF_FIELDS",
     "TYPED",
     "UNTYPED",
     "CatalogueEntry",
+    "CushJobSets",
+    "CushNode",
     "Description",
     "JobClass",
+    "LogFormat",
     "LublinModel",
     "burst",
+    "days",
     "default_workload",
     "describe",
     "poisson",
+    "read_eagle",
+    "read_job_sets",
+    "read_job_table",
+    "read_log",
+    "read_openb",
+    "read_philly",
+    "read_sacct",
     "read_swf",
     "swf_text",
+    "training_set",
     "verify",
     "with_estimates",
+    "write_job_table",
     "write_swf",
 ]

@@ -16,6 +16,7 @@ change.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -87,12 +88,9 @@ def with_estimates(
     requested = np.where(lazy, values[-1], values[choice])
     notes = {note: jobs for note, jobs in workload.notes.items() if note != NO_ESTIMATE}
     step = f"modelled estimates up to {values[-1]} s, {at_maximum:.0%} of the jobs at the maximum"
-    return Workload(
-        {**workload.columns, "requested_time": requested},
-        machine_size=workload.machine_size,
-        name=workload.name,
-        header=workload.header,
-        skipped=workload.skipped,
+    return replace(
+        workload,
+        columns={**workload.columns, "requested_time": requested},
         notes={**notes, "estimate modelled": count},
         provenance=(*workload.provenance, step),
     )

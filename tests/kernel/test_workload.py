@@ -139,3 +139,40 @@ def test_columns_that_cannot_be_a_workload(column: str, values: Any, message: st
 def test_load_factors_that_make_no_sense(factor: float) -> None:
     with pytest.raises(WorkloadError, match="load factor must be a positive number"):
         JOBS.scale_load(factor)
+
+
+def test_merging_names_resources_and_counts() -> None:
+    def log(kinds: tuple[str, ...], number: int, cpus: int) -> Workload:
+        columns = {"id": [number], "submit_time": [number], "run_time": [1], "nodes": [1], "cpus": [cpus]}
+        return Workload(
+            {**columns, "kind": [len(kinds) - 1]}, resources=("cpus",), labels={"kind": kinds},
+            skipped={"too large": 1, f"log {number}": 2}, notes={"run time 0": number},
+        )  # fmt: skip
+
+    merged = log(("dgemm", "daxpy"), 5, 8).merge(log(("stream", "dgemm"), 3, 16))
+    assert merged.id.tolist() == [3, 5]
+    assert [job.request.amounts for job in merged.jobs if job.request] == [(16,), (8,)]
+    assert [merged.label("kind", kind) for kind in merged.kind.tolist()] == ["dgemm", "daxpy"]
+    assert merged.skipped == {"too large": 2, "log 5": 2, "log 3": 2}
+    assert merged.notes == {"run time 0": 8}
+
+
+def test_logs_with_different_resources_are_not_merged() -> None:
+    columns = {"submit_time": [0], "run_time": [1], "nodes": [1], "cpus": [1]}
+    one, other = (
+        Workload(columns, resources=("cpus",)),
+        Workload({**columns, "gpus": [1]}, resources=("cpus", "gpus")),
+    )
+    with pytest.raises(
+        WorkloadError, match="resources .'cpus',. is needed to merge with, found .'cpus', 'gpus'."
+    ):
+        one.merge(other)
+
+
+def test_modelled_estimates_keep_requests() -> None:
+    from hpcsimkit.workloads import with_estimates
+
+    columns = {"submit_time": [0], "run_time": [100], "nodes": [1], "cpus": [4]}
+    made = with_estimates(Workload(columns, resources=("cpus",)), np.random.default_rng(0))
+    assert made.jobs[0].request is not None
+    assert made.jobs[0].request.amounts == (4,)
