@@ -1,6 +1,6 @@
 """How fast the kit is, beside a yardstick of bare SimPy events measured in the same minutes.
 
-    python -m tests.benchmarks              # everything, about five minutes
+    python -m tests.benchmarks              # everything, about six minutes
     python -m tests.benchmarks --quick      # KTH-SP2 and small synthetic logs, under a minute
 
 Each line comes from a process of its own, so that peak memory is its own too. Speeds are those of the
@@ -19,8 +19,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from tests.benchmarks import machines
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -133,7 +136,17 @@ MEASURES = {
     "decide": measure_decisions,
     "read": measure_reading,
     "help": measure_help,
+    **{name: partial(measure, TRACES) for name, measure in (
+        ("month", machines.month), ("packing", machines.packing), ("episodes", machines.episodes),
+    )},
+}  # fmt: skip
+
+UNITS = {"month": "jobs", "packing": "decisions", "episodes": "episodes"}
+
+FILES = {name: [file] for name, file in LOGS.items()} | {
+    name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()
 }
+"""Which files of the folder of logs a case needs."""
 
 QUICK = [
     ("simulate", "KTH-SP2", "fcfs", 5),
@@ -141,6 +154,8 @@ QUICK = [
     ("simulate", "lublin:10000", "fcfs+easy", 5),
     ("simulate", "burst:20000", "fcfs+easy", 1),
     ("decide", "KTH-SP2", "order seat", 3),
+    ("episodes", "sierra", "sjf+depth-first+fitting+window(5)", 3),
+    ("packing", "1000 x 9", "bfbp", 3),
     ("help", "-", "-", 5),
 ]
 ALL = [
@@ -156,6 +171,8 @@ ALL = [
     ("simulate", "lublin:1000000", "fcfs+easy", 1),
     ("simulate", "burst:20000", "sjf+easy", 1),
     ("simulate", "burst:20000", "wfp3+easy", 1),
+    ("month", "beocat-03", "fcfs+best-fit+easy", 1),
+    ("month", "beocat-04", "fcfs+best-fit+easy", 1),
     ("read", "HPC2N", "-", 3),
 ]
 
@@ -172,12 +189,14 @@ def in_process_of_its_own(case: tuple[str, str, str, int]) -> dict[str, float]:
 def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
     """Return one line of the table."""
     measure, source, policy, _ = case
-    cells = [f"{measure:9s} {source:15s} {policy:18s} {found['seconds']:8.3f} s"]
+    cells = [f"{measure:9s} {source:15s} {policy:32s} {found['seconds']:8.3f} s"]
     if "jobs_per_second" in found:
         cells.append(
             f"{found['jobs_per_second']:9,.0f} jobs/s  {found['ratio']:.3f} of bare SimPy "
             f"({found['yardstick']:,.0f})  peak {found['peak_mib']:,.0f} MiB"
         )
+    if "per_second" in found:
+        cells.append(f"{found['per_second']:9,.0f} {UNITS[measure]}/s")
     if "decisions_per_second" in found:
         cells.append(f"{found['decisions_per_second']:9,.0f} decisions/s")
     return "  ".join(cells)
@@ -194,8 +213,9 @@ def main() -> None:
         print(json.dumps(MEASURES[measure](source, policy, repetitions)))
         return
     for case in QUICK if options.quick else ALL:
-        if case[1] in LOGS and not (TRACES / LOGS[case[1]]).exists():
-            print(f"{case[0]:9s} {case[1]:15s} skipped: no {TRACES / LOGS[case[1]]} (set HPCSIMKIT_SHARED)")
+        absent = [file for file in FILES.get(case[1], ()) if not (TRACES / file).exists()]
+        if absent:
+            print(f"{case[0]:9s} {case[1]:15s} skipped: no {TRACES / absent[0]} (set HPCSIMKIT_SHARED)")
             continue
         print(row(case, in_process_of_its_own(case)), flush=True)
 

@@ -1,0 +1,79 @@
+"""Speed on machines: a month of a real cluster, a decision of bin packing, job sets of CuSH."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+MONTHS = {"beocat-03": "beocat-2021-03.csv.gz", "beocat-04": "beocat-2021-04.csv.gz"}
+BEOCAT_MACHINES = "beocat-machines.csv"
+
+
+def month(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a month on all machines of the cluster; jobs/s."""
+    from hpcsimkit import Machines, Simulation, make
+    from hpcsimkit.workloads import read_job_table
+
+    workload, cluster = read_job_table(traces / MONTHS[source]), Machines.read(traces / BEOCAT_MACHINES)
+    workload = workload.without(cluster.misfits(workload), "fits no machine")
+    count, best = len(workload.jobs), float("inf")
+    for _ in range(repetitions):
+        began = time.process_time()
+        Simulation(workload, make(policy), cluster).run()
+        best = min(best, time.process_time() - began)
+    return {"jobs": count, "seconds": best, "per_second": count / best}
+
+
+def packing(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Take one decision of best-fit bin packing over 1 000 waiting jobs and nine machines; decisions/s."""
+    from hpcsimkit import Machines, Simulation, System, Workload
+    from hpcsimkit.policies import BestFitBinPacking
+
+    class Timed(BestFitBinPacking):
+        """Times the first pass, in which all jobs wait."""
+
+        def schedule(self, system: System) -> None:
+            before, began = len(system.running), time.process_time()
+            super().schedule(system)
+            if system.passes == 1:
+                found["seconds"] = time.process_time() - began
+                found["starts"] = len(system.running) - before
+
+    found: dict[str, float] = {}
+    rng = np.random.default_rng(1)
+    jobs = 1_000
+    columns = {
+        "submit_time": np.zeros(jobs), "run_time": np.full(jobs, 10**6), "nodes": np.ones(jobs),
+        "cpus": rng.integers(1, 65, jobs), "gpus": np.zeros(jobs),
+        "memory": rng.integers(1, 257, jobs) * 10**9,
+    }  # fmt: skip
+    workload = Workload(columns, resources=("cpus", "gpus", "memory"))
+    cluster = Machines.of(7, cpus=64, memory="256 GB") + Machines.of(
+        2, "gpu", cpus=64, gpus=8, memory="512 GB"
+    )
+    best = float("inf")
+    for _ in range(repetitions):
+        Simulation(workload, Timed(), cluster).run()
+        best = min(best, found["seconds"] / found["starts"])
+    return {"seconds": best, "per_second": 1 / best}
+
+
+def episodes(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate CuSH's job sets of 20 jobs on 128 nodes with a heuristic; episodes/s."""
+    from hpcsimkit import Machines, Simulation, make
+    from hpcsimkit.locality import LOCALITIES
+    from hpcsimkit.workloads import CushJobSets
+
+    sets = CushJobSets(system=source).generate(np.random.default_rng(1), jobsets=100)
+    cluster = Machines.of(128, cpus=2, gpus=4 if source == "sierra" else 6)
+    for workload in sets:
+        workload.jobs  # noqa: B018 - made once, as a learner would
+    best = float("inf")
+    for _ in range(repetitions):
+        began = time.process_time()
+        for workload in sets:
+            Simulation(workload, make(policy), cluster, service_time=LOCALITIES[source]).run()
+        best = min(best, time.process_time() - began)
+    return {"seconds": best, "per_second": len(sets) / best}
