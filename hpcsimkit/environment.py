@@ -113,16 +113,27 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             An episode has no decision to take.
         """
         super().reset(seed=seed)
-        scenario = self.episodes.sample(self.np_random)
-        player = Player(self.encoder, self.mask, self.reward)
-        self.episode = Episode(scenario, self.policy, {self.stage: player}, skip=self.skip)
-        if self.episode.decision is None:
+        self.episode = self.begin(self.np_random, self.reward)
+        return self._observation(), self._info()
+
+    def begin(self, rng: np.random.Generator, reward: Reward) -> Episode:
+        """Begin an episode of this kind beside the environment's own, with a reward of its own.
+
+        Raises
+        ------
+        UsageError
+            It has no decision to take.
+        """
+        scenario = self.episodes.sample(rng)
+        player = Player(self.encoder, self.mask, reward)
+        episode = Episode(scenario, self.policy, {self.stage: player}, skip=self.skip)
+        if episode.decision is None:
             raise UsageError(
-                f"an episode of {scenario.workload.name} has no decision for the {self.stage} seat"
+                f"{scenario.workload.name}: an episode has no decision for the {self.stage} seat"
             )
         if scenario.learn_from is not None:
-            self.episode.reward(self.stage)  # what the warm-up cost is nobody's merit
-        return self._observation(), self._info()
+            episode.reward(self.stage)  # what the warm-up cost is nobody's merit
+        return episode
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Answer the decision at hand."""
@@ -170,3 +181,9 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         decision = episode.decision
         job = decision.job if decision is not None else None
         return {"time": episode.simulation.system.now, "job": None if job is None else job.id}
+
+
+for _name in ("order", "backfill", "dispatch"):
+    gymnasium.register(
+        id=f"hpcsimkit/{_name.capitalize()}-v0", entry_point=f"hpcsimkit.agents.standard:{_name}"
+    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
 from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.episode import Episode, Player
+from hpcsimkit.episode import Episode
 from hpcsimkit.errors import UsageError
 from hpcsimkit.metrics import evaluate
 
@@ -67,16 +67,7 @@ class SchedulingVecEnv(VecEnv):
 
     def _begun(self, place: int) -> Episode:
         """Begin an episode, and write what it shows first."""
-        env = self.env
-        scenario = env.episodes.sample(self._streams[place])
-        player = Player(env.encoder, env.mask, self._rewards[place])
-        episode = Episode(scenario, env.policy, {env.stage: player}, skip=env.skip)
-        if episode.decision is None:
-            raise UsageError(
-                f"{scenario.workload.name}: an episode without a decision for the {env.stage} seat"
-            )
-        if scenario.learn_from is not None:
-            episode.reward(env.stage)
+        episode = self.env.begin(self._streams[place], self._rewards[place])
         episode.write(self._observations[place], self._valid[place])
         self._total[place] = 0.0
         return episode
