@@ -23,7 +23,9 @@ __all__ = ["FORMAT", "read_model", "write_model"]
 
 FORMAT = "hpcsimkit model 1"
 HEADER = "hpcsimkit"
-"""Key of the JSON in the metadata of the file."""
+"""Key in the metadata of the file; there stand the hash, in so many digits, and the JSON."""
+
+DIGITS = 64
 
 Tensors = Mapping[str, NDArray[np.float32]]
 
@@ -41,9 +43,10 @@ def write_model(path: str | os.PathLike[str], tensors: Tensors, about: Mapping[s
         What JSON can say: encoder, mask, network, training.
     """
     safetensors = _library()
-    text = json.dumps({"format": FORMAT, "kit": __version__, **about}, sort_keys=True, allow_nan=False)
+    text = json.dumps({"format": FORMAT, "kit": __version__, **about}, allow_nan=False)
     plain = {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in tensors.items()}
-    metadata = {HEADER: text, "sha256": _digest(text, plain)}
+    # One entry only: several would come out in another order each time.
+    metadata = {HEADER: _digest(text, plain) + text}
     write_bytes(path, safetensors.numpy.save(plain, metadata=metadata))
 
 
@@ -62,18 +65,16 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[np.float
     try:
         length = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + length])["__metadata__"]
-        text, digest = metadata[HEADER], metadata["sha256"]
+        digest, text = metadata[HEADER][:DIGITS], metadata[HEADER][DIGITS:]
         tensors = safetensors.numpy.load(content)
         about = json.loads(text)
         found = about["format"]
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, OverflowError):
         raise UsageError(f"{path}: a model of hpcsimkit is needed, found something else or damaged") from None
-    if found != FORMAT:
-        raise UsageError(
-            f"{path}: {FORMAT!r} is needed, found {found!r} (written by hpcsimkit {about.get('kit')})"
-        )
     if _digest(text, tensors) != digest:
         raise UsageError(f"{path}: the file is damaged: its content does not hash to what it says")
+    if found != FORMAT:
+        raise UsageError(f"{path}: {FORMAT!r} is needed, found {found!r} of hpcsimkit {about.get('kit')}")
     return tensors, about
 
 

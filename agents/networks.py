@@ -57,15 +57,14 @@ class Network:
         layers: list[tuple[Floats, Floats]] = []
         names = {f"{part}.{layer}" for layer in range(len(self.tensors) // 2) for part in ("weight", "bias")}
         if not names or set(self.tensors) != names:
-            raise UsageError(
-                f"a network needs tensors weight.0, bias.0, ..., found {', '.join(self.tensors)}"
-            )
+            found = ", ".join(self.tensors) or "none"
+            raise UsageError(f"a network needs tensors weight.0, bias.0, ..., found {found}")
         for layer in range(len(self.tensors) // 2):
             weight, bias = self.tensors[f"weight.{layer}"], self.tensors[f"bias.{layer}"]
             inputs = layers[-1][0].shape[1] if layers else weight.shape[-1]
             if weight.ndim != 2 or weight.shape[1] != inputs or bias.shape != weight.shape[:1]:
                 raise UsageError(
-                    f"layer {layer} needs {inputs} inputs, found {weight.shape} and {bias.shape}"
+                    f"layer {layer} needs {inputs} inputs, found shapes {weight.shape} and {bias.shape}"
                 )
             if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
                 raise UsageError(f"layer {layer} holds what is no finite number")

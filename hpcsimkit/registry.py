@@ -17,11 +17,16 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from hpcsimkit.decision import Answering, External
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.pipeline import SEATS, Pipeline
+from hpcsimkit.policies.dispatch import Dispatch
 from hpcsimkit.policy import Policy
 
-__all__ = ["ENTRY_POINT_GROUP", "Entry", "entries", "make"]
+__all__ = ["AGENT", "ENTRY_POINT_GROUP", "Entry", "entries", "imported", "make"]
+
+AGENT = "agent:"
+"""What names of files of trained agents begin with."""
 
 ENTRY_POINT_GROUP = "hpcsimkit.policies"
 """Entry points of this group are found by their names."""
@@ -56,8 +61,9 @@ def make(name: str, folder: str | None = None) -> Policy:
     Parameters
     ----------
     name : str
-        Parts joined by ``+``, each a name of :func:`entries`, ``module:Name`` or ``file.py:Name``, with
-        parameters in parentheses if need be. Parts are stages of one pipeline, or one whole policy.
+        Parts joined by ``+``, each a name of :func:`entries`, ``module:Name``, ``file.py:Name`` or
+        ``agent:file.hpcsim``, with parameters in parentheses if need be. Parts are stages of one pipeline,
+        or one whole policy.
     folder : str, optional
         Where modules and files are looked for besides the current folder.
 
@@ -86,10 +92,22 @@ def make(name: str, folder: str | None = None) -> Policy:
                 )
             return made
         for seat, stage in made.items():
-            if seat in parts:
-                raise UsageError(f"{name!r} gives the {seat} twice")
-            parts[seat] = stage
+            parts[seat] = _seated(stage, parts.get(seat), seat, name)
+    for seat in ("order", "backfiller"):
+        if isinstance(parts.get(seat), Answering):
+            parts.setdefault("window", parts[seat].mask.slots)
     return Pipeline(**parts)
+
+
+def _seated(stage: Any, before: Any, seat: str, name: str) -> Any:
+    """Return who sits on a seat that may be taken already: an agent, with a heuristic behind it."""
+    if before is None:
+        return stage
+    for agent, heuristic in ((stage, before), (before, stage)):
+        if isinstance(agent, Answering) and not isinstance(heuristic, External) and agent.base is None:
+            agent.base = heuristic
+            return agent
+    raise UsageError(f"{name!r} gives the {seat} twice")
 
 
 def entries() -> list[Entry]:
@@ -131,6 +149,8 @@ def _component(component: str, name: str, folder: str | None) -> Policy | Mappin
         raise UsageError(
             f"policy {name!r} not understood: a part needs the form name or name(parameter=value)"
         )
+    if match[1].startswith(AGENT):
+        return _agent(match[1].removeprefix(AGENT), match[2] or "", component, folder)
     factory = _factory(match[1], name, folder)
     made = _call(factory, match[2] or "", component)
     if isinstance(made, (Policy, dict)):
@@ -141,12 +161,26 @@ def _component(component: str, name: str, folder: str | None) -> Policy | Mappin
     raise UsageError(f"{component!r} is no policy and no stage of one: it is {type(made).__name__}")
 
 
+def _agent(path: str, arguments: str, component: str, folder: str | None) -> Policy | Mapping[str, Any]:
+    """Load an agent: the holder of a seat of a pipeline, or of a dispatch."""
+    from hpcsimkit.agents.agent import Agent
+
+    args, kwargs = _arguments(arguments, component)
+    if args or set(kwargs) - {"sample"}:
+        raise UsageError(f"{component!r}: parameters not understood: ({arguments}); parameters: sample")
+    place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
+    agent = Agent.load(place, **kwargs)
+    if agent.stage == "dispatch":
+        return Dispatch(agent, slots=agent.mask.slots)  # type: ignore[attr-defined]
+    return {agent.stage: agent}
+
+
 def _factory(part: str, name: str, folder: str | None) -> Callable[..., Any]:
     """Return what a name stands for: built in, imported, or plugged in."""
     from hpcsimkit.policies.catalogue import ALIASES, CATALOGUE
 
     if ":" in part:
-        return _imported(part, folder)
+        return _maker(part, folder)
     known = {key: value for factories in CATALOGUE.values() for key, value in factories.items()}
     key = ALIASES.get(part.lower(), part.lower())
     if key in known:
@@ -160,13 +194,31 @@ def _factory(part: str, name: str, folder: str | None) -> Callable[..., Any]:
     raise UsageError(f"unknown policy {part!r}{where}; {hint}")
 
 
-def _imported(part: str, folder: str | None) -> Callable[..., Any]:
-    """Import ``module:Name`` or ``path/file.py:Name``; the current folder is looked in first."""
+def imported(part: str, folder: str | None = None) -> Any:
+    """Import ``module:Name`` or ``path/file.py:Name``; the current folder is looked in first.
+
+    Parameters
+    ----------
+    part : str
+        What to import.
+    folder : str, optional
+        Where modules and files are looked for besides the current folder.
+
+    Raises
+    ------
+    UsageError
+        There is no such thing, or importing it fails.
+    """
     module_name, _, attribute = part.rpartition(":")
     module = _importing(lambda: _module(module_name, folder), part)
     if not hasattr(module, attribute):
         raise UsageError(f"{part!r}: {module_name} has no {attribute!r}")
-    found = getattr(module, attribute)
+    return getattr(module, attribute)
+
+
+def _maker(part: str, folder: str | None) -> Callable[..., Any]:
+    """Import a class or a function that makes a policy."""
+    found = imported(part, folder)
     if not callable(found):
         raise UsageError(f"{part!r} needs a class or a function that makes a policy, found {found!r}")
     return found

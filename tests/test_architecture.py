@@ -50,7 +50,8 @@ LAYERS = """
     episode
     environment
     vector_environment
-    breakdown registry agents
+    agents
+    breakdown registry
     pictures
     campaigns
     run
