@@ -47,6 +47,8 @@ class SchedulingVecEnv(VecEnv):
         self._actions = np.zeros(count, dtype=np.int64)
         self._seed = seed
         self._streams = self._spawned(seed, count)
+        self._began: list[Any] = [None] * count
+        self._taken: list[list[int]] = [[] for _ in range(count)]
         self.render_mode = None
         super().__init__(count, env.observation_space, env.action_space)
 
@@ -65,8 +67,39 @@ class SchedulingVecEnv(VecEnv):
         self._episodes = [self._begun(place) for place in range(self.num_envs)]
         return self._observations.copy()
 
+    # --- to be stopped and taken up again ------------------------------------------------------------
+
+    def state(self) -> list[dict[str, Any]]:
+        """Return what :meth:`restore` needs to go on from here, in what JSON can say."""
+        return [
+            {"stream": began, "actions": list(taken)}
+            for began, taken in zip(self._began, self._taken, strict=True)
+        ]
+
+    def restore(self, state: Sequence[dict[str, Any]]) -> NDArray[np.float32]:
+        """Bring every episode to where it was, by playing its actions again; returns what is seen there.
+
+        Raises
+        ------
+        UsageError
+            The state is of another number of episodes.
+        """
+        if len(state) != self.num_envs:
+            raise UsageError(f"a state of {self.num_envs} episodes is needed, found {len(state)}")
+        self._episodes = []
+        for place, known in enumerate(state):
+            self._streams[place].bit_generator.state = known["stream"]
+            self._episodes.append(self._begun(place))
+            for action in known["actions"]:
+                self._answer(place, action)
+            if known["actions"]:
+                self._episodes[place].write(self._observations[place], self._valid[place])
+        return self._observations.copy()
+
     def _begun(self, place: int) -> Episode:
         """Begin an episode, and write what it shows first."""
+        self._began[place] = self._streams[place].bit_generator.state
+        self._taken[place] = []
         episode = self.env.begin(self._streams[place], self._rewards[place])
         episode.write(self._observations[place], self._valid[place])
         self._total[place] = 0.0
@@ -80,16 +113,13 @@ class SchedulingVecEnv(VecEnv):
         """Answer one decision of each episode."""
         over = np.zeros(self.num_envs, dtype=np.bool_)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        limit = self.env.max_steps
         for place, action in enumerate(self._actions.tolist()):
             episode, valid = self._episodes[place], self._valid[place]
-            invalid = not (0 <= action < len(valid) and valid[action])
-            episode.answer(int(valid.argmax()) if invalid else action)
-            earned = episode.reward(self.env.stage)
-            self._earned[place] = earned
-            self._total[place] += earned
-            if invalid:
+            if not (0 <= action < len(valid) and valid[action]):
                 infos[place]["invalid"] = True
-            limit = self.env.max_steps
+                action = int(valid.argmax())
+            self._answer(place, action)
             if episode.decision is None or (limit is not None and episode.decisions >= limit):
                 over[place] = True
                 infos[place] |= self._ended(place, episode)
@@ -97,6 +127,14 @@ class SchedulingVecEnv(VecEnv):
             else:
                 episode.write(self._observations[place], valid)
         return self._observations.copy(), self._earned.copy(), over, infos
+
+    def _answer(self, place: int, action: int) -> None:
+        """Answer a decision, and note what it earned."""
+        episode = self._episodes[place]
+        episode.answer(action)
+        self._taken[place].append(action)
+        self._earned[place] = earned = episode.reward(self.env.stage)
+        self._total[place] += earned
 
     def _ended(self, place: int, episode: Episode) -> dict[str, Any]:
         """Return what is to be told of an episode that is over, or cut off."""

@@ -68,8 +68,10 @@ HEAVY = {
     "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "rich", "typer", "jinja2", "joblib",
     "torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard",
 }  # fmt: skip
-HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "run": {"typer"}, "environment": {"gymnasium"},
-                    "vector_environment": {"stable_baselines3"}}  # fmt: skip
+HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "campaigns.checked_table": {"pydantic"}, "run": {"typer"}, "environment": {"gymnasium"},
+                    "vector_environment": {"stable_baselines3"},
+                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "on_policy", "ppo", "a2c")},
+                    }  # fmt: skip
 
 
 class Import(NamedTuple):
