@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit import __version__
+from hpcsimkit.allocation import Allocation
 from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.observers import Observer
@@ -41,13 +42,15 @@ class Trace(Observer):
     Each line has ``t`` [s of the log's clock] and ``event``, then
 
     ========  =========================================================================================
-    begin     ``workload, jobs, nodes`` (of the cluster), ``seed, kit`` (its version)
+    begin     ``workload, jobs, nodes`` (of the cluster; on machines all of their first resource, under its
+              name), ``seed, kit`` (its version)
     submit    ``job`` (its number in the log)
-    start     ``job, mode, nodes``
+    start     ``job, mode, nodes``; on machines ``job, mode, machines`` (their names)
     end       ``job``
     reject    ``job``
     decision  ``stage, job`` (in question, or null), ``options`` (how many), ``position`` (of the answer among
-              them), ``choice`` (a job's number, true or false, an allocation, or null)
+              them), ``choice`` (a job's number, true or false, an allocation, or null; on machines an
+              allocation is the amounts that each machine gives, by the machines' names)
     finish    nothing more
     ========  =========================================================================================
 
@@ -90,7 +93,8 @@ class Trace(Observer):
         self._write(
             system,
             f'"begin", "workload": {json.dumps(workload.name)}, "jobs": {len(workload)}, '
-            f'"nodes": {system.cluster.size}, "seed": {system.seed}, "kit": "{__version__}"',
+            f'{json.dumps(system.cluster.unit)}: {system.cluster.size}, "seed": {system.seed}, '
+            f'"kit": "{__version__}"',
         )
 
     def on_submit(self, job: Job, system: System) -> None:
@@ -100,7 +104,10 @@ class Trace(Observer):
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Write a line."""
         mode = MODE_NAMES[system.modes[job.index]]
-        self._write(system, f'"start", "job": {job.id}, "mode": "{mode}", "nodes": {job.nodes}')
+        where = f'"nodes": {job.nodes}'
+        if isinstance(allocation, Allocation):
+            where = f'"machines": {json.dumps(list(_by_name(allocation, system)))}'
+        self._write(system, f'"start", "job": {job.id}, "mode": "{mode}", {where}')
 
     def on_end(self, job: Job, system: System) -> None:
         """Write a line."""
@@ -112,12 +119,11 @@ class Trace(Observer):
 
     def on_decision(self, decision: Decision, choice: Any, system: System) -> None:
         """Write a line."""
-        options = list(decision.options)
         job = "null" if decision.job is None else decision.job.id
         self._write(
             system,
-            f'"decision", "stage": "{decision.stage}", "job": {job}, "options": {len(options)}, '
-            f'"position": {options.index(choice)}, "choice": {json.dumps(_plain(choice))}',
+            f'"decision", "stage": "{decision.stage}", "job": {job}, "options": {len(decision.options)}, '
+            f'"position": {decision.position(choice)}, "choice": {json.dumps(_plain(choice, system))}',
         )
 
     def on_finish(self, system: System) -> None:
@@ -159,11 +165,20 @@ def _discard(file: BinaryIO, temporary: Path) -> None:
         temporary.unlink()
 
 
-def _plain(choice: Any) -> Any:
+def _plain(choice: Any, system: System) -> Any:
     """Return a choice as JSON can hold it."""
     if isinstance(choice, Job):
         return choice.id
+    if isinstance(choice, Allocation):
+        return _by_name(choice, system)
     return choice.tolist() if isinstance(choice, (np.ndarray, np.generic)) else choice
+
+
+def _by_name(allocation: Allocation, system: System) -> dict[str, list[int]]:
+    """Return what each machine gives, by its name, or by its number in a cluster of the user's own."""
+    names = getattr(system.cluster, "names", None)
+    called = allocation.machines if names is None else [names[machine] for machine in allocation.machines]
+    return dict(zip(map(str, called), allocation.rows, strict=True))
 
 
 # --- progress --------------------------------------------------------------------------------------------

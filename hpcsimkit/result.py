@@ -30,6 +30,10 @@ __all__ = ["MODE_NAMES", "Result"]
 MODE_NAMES = ("none", "ready", "reserved", "backfilled")
 """Names of the start modes; their numbers are those of :class:`~hpcsimkit.system.Mode`."""
 
+ASKED = ("spread", "exclusive", "constraint", "kind")
+OWNERS = ("user", "group", "queue", "partition")
+"""Columns of a workload that tables of jobs have too, if it has them."""
+
 CANCELLED = 5
 """Status (SWF field 11) of a job that never ran."""
 
@@ -221,10 +225,12 @@ class Result:
     def to_frame(self) -> pandas.DataFrame:
         """Return one row a job, in log order, times in the log's own seconds.
 
-        Columns: ``job_id, submit_time, start_time, end_time, wait_time, run_time, requested_time, nodes``; on
-        machines what was asked for, and ``machines`` (their names); ``mode, killed``; then those of ``user,
-        group, queue, partition`` that the log has. ``start_time, end_time, wait_time, run_time`` are nullable
-        integers, empty for rejected jobs.
+        Columns: ``job_id``, and ``job_name`` if the log has names; ``submit_time, start_time, end_time,
+        wait_time, run_time, requested_time, nodes``; what the log says was asked of machines (its resources,
+        ``spread, exclusive, constraint, kind``), and on machines ``machines`` (their names, joined by
+        blanks); ``mode, killed``; then those of ``user, group, queue, partition`` that the log has, names
+        where it has names. ``start_time, end_time, wait_time, run_time`` are nullable integers, empty for
+        rejected jobs.
         """
         import pandas
 
@@ -235,14 +241,18 @@ class Result:
             "wait_time": self.start_time - self.submit_time,
             "run_time": self.end_time - self.start_time,
         }
-        columns: dict[str, Any] = {"job_id": given["id"], "submit_time": self.submit_time}
+        columns: dict[str, Any] = {"job_id": given["id"]}
+        if "id" in self.workload.labels:
+            columns["job_name"] = _in_words(self.workload, "id")
+        columns["submit_time"] = self.submit_time
         columns |= {name: pandas.arrays.IntegerArray(values.copy(), never) for name, values in times.items()}
         columns |= {name: given[name] for name in ("requested_time", "nodes", *self.workload.resources)}
+        columns |= {name: _in_words(self.workload, name) for name in ASKED if name in given}
         if self.placements is not None:
             columns["machines"] = self.placements.words()
         columns["mode"] = pandas.Categorical.from_codes(self.mode, categories=pandas.Index(MODE_NAMES))
         columns["killed"] = self.killed
-        columns |= {name: given[name] for name in ("user", "group", "queue", "partition") if name in given}
+        columns |= {name: _in_words(self.workload, name) for name in OWNERS if name in given}
         return pandas.DataFrame(columns)
 
     def to_swf(self, path: str | os.PathLike[str]) -> None:
@@ -251,6 +261,10 @@ class Result:
         Field 3 is the simulated wait time, field 4 the simulated run time, 5 and 8 the nodes; the rest is
         the log's. The header says how the schedule came to be. Rejected jobs have -1 in fields 3 and 4 and
         status 5 (cancelled).
+
+        The format knows one number of processors, and nothing of machines: of those, fields 5 and 8 are
+        what a job had of the first resource (0 of jobs that had only others); what else jobs asked for, and
+        where they ran, is left to :meth:`to_frame`.
 
         Raises
         ------
@@ -283,6 +297,7 @@ class Result:
             "Policy": self.policy,
             "Seed": str(self.seed),
             "Options": options,
+            **({} if self.placements is None else {"Processors": f"{self.unit} of {self._machine}"}),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -315,9 +330,14 @@ class Result:
     def __repr__(self) -> str:
         rows = dict(self._rows())
         return (
-            f"<Result of {self.policy} on {self.workload.name}: {rows['Jobs']} jobs on {self.size} nodes, "
-            f"mean wait {rows['Mean wait']}>"
+            f"<Result of {self.policy} on {self.workload.name}: {rows['Jobs']} jobs on "
+            f"{self._machine}, mean wait {rows['Mean wait']}>"
         )
+
+    @property
+    def _machine(self) -> str:
+        """The machine in words."""
+        return f"{self.size} nodes" if self.placements is None else self.placements.cluster.summary
 
     def _repr_html_(self) -> str:
         """Return a small table for notebooks."""
@@ -336,7 +356,7 @@ class Result:
         return [
             ("Policy", self.policy),
             ("Workload", self.workload.name),
-            ("Nodes", f"{self.size:,}"),
+            ("Machine", self._machine),
             ("Jobs", f"{jobs:,}" + (f", {rejected:,} of them rejected" if rejected else "")),
             ("Mean wait", wait),
             ("Mean bounded slowdown", slowdown),
@@ -344,6 +364,15 @@ class Result:
             ("Seed", str(self.seed)),
             ("Simulated in", f"{self.seconds:.3g} s, {self.passes:,} passes"),
         ]
+
+
+def _in_words(workload: Workload, name: str) -> Any:
+    """Return a column, as names where the workload has names for its numbers (None for -1)."""
+    column = workload.column(name)
+    if name not in workload.labels:
+        return column
+    words = (workload.label(name, number) if number >= 0 else None for number in column.tolist())
+    return np.array([*words], dtype=object)
 
 
 def _killed(simulation: Simulation) -> NDArray[np.bool_]:

@@ -43,8 +43,8 @@ Source = Annotated[
     Path | None,
     typer.Argument(
         metavar="LOG",
-        help="A log in the Standard Workload Format (.swf, .swf.gz), or an experiment (.toml); without one, "
-        "the built-in workload.",
+        help="A log: SWF, a job table (CSV), sacct --parsable2 and others, plain or .gz; or an experiment "
+        "(.toml); without one, the built-in workload.",
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Only so many jobs, by submission.")]
@@ -53,6 +53,10 @@ Skip = Annotated[
 ]
 NodeCount = Annotated[
     int | None, typer.Option("--nodes", metavar="N", help="Size of the machine; by default the log's.")
+]
+MachineFile = Annotated[
+    str | None,
+    typer.Option("--machines", metavar="FILE", help="Machines: .csv or .toml; by default equal nodes."),
 ]
 LoadFactor = Annotated[
     float | None, typer.Option(metavar="X", help="Divide the time between submissions by this.")
@@ -104,6 +108,7 @@ def about(
     epilog=_examples(
         "compare KTH-SP2.swf.gz -p fcfs+easy -p sjf+easy --out kth",
         "compare KTH-SP2.swf.gz -p mymodule:MyPolicy --jobs 5000 --load-factor 1.2",
+        "compare --machines machines.csv day.csv -p bfbp -p sjf --placement best-fit",
         "compare kth/experiment.toml --out kth-again",
     )
 )
@@ -121,6 +126,18 @@ def compare(
     jobs: Jobs = None,
     skip: Skip = None,
     nodes: NodeCount = None,
+    machines: MachineFile = None,
+    placement: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where pipelines place jobs that do not say so.  [first-fit]"),
+    ] = None,
+    locality: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where a job runs changes how long: sierra, summit or module:name.  [it does not]",
+        ),
+    ] = None,
     load_factor: LoadFactor = None,
     walltime: Annotated[
         str | None,
@@ -165,7 +182,8 @@ def compare(
     """Compare policies on a workload.
 
     Simulates each, prints a table and writes a results folder. Without -p it takes
-    fcfs, fcfs+easy, fcfs+conservative, sjf+easy, saf+easy, wfp3+easy, f1+easy and random+easy.
+    fcfs, fcfs+easy, fcfs+conservative, sjf+easy, saf+easy, wfp3+easy, f1+easy and random+easy; on machines
+    fcfs, fcfs+easy, sjf+easy, drf+easy, sjf+fitting, drf+fitting and random+fitting.
     On the built-in workload, --jobs, --nodes and --seed say how large it is and how it is made.
     """
     from hpcsimkit.campaigns import console
@@ -176,7 +194,7 @@ def compare(
     workload = experiment.workload()
     place = experiment.out or next_free(RESULTS / workload.name, resume=resume)
     if not quiet:
-        print(*console.loaded(workload), sep="\n", flush=True)
+        print(*console.loaded(workload, experiment.cluster), sep="\n", flush=True)
     campaign = Campaign(experiment, workload, place, command=sys.orig_argv)
     with console.show_progress(experiment.policies, len(workload), quiet=quiet) as tell:
         runs = campaign.run(resume=resume, tell=tell)
@@ -190,6 +208,7 @@ def compare(
     epilog=_examples(
         "describe KTH-SP2.swf.gz",
         "describe KTH-SP2.swf.gz --skip 10000 --jobs 5000 --out kth.svg",
+        "describe --machines machines.csv day.csv",
     )
 )
 def describe(
@@ -197,6 +216,7 @@ def describe(
     jobs: Jobs = None,
     skip: Skip = None,
     nodes: NodeCount = None,
+    machines: MachineFile = None,
     load_factor: LoadFactor = None,
     size: Size = None,
     strict: Strict = None,
@@ -213,12 +233,12 @@ def describe(
 
     Jobs, machine, span, offered load, sizes, run times, estimates, arrivals, what was skipped and why.
     """
-    from hpcsimkit.workloads import describe as described
+    from hpcsimkit.campaigns.on_machines import described
 
     experiment = _experiment(locals(), out=None)
     workload = experiment.part(experiment.whole())
     if not quiet:
-        print(described(workload), flush=True)
+        print(described(workload, experiment.cluster), flush=True)
     if no_picture:
         return
     from hpcsimkit.campaigns.results_folder import writing

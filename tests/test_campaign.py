@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pickle
@@ -22,6 +23,8 @@ from hpcsimkit.campaigns.processes import run_in_processes
 from hpcsimkit.campaigns.results_folder import ResultsFolder, file_name, next_free, writing
 from hpcsimkit.campaigns.runs import FINISHED, fingerprint, finished_run, run_policy, write_tables
 from hpcsimkit.errors import HpcsimkitError, PolicyError, UsageError
+from hpcsimkit.locality import LOCALITIES
+from hpcsimkit.machines import Machines
 from hpcsimkit.metrics import evaluate
 from hpcsimkit.simulation import Simulation
 from hpcsimkit.workload import Workload
@@ -89,6 +92,53 @@ def test_fingerprint_changes_with_whatever_decides_the_outcome(tmp_path) -> None
     assert len({same, *marks}) == len(changes) + 1
 
 
+def test_fingerprint_changes_with_machines_placement_and_locality(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("slow_far.py").write_text("def far(job, seconds, allocation, cluster): return 1.0\n")
+    one, other = [{"cpus": 32}], [{"cpus": 32, "features": ["fast"]}]
+
+    def mark(policy: str = "fcfs", **changes: object) -> str:
+        changed = campaign(tmp_path / "out", nodes=None, **{"machines": one, **changes})
+        return fingerprint(policy, changed.experiment, changed.workload)
+
+    assert mark() == mark(workers=2)
+    counted = campaign(tmp_path / "out")
+    changes = [
+        {"machines": other}, {"machines": [{"cpus": 16, "count": 2}]}, {"machines": [{"cpus": 32, "name": "x"}]},
+        {"placement": "best-fit"}, {"locality": "sierra"}, {"locality": "summit"}, {"locality": "slow_far.py:far"},
+    ]  # fmt: skip
+    marks = [mark(**change) for change in changes]
+    marks += [mark(), fingerprint("fcfs", counted.experiment, counted.workload)]
+    assert len(set(marks)) == len(changes) + 2
+    # a policy that has a placement of its own goes its own way
+    assert mark("fcfs+first-fit", placement="best-fit") == mark("fcfs+first-fit", placement="worst-fit")
+    # the same name, other code (in a process that has not imported it yet)
+    Path("slow_far.py").write_text("def far(job, seconds, allocation, cluster): return 2.0\n")
+    for name in [name for name in sys.modules if "slow_far" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    assert mark(locality="slow_far.py:far") not in marks
+
+
+def test_a_campaign_on_machines_does_what_simulations_do(tmp_path) -> None:
+    machines = [{"cpus": 16}, {"count": 2, "name": "small", "cpus": 8}]
+    flags = {"nodes": None, "machines": machines, "placement": "worst-fit", "locality": "sierra"}
+    job = campaign(tmp_path / "out", **flags, seed=4, policies=["fcfs", "random+fitting"], workers=2)
+    cluster = Machines.of(1, cpus=16) + Machines.of(2, "small", cpus=8)
+    for run in job.run():
+        policy = registry.make(f"{run.policy}+worst-fit")
+        alone = Simulation(job.workload, policy, cluster, seed=4, service_time=LOCALITIES["sierra"]).run()
+        assert run.schedule_sha256 == alone.hash
+        assert alone.placements is not None
+        table = pandas.read_parquet(tmp_path / "out" / "jobs" / f"{run.policy}.parquet")
+        assert table["machines"].tolist() == alone.placements.words()
+        parts = pandas.read_parquet(tmp_path / "out" / "placements" / f"{run.policy}.parquet")
+        assert list(parts) == ["row", "job_id", "machine", "cpus"]
+        assert parts["row"].tolist() == alone.placements.job.tolist()
+        assert parts["job_id"].tolist() == job.workload.id[alone.placements.job].tolist()
+        assert parts[["cpus"]].to_numpy().tolist() == alone.placements.amounts.tolist()
+    assert Machines.read(tmp_path / "out" / "machines.csv") == cluster
+
+
 def test_workload_can_be_pickled() -> None:
     workload = Experiment(jobs=10).workload()
     again = pickle.loads(pickle.dumps(workload))
@@ -109,6 +159,29 @@ def test_work_can_be_sent_to_a_process_that_inherits_nothing(tmp_path) -> None:
     done = finished_run("random+easy", folder.work)
     assert done is not None
     assert job.run()[0].schedule_sha256 == done.schedule_sha256
+
+
+def test_work_on_machines_can_be_sent_to_a_process_too(tmp_path) -> None:
+    job = campaign(
+        tmp_path / "out", policies=["fcfs"], nodes=None, machines=[{"cpus": 32}], locality="summit"
+    )
+    folder = ResultsFolder(tmp_path / "other")
+    folder.open("jobs", "schedules", "placements", FINISHED)
+    work = partial(run_policy, experiment=job.experiment, workload=job.workload, folder=folder.work)
+    pickle.loads(pickle.dumps(work))("fcfs", lambda jobs: None)
+    done = finished_run("fcfs", folder.work)
+    assert done is not None
+    assert job.run()[0].schedule_sha256 == done.schedule_sha256
+
+
+def test_words_that_csv_must_quote(tmp_path) -> None:
+    words = ["plain", 'with "quotes"', "a, b", "two\nlines", None]
+    frame = pandas.DataFrame({"n": range(5), "word": np.array(words, dtype=object)})
+    write_tables(frame, tmp_path, "x")
+    with (tmp_path / "x.csv").open(newline="") as file:
+        assert [row["word"] for row in csv.DictReader(file)] == [*words[:4], ""]
+    write_tables(frame.head(1), tmp_path, "y")
+    assert (tmp_path / "y.csv").read_text() == "n,word\n0,plain\n"
 
 
 def test_rejected_jobs_are_empty_cells(tmp_path) -> None:

@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsimkit.campaigns.experiment import STANDARD_POLICIES, Experiment, Generate
+from hpcsimkit import registry
+from hpcsimkit.campaigns.experiment import MACHINE_POLICIES, STANDARD_POLICIES, Experiment, Generate
+from hpcsimkit.campaigns.on_machines import offered_loads
 from hpcsimkit.campaigns.toml_lines import line_of, toml_text
 from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.locality import LOCALITIES
+from hpcsimkit.machines import Machines
+from hpcsimkit.policies.placements import WorstFit
+from hpcsimkit.simulation import Simulation
+from hpcsimkit.workload import Workload
 from hpcsimkit.workloads import default_workload, read_swf
 
 
@@ -70,6 +77,117 @@ def test_log_without_size_can_still_be_looked_at(tmp_path) -> None:
         experiment.workload()
 
 
+# --- machines --------------------------------------------------------------------------------------------
+
+TWO = [{"name": "big", "cpus": 8}, {"count": 2, "name": "gpu", "cpus": 4, "gpus": 2, "memory": "32 GB"}]
+
+
+def write_machines_and_jobs(folder: Path) -> dict[str, str]:
+    (folder / "m.csv").write_text("MachineName,TotalCPUs,TotalGPUs\nbig,8,0\ngpu,4,2\n")
+    (folder / "x.csv").write_text(
+        "ReqCPUs,ReqGPUs,ActualDuration,Submit\n8,0,9,0\n9,0,9,1\n4,2,9,2\n1,3,9,3\n"
+    )
+    return {"log": str(folder / "x.csv"), "machines": str(folder / "m.csv")}
+
+
+def test_jobs_that_fit_no_machine_are_left_out(tmp_path) -> None:
+    files = write_machines_and_jobs(tmp_path)
+    experiment = Experiment(**files)
+    assert experiment.cluster == Machines(["big", "gpu"], ["cpus", "gpus"], [[8, 0], [4, 2]])
+    workload = experiment.workload()
+    assert workload.submit_time.tolist() == [0, 2]
+    assert dict(workload.skipped) == {"fits no machine": 2}
+    with pytest.raises(WorkloadError, match=r"x\.csv: job 2 needs a machine with 9 cpus; none has so much$"):
+        Experiment(**files, strict=True).workload()
+    with pytest.raises(
+        WorkloadError, match=r"x\.csv: its jobs ask for cpus, gpus, memory; say of which mach"
+    ):
+        Experiment(log=files["log"]).workload()
+    assert len(Experiment(log=files["log"]).whole()) == 4
+
+
+def test_processors_of_a_log_are_cpus_wherever_they_are(tmp_path) -> None:
+    files = {**write_machines_and_jobs(tmp_path), "log": str(write_log(tmp_path / "x.swf"))}
+    workload = Experiment(**files).workload()
+    assert (len(workload), workload.machine_size) == (10, 12)  # the log's own machine has 8
+    assert offered_loads(workload, Experiment(**files).cluster) == {"cpus": 55 * 5 / (12 * 90), "gpus": 0.0}
+
+
+def test_built_in_workload_for_machines() -> None:
+    workload = Experiment(jobs=20, machines=TWO).workload()
+    assert workload.hash == Experiment(jobs=20, nodes=16).workload().hash
+
+
+def test_policies_by_default_depend_on_the_machines(tmp_path) -> None:
+    files = write_machines_and_jobs(tmp_path)
+    assert Experiment(**files).policies == list(MACHINE_POLICIES)
+    assert Experiment().policies == list(STANDARD_POLICIES)
+    assert Experiment(**files, policies=["bfbp"]).policies == ["bfbp"]
+    (tmp_path / "e.toml").write_text('log = "x.csv"\n')
+    base = Experiment.read(tmp_path / "e.toml").model_dump(exclude_unset=True)
+    assert Experiment.of_flags({"machines": files["machines"]}, base).policies == list(MACHINE_POLICIES)
+    (tmp_path / "e.toml").write_text('log = "x.csv"\nmachines = "m.csv"\n')
+    assert "policies" not in Experiment.read(tmp_path / "e.toml").model_dump(exclude_unset=True)
+
+
+def test_every_policy_by_default_can_be_made_and_run(tmp_path) -> None:
+    experiment = Experiment(**write_machines_and_jobs(tmp_path), placement="worst-fit")
+    workload = experiment.workload()
+    for name in experiment.policies:
+        policy = experiment.policy(name)
+        assert policy.placement == WorstFit()
+        assert Simulation(workload, policy, experiment.cluster).run().finished.all()
+
+
+def test_placement_is_given_to_pipelines_without_one(tmp_path) -> None:
+    experiment = Experiment(**write_machines_and_jobs(tmp_path), placement="best-fit")
+    assert experiment.policy("sjf+easy") == registry.make("sjf+best-fit+easy")
+    assert experiment.policy("sjf+first-fit") == registry.make("sjf+first-fit")
+    assert experiment.policy("bfbp") == registry.make("bfbp")
+    assert Experiment().policy("sjf") == registry.make("sjf")
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_saved_machines_are_read_back(tmp_path, monkeypatch, inline) -> None:
+    files = write_machines_and_jobs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    machines = TWO if inline else "m.csv"
+    experiment = Experiment(log="x.csv", machines=machines, placement="best-fit", locality="summit")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "e.toml").write_text(experiment.saved())
+    again = Experiment.read(tmp_path / "deep" / "e.toml")
+    assert again.cluster == experiment.cluster
+    assert again.workload().hash == experiment.workload().hash
+    assert again.saved() == experiment.saved()
+    assert again.machines == (TWO if inline else files["machines"])
+    assert again.service_time == LOCALITIES["summit"]
+    if not inline:
+        digest = hashlib.sha256((tmp_path / "m.csv").read_bytes()).hexdigest()
+        assert tomllib.loads(experiment.saved())["machines_sha256"] == digest
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"placement": "best-fit"}, "'placement' needs 'machines'"),
+        ({"locality": "sierra"}, "'locality' needs 'machines'"),
+        ({"machines": TWO, "nodes": 4}, "one of 'nodes' and 'machines' is needed, both are given"),
+    ],
+)
+def test_what_does_not_go_together(values, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        Experiment.of_flags(values)
+
+
+def test_offered_load_counts_what_is_asked_for() -> None:
+    columns = {"submit_time": [0, 10], "run_time": [5, 20], "nodes": [2, 3], "cpus": [4, 6], "gpus": [1, 0]}
+    workload = Workload({**columns, "spread": [0, 1]}, resources=("cpus", "gpus"))
+    cluster = Machines.of(2, cpus=8, memory="1 GB") + Machines.of(1, cpus=4, gpus=2)
+    loads = offered_loads(workload, cluster)  # 4 CPUs on each of 2 nodes; 6 in all
+    assert loads == {"cpus": (8 * 5 + 6 * 20) / (20 * 10), "gpus": 2 * 5 / (2 * 10), "memory": 0.0}
+    assert offered_loads(workload.select([0]), cluster) == {}
+
+
 # --- TOML ------------------------------------------------------------------------------------------------
 
 
@@ -81,10 +199,19 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
         "walltime": "kill", "dependencies": True, "period": 30, "warmup": 1.0, "cooldown": 2.5, "seed": 4,
         "out": "somewhere", "workers": 2, "report": False, "trace": True, "import_from": "/nowhere",
     }  # fmt: skip
-    assert set(values) == set(Experiment.model_fields) - {"generate"}
+    on_machines = {
+        "machines": "m.csv", "machines_sha256": "0" * 64, "placement": "best-fit", "locality": "sierra",
+    }  # fmt: skip
+    assert set(values) | set(on_machines) == set(Experiment.model_fields) - {"generate"}
     (tmp_path / "e.toml").write_text(toml_text(values))
     experiment = Experiment.read(tmp_path / "e.toml")
-    assert experiment.model_dump(exclude={"generate"}) == {**values, "log": str(log)}
+    assert experiment.model_dump(exclude={"generate", *on_machines}) == {**values, "log": str(log)}
+    (tmp_path / "e.toml").write_text(toml_text(on_machines))
+    experiment = Experiment.read(tmp_path / "e.toml")
+    assert experiment.model_dump(include=set(on_machines)) == {
+        **on_machines,
+        "machines": str(tmp_path / "m.csv"),
+    }
 
 
 def test_a_file_with_generate(tmp_path) -> None:
@@ -147,7 +274,11 @@ plain = st.one_of(
 )
 
 
-@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), plain | st.lists(plain)))
+keys = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+tables = st.dictionaries(keys, plain | st.lists(plain), max_size=3)
+
+
+@given(st.dictionaries(keys, plain | st.lists(plain) | tables | st.lists(tables), max_size=5))
 def test_toml_text_is_read_back(values) -> None:
     assert tomllib.loads(toml_text(values)) == values
 

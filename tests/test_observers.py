@@ -25,8 +25,10 @@ from hpcsimkit.checks import random_workloads
 from hpcsimkit.decision import External
 from hpcsimkit.errors import PolicyError, StalledError, UsageError
 from hpcsimkit.job import Job
+from hpcsimkit.machines import Machines
 from hpcsimkit.observers import Observer, Timeline
 from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.policies.placements import BestFit
 from hpcsimkit.policy import Policy
 from hpcsimkit.recording import PassProfile, Progress, Trace
 from hpcsimkit.reservation import EASY
@@ -152,6 +154,28 @@ def test_trace_of_decisions(tmp_path: Path) -> None:
         assert (line["job"] is None) == (line["stage"] == "order")
 
 
+def test_trace_on_machines(tmp_path: Path) -> None:
+    """Equal machines: each placement can be told from the others, by position and by name."""
+    columns = {"submit_time": [0, 1], "run_time": [9, 9], "nodes": [1, 2], "cpus": [2, 1], "gpus": [1, 0]}
+    workload = Workload(columns, resources=("cpus", "gpus"))
+    cluster = Machines.of(3, cpus=4, gpus=1)
+    policy = Pipeline(placement=External(BestFit()))
+    simulation = Simulation(workload, policy, cluster, observers=[Trace(tmp_path / "t")])
+    taken = []
+    while (decision := simulation.next_decision()) is not None:
+        taken.append(decision.options[-1])
+        simulation.answer(decision.options[-1])
+    begin, *lines = lines_of(tmp_path / "t")
+    assert (begin["cpus"], "nodes" in begin) == (12, False)
+    decisions = [line for line in lines if line["event"] == "decision"]
+    assert [line["position"] for line in decisions] == [line["options"] - 1 for line in decisions]
+    assert decisions[0]["choice"] == {cluster.names[taken[0].machines[0]]: [2, 1]}
+    assert decisions[1]["choice"] == {cluster.names[machine]: [1, 0] for machine in taken[1].machines}
+    starts = [line for line in lines if line["event"] == "start"]
+    assert [line["machines"] for line in starts] == [list(line["choice"]) for line in decisions]
+    assert all("nodes" not in line for line in starts)
+
+
 def test_trace_tells_the_whole_result(tmp_path: Path) -> None:
     workload = random_workloads(np.random.default_rng(5), jobs=3000)[4]
     result = Simulation(workload, Pipeline(backfiller=EASY()), observers=[Trace(tmp_path / "t")]).run()
@@ -177,6 +201,7 @@ def test_trace_of_a_run_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_trace_of_a_run_that_ends_python_leaves_nothing(tmp_path: Path) -> None:
     code = """
+from hpcsimkit.policies.placements import BestFit
 from hpcsimkit.policy import Policy
 from hpcsimkit.recording import Trace
 from hpcsimkit.simulation import Simulation

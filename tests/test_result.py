@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.decision import External
 from hpcsimkit.errors import WorkloadError
+from hpcsimkit.machines import Machines
 from hpcsimkit.node_numbers import assign_nodes
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policy import Policy
@@ -344,8 +346,35 @@ def test_another_format(result: Result, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("hpcsimkit.result_file.FORMAT", "hpcsimkit result 9")
     result.save(tmp_path / "x.npz")
     monkeypatch.undo()
-    with pytest.raises(WorkloadError, match="'hpcsimkit result 1' is needed, found 'hpcsimkit result 9'"):
+    with pytest.raises(WorkloadError, match="'hpcsimkit result 2' is needed, found 'hpcsimkit result 9'"):
         Result.load(tmp_path / "x.npz")
+
+
+def test_format_before_there_were_machines(tmp_path: Path) -> None:
+    """A file as version 0.1.0 wrote it."""
+    workload = {"machine_size": 4, "name": "old", "header": {}, "skipped": {"no run time": 2}, "notes": {}}
+    about = {
+        "format": "hpcsimkit result 1", "kit": "0.1.0", "policy": "fcfs", "size": 4, "seed": 3, "options": {},
+        "seconds": 0.5, "passes": 2, "stages": ["order"], "workload": {**workload, "provenance": ["read"]},
+    }  # fmt: skip
+    columns = {
+        "id": [7, 8],
+        "submit_time": [0, 1],
+        "run_time": [9, 4],
+        "requested_time": [9, 5],
+        "nodes": [3, 2],
+    }
+    outcome = {"submit_time": [0, 1], "start_time": [0, 9], "end_time": [9, 13]}
+    np.savez_compressed(
+        tmp_path / "old.npz", about=np.array(json.dumps(about)), mode=np.array([1, 1], dtype=np.uint8),
+        killed=np.zeros(2, dtype=bool), choice_stage=np.array([0], dtype=np.uint8), choice_position=np.array([1]),
+        **{f"workload.{name}": np.array(values) for name, values in columns.items()},
+        **{name: np.array(values) for name, values in outcome.items()},
+    )  # fmt: skip
+    result = Result.load(tmp_path / "old.npz")
+    assert repr(result) == "<Result of fcfs on old: 2 jobs on 4 nodes, mean wait 4 s>"
+    assert (result.choices, result.placements, result.workload.resources) == ((("order", 1),), None, ())
+    assert dict(result.workload.labels) == {}
 
 
 def test_files_that_are_not_there(result: Result, tmp_path: Path) -> None:
@@ -363,3 +392,111 @@ def test_dependencies_write_the_submission_of_the_run(tmp_path: Path) -> None:
     result.to_swf(tmp_path / "x.swf")
     assert read_swf(tmp_path / "x.swf").submit_time.tolist() == [0, 17]
     assert result.wait_time.tolist() == [0, 0]
+
+
+# --- machines --------------------------------------------------------------------------------------------
+
+CLUSTER = Machines.of(2, cpus=4, memory="8 GB") + Machines.of(1, "gpu", cpus=4, gpus=2, features=["a100"])
+SHARED = Workload(
+    {
+        "id": [0, 1, 2, 3],
+        "submit_time": [0, 0, 1, 2],
+        "run_time": [10, 5, 3, 4],
+        "nodes": [2, 1, 1, 1],
+        "cpus": [3, 2, 0, 9],
+        "gpus": [0, 1, 1, 0],
+        "memory": [0, 0, 0, 0],
+        "spread": [0, 0, 0, 1],
+        "constraint": [-1, 0, 0, -1],
+        "kind": [1, 0, -1, 5],
+        "user": [0, 1, -1, 0],
+        "queue": [2, 2, 2, 2],
+    },
+    name="shared",
+    resources=("cpus", "gpus", "memory"),
+    labels={"id": ("a", "b", "c", "d"), "constraint": ("a100",), "kind": ("x", "y"), "user": ("ann", "bob")},
+)
+"""By FCFS: a has node1 and node2 until 10, b and c share gpu1; d needs 9 CPUs in all and waits for a."""
+
+
+@pytest.fixture
+def shared_machines() -> Result:
+    return Simulation(SHARED, Pipeline(), CLUSTER, name="fcfs").run()
+
+
+def test_machines_in_the_frame(shared_machines: Result) -> None:
+    frame = shared_machines.to_frame()
+    assert list(frame) == [
+        "job_id", "job_name", "submit_time", "start_time", "end_time", "wait_time", "run_time", "requested_time",
+        "nodes", "cpus", "gpus", "memory", "spread", "constraint", "kind", "machines", "mode", "killed", "user", "queue",
+    ]  # fmt: skip
+    assert frame.start_time.tolist() == [0, 0, 1, 10]
+    assert frame.machines.tolist() == ["node1 node2", "gpu1", "gpu1", "node1 node2 gpu1"]
+    assert frame.job_name.tolist() == ["a", "b", "c", "d"]
+    words = frame[["constraint", "kind", "user"]].astype(object).where(frame.notna(), None)
+    assert words.constraint.tolist() == [None, "a100", "a100", None]
+    assert words.kind.tolist() == ["y", "x", None, "5"]  # 5 has no name
+    assert words.user.tolist() == ["ann", "bob", None, "ann"]
+    assert frame["queue"].tolist() == [2, 2, 2, 2]
+    assert frame.cpus.tolist() == [3, 2, 0, 9]
+
+
+def test_machines_in_words(shared_machines: Result) -> None:
+    # mean of the waits 0, 0, 0 and 8
+    assert repr(shared_machines) == (
+        "<Result of fcfs on shared: 4 jobs on 3 machines (12 cpus, 2 gpus, 16 GB memory), mean wait 2 s>"
+    )
+    html = shared_machines._repr_html_()
+    assert "Machine</th><td>3 machines (12 cpus, 2 gpus, 16 GB memory)" in html
+    one = Simulation(SHARED.select([1]), Pipeline(), Machines.of(1, cpus=4, gpus=2, features=["a100"])).run()
+    assert "1 jobs on 1 machine (4 cpus, 2 gpus)" in repr(one)
+
+
+def test_schedule_of_machines_as_swf(shared_machines: Result, tmp_path: Path) -> None:
+    """Processors are what was had of the first resource: also of two machines, also none."""
+    shared_machines.to_swf(tmp_path / "x.swf")
+    lines = (tmp_path / "x.swf").read_text().splitlines()
+    header = [line for line in lines if line.startswith(";")]
+    assert "; Processors: cpus of 3 machines (12 cpus, 2 gpus, 16 GB memory)" in header
+    assert "; MaxProcs: 12" in header
+    assert [" ".join(line.split()[:8]) for line in lines[len(header) :]] == [
+        "0 0 0 10 6 -1 -1 6", "1 0 0 5 2 -1 -1 2", "2 1 0 3 0 -1 -1 0", "3 2 8 4 9 -1 -1 9",
+    ]  # fmt: skip
+    log = read_swf(tmp_path / "x.swf")
+    assert (log.nodes.tolist(), sum(log.skipped.values())) == ([6, 2, 9], 1)
+
+
+def test_machines_saved_and_loaded(shared_machines: Result, tmp_path: Path) -> None:
+    shared_machines.save(tmp_path / "run.npz")
+    again = Result.load(tmp_path / "run.npz")
+    assert again.hash == shared_machines.hash
+    assert again.workload.hash == SHARED.hash
+    assert (again.workload.resources, dict(again.workload.labels)) == (SHARED.resources, dict(SHARED.labels))
+    assert again.workload.requests == SHARED.requests
+    before, after = shared_machines.placements, again.placements
+    assert before is not None and after is not None
+    assert (after.cluster, after.jobs) == (CLUSTER, 4)
+    assert after.cluster.features == CLUSTER.features
+    for name in ("job", "machine", "amounts"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+        assert getattr(after, name).dtype == np.int64
+    pandas.testing.assert_frame_equal(again.to_frame(), shared_machines.to_frame())
+    assert repr(again) == repr(shared_machines)
+
+
+def test_rejected_jobs_have_no_machines(tmp_path: Path) -> None:
+    class Refuses(Policy):
+        def schedule(self, system: System) -> None:
+            for job in system.queue:
+                if job.index == 0:
+                    system.reject(job)
+                elif system.fits(job):
+                    system.start(job)
+
+    result = Simulation(SHARED, Refuses(), CLUSTER).run()
+    assert result.to_frame().machines.tolist()[0] == ""
+    result.save(tmp_path / "run.npz")
+    again = Result.load(tmp_path / "run.npz").placements
+    assert again is not None and again.machine_count.tolist() == [0, 1, 1, 3]
+    result.to_swf(tmp_path / "x.swf")
+    assert read_swf(tmp_path / "x.swf").nodes.tolist() == [2, 9]

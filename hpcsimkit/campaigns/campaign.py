@@ -17,11 +17,13 @@ from typing import Any
 
 from hpcsimkit import __version__
 from hpcsimkit.campaigns.experiment import Experiment, sha256_of
+from hpcsimkit.campaigns.on_machines import offered_loads
 from hpcsimkit.campaigns.processes import run_in_processes
 from hpcsimkit.campaigns.results_folder import PROVENANCE, ResultsFolder, file_name
 from hpcsimkit.campaigns.runs import FINISHED, Run, fingerprint, finished_run, prepare, run_policy
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.files import write_bytes
+from hpcsimkit.machine_files import write_machines
 from hpcsimkit.workload import Workload
 
 __all__ = ["Campaign", "Stopped"]
@@ -98,8 +100,7 @@ class Campaign:
         """
         self._check()
         began = datetime.now(UTC)
-        folders = ("jobs", "schedules", FINISHED, *(("traces",) if self.experiment.trace else ()))
-        self.folder.open(*folders, resume=resume)
+        self.folder.open(*self._folders(), resume=resume)
         try:
             self._simulate(tell)
             runs = list(self._finished().values())
@@ -117,6 +118,11 @@ class Campaign:
                 raise type(error)(f"{error}{self._hint(finished)}") from error
             raise
         return runs
+
+    def _folders(self) -> list[str]:
+        """Return what the results folder holds of each run, and for as long as it is in the making."""
+        placements = ["placements"] * (self.experiment.cluster is not None)
+        return ["jobs", "schedules", FINISHED, *placements, *["traces"] * self.experiment.trace]
 
     def _check(self) -> None:
         """Find out early what would go wrong late."""
@@ -172,6 +178,8 @@ class Campaign:
         metrics = {run.policy: dict(run.metrics) for run in runs}
         write_bytes(work / "metrics.json", _json(metrics))
         write_bytes(work / "metrics.csv", _csv(metrics).encode())
+        if self.experiment.cluster is not None:
+            write_machines(self.experiment.cluster, work / "machines.csv")
         write_bytes(work / "experiment.toml", self._toml().encode())
         write_bytes(work / PROVENANCE, _json(self._provenance(runs, began)))
 
@@ -192,6 +200,7 @@ class Campaign:
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "seed": self.experiment.seed,
             "workload": self._about_workload(),
+            "machines": self._about_machines(),
             "options": self.experiment.model_dump(exclude={"policies"}),
             "policies": {
                 run.policy: {
@@ -211,12 +220,25 @@ class Campaign:
             "name": workload.name,
             "jobs": len(workload),
             "nodes": workload.machine_size,
+            "resources": list(workload.resources),
             "hash": workload.hash,
             "log": str(Path(log).absolute()) if log is not None else None,
             "log_sha256": sha256_of(log) if log is not None else None,
             "skipped": dict(workload.skipped),
             "notes": dict(workload.notes),
             "steps": list(workload.provenance),
+        }
+
+    def _about_machines(self) -> dict[str, Any] | None:
+        cluster, file = self.experiment.cluster, self.experiment.machines
+        if cluster is None:
+            return None
+        return {
+            "machines": len(cluster),
+            "resources": dict(zip(cluster.resources, cluster.totals, strict=True)),
+            "offered_load": offered_loads(self.workload, cluster),
+            "file": str(Path(file).absolute()) if isinstance(file, str) else None,
+            "file_sha256": sha256_of(file) if isinstance(file, str) else None,
         }
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from hpcsimkit.campaigns.on_machines import offered_loads
+from hpcsimkit.machines import Machines
 from hpcsimkit.metrics import METRICS
 from hpcsimkit.workload import Workload
 
@@ -34,9 +36,11 @@ HEADLINES = {
     "max_wait_time": "max [s]",
     "mean_bounded_slowdown": "mean bounded slowdown",
     "utilisation": "utilisation",
+    "gpus_utilisation": "GPU utilisation",
+    "gpu_fragmentation": "GPU fragmentation",
     "makespan": "makespan [s]",
 }
-"""Metrics of the comparison, and what their columns are called."""
+"""Metrics of the comparison, where they are defined, and what their columns are called."""
 
 BEST = "*"
 
@@ -54,7 +58,7 @@ def grouped(number: float) -> str:
     return f"{number:,.0f}".replace(",", " ")
 
 
-def loaded(workload: Workload) -> Iterator[str]:
+def loaded(workload: Workload, cluster: Machines | None = None) -> Iterator[str]:
     """Yield lines about a workload: what there is, what was left out, what was done to it.
 
     >>> columns = {"submit_time": [0], "run_time": [9], "nodes": [8]}
@@ -64,13 +68,23 @@ def loaded(workload: Workload) -> Iterator[str]:
     skipped = sum(workload.skipped.values())
     reasons = "; ".join(f"{grouped(count)} {reason}" for reason, count in workload.skipped.items())
     jobs = f"{grouped(len(workload))} job{'s' * (len(workload) != 1)} kept"
-    load = f", offered load {workload.offered_load():.2f}" if workload.span else ""
+    where = f"{grouped(workload.machine_size or 0)} nodes" if cluster is None else cluster.summary
     left_out = f", {grouped(skipped)} skipped: {reasons}" if skipped else ", none skipped"
-    yield f"{workload.name}: {jobs} on {grouped(workload.machine_size or 0)} nodes{load}{left_out}"
+    yield f"{workload.name}: {jobs} on {where}{_load(workload, cluster)}{left_out}"
     if workload.provenance:
         yield f"  steps: {'; '.join(workload.provenance)}"
     if workload.notes:
         yield "  notes: " + "; ".join(f"{grouped(count)} {note}" for note, count in workload.notes.items())
+
+
+def _load(workload: Workload, cluster: Machines | None) -> str:
+    """Return the offered load in words, of machines that of each resource."""
+    if not workload.span:
+        return ""
+    if cluster is None:
+        return f", offered load {workload.offered_load():.2f}"
+    loads = offered_loads(workload, cluster).items()
+    return f", offered load {', '.join(f'{load:.2f} of {name}' for name, load in loads if load)}"
 
 
 # --- tables ----------------------------------------------------------------------------------------------
@@ -79,9 +93,10 @@ def loaded(workload: Workload) -> Iterator[str]:
 def comparison(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of a comparison; the best values of a column carry a star."""
     columns = {name: [run.metrics[name] for run in runs] for name in HEADLINES}
-    cells = {name: _marked(name, values) for name, values in columns.items()}
-    rows = [[run.policy, *(cells[name][row] for name in HEADLINES)] for row, run in enumerate(runs)]
-    return ["policy", *HEADLINES.values()], rows
+    defined = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    cells = [_marked(name, values) for name, values in defined.items()]
+    rows = [[run.policy, *(column[row] for column in cells)] for row, run in enumerate(runs)]
+    return ["policy", *(HEADLINES[name] for name in defined)], rows
 
 
 def _marked(name: str, values: Sequence[float | None]) -> list[str]:

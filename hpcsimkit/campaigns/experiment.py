@@ -6,65 +6,48 @@ One model is the command line's flags, the TOML file's keys and what is saved wi
 from __future__ import annotations
 
 import hashlib
-import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
+from functools import cached_property, partial, reduce
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from hpcsimkit import registry
-from hpcsimkit.campaigns.toml_lines import Location, line_of, toml_text
+from hpcsimkit.campaigns.checked_table import Problem, Table
+from hpcsimkit.campaigns.on_machines import fitting, locality_of, placement_of
+from hpcsimkit.campaigns.toml_lines import Location, toml_text
 from hpcsimkit.dependencies import Dependencies
-from hpcsimkit.errors import HpcsimkitError, UsageError, WorkloadError
+from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.files import read_bytes
+from hpcsimkit.machine_files import machines_of
+from hpcsimkit.machines import Machines
+from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.policy import Policy
+from hpcsimkit.service_time import ServiceTime
 from hpcsimkit.workload import Workload
-from hpcsimkit.workloads import LublinModel, read_swf, with_estimates
+from hpcsimkit.workloads import LublinModel, read_log, with_estimates
 
-__all__ = ["STANDARD_POLICIES", "Experiment", "Generate"]
+__all__ = ["MACHINE_POLICIES", "STANDARD_POLICIES", "Experiment", "Generate"]
 
 STANDARD_POLICIES = (
     "fcfs", "fcfs+easy", "fcfs+conservative", "sjf+easy", "saf+easy", "wfp3+easy", "f1+easy", "random+easy",
 )  # fmt: skip
 """What is compared when no policy is named."""
 
+MACHINE_POLICIES = (
+    "fcfs", "fcfs+easy", "sjf+easy", "drf+easy", "sjf+fitting", "drf+fitting", "random+fitting",
+)  # fmt: skip
+"""What is compared on machines when no policy is named.
+
+With and without somebody being blocked, and whatever jobs ask for; ``bfbp`` is not among them, since it
+refuses jobs that need more than a share of one machine.
+"""
+
 BUILT_IN_LOAD = 0.9
 """Offered load of the built-in workload."""
-
-
-class Table(BaseModel):
-    """A table of plain values, all of them checked, none unknown, none converted."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    @classmethod
-    def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
-        """Return a table of the values, or where something is wrong with them, and what."""
-        try:
-            return cls(**values), None
-        except ValidationError as error:
-            return None, _first_problem(error)
-
-    @classmethod
-    def of_flags(cls, flags: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> Self:
-        """Return what the flags of a command say (None: not given), over other values.
-
-        Raises
-        ------
-        UsageError
-            A flag is not understood; the message names it.
-        """
-        given = {name: value for name, value in flags.items() if value is not None}
-        table, problem = cls.checked({**(base or {}), **given})
-        if table is None:
-            location, text = problem or ((), "")
-            flag = "-p" if location[:1] == ("policies",) else f"--{location[0]}" if location else ""
-            raise UsageError(f"{flag.replace('_', '-')}{text}".removeprefix(": "))
-        return table
 
 
 class Generate(Table):
@@ -111,24 +94,35 @@ class Experiment(Table):
     Parameters
     ----------
     log : str, optional
-        Path of a log in the Standard Workload Format.
+        Path of a log of any form that :func:`hpcsimkit.workloads.logs.read_log` understands.
     sha256 : str, optional
         What the log's file must hash to.
     generate : Generate, optional
         A model in place of a log. With neither, the built-in workload: ``nodes`` (256), ``jobs`` (5000) and
         ``seed`` are then the model's.
     policies : list of str
-        Names as :func:`hpcsimkit.registry.make` understands them, each once.
+        Names as :func:`hpcsimkit.registry.make` understands them, each once; by default
+        `STANDARD_POLICIES`, on machines `MACHINE_POLICIES`.
     import_from : str, optional
         Folder in which modules and files of policies are looked for besides the current one.
+    machines : str or list of tables, optional
+        Path of a file of machines, or tables as such a file has them: see
+        :mod:`hpcsimkit.machine_files`. By default nodes that are only counted.
+    machines_sha256 : str, optional
+        What the file of machines must hash to.
+    placement : str, optional
+        Name of the placement of every pipeline that names none; by default the first machines that fit.
+    locality : str, optional
+        How much longer jobs take where they are placed: see
+        :func:`hpcsimkit.campaigns.on_machines.locality_of`. By default no longer.
     jobs, skip : int
         Simulate so many jobs, after leaving out the first so many, by submission; by default all.
     nodes : int, optional
-        Size of the machine; by default the log's own.
+        Size of a machine whose nodes are only counted; by default the log's own.
     load_factor : float
         The time between submissions is divided by it.
     size : {"requested", "allocated"}
-        Which processors a job of a log takes.
+        Which processors (of a log of Slurm: which resources) a job takes.
     strict : bool
         Refuse what is otherwise skipped and counted.
     walltime : {"run", "kill"}
@@ -157,11 +151,18 @@ class Experiment(Table):
     Workload('lublin-256', 100 jobs, machine_size=256)
     """
 
+    inner: ClassVar = {"generate": Generate}
+    flags: ClassVar = {"policies": "-p"}
+
     log: str | None = Field(None, min_length=1)
     sha256: str | None = None
     generate: Generate | None = None
-    policies: list[str] = list(STANDARD_POLICIES)
+    policies: list[str] = Field(list(STANDARD_POLICIES))
     import_from: str | None = None
+    machines: str | list[dict[str, Any]] | None = None
+    machines_sha256: str | None = None
+    placement: str | None = None
+    locality: str | None = None
     jobs: int | None = Field(None, ge=1)
     skip: int = Field(0, ge=0)
     nodes: int | None = Field(None, ge=1, lt=2**31)
@@ -189,60 +190,113 @@ class Experiment(Table):
                 raise ValueError(f"{name!r} is named twice")
         return names
 
+    @field_validator("machines", mode="before")
+    @classmethod
+    def _a_file_or_tables(cls, machines: Any) -> Any:
+        tables = isinstance(machines, list) and all(isinstance(table, dict) for table in machines)
+        if machines is not None and not (machines and (tables or isinstance(machines, str))):
+            raise ValueError(f"the path of a file or tables [[machines]] are needed, found {machines!r}")
+        return machines
+
     @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if self.log is not None and self.generate is not None:
-            raise ValueError("one of 'log' and 'generate' is needed, both are given")
+    def _consistent(self) -> Self:
+        for one, other in (("log", "generate"), ("nodes", "machines")):
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise ValueError(f"one of {one!r} and {other!r} is needed, both are given")
+        for name in ("placement", "locality"):
+            if getattr(self, name) is not None and self.machines is None:
+                raise ValueError(f"{name!r} needs 'machines': nodes that are only counted are all alike")
+        if self.machines is not None and "policies" not in self.model_fields_set:
+            object.__setattr__(self, "policies", list(MACHINE_POLICIES))  # still a default: not set by anyone
         return self
 
     # --- from flags and files, and back --------------------------------------------------------------
 
     @classmethod
     def read(cls, file: Path) -> Experiment:
-        """Read a TOML file; a relative path of a log is relative to the file.
+        """Read a TOML file; relative paths of a log and of machines are relative to the file.
 
         Raises
         ------
         UsageError
             The file cannot be read, is not TOML, or not an experiment; the message names the line.
         """
-        text = _text(file)
-        try:
-            values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(_not_toml(file, text, error)) from None
-        experiment, problem = cls.checked(values)
-        if experiment is None:
-            location, message = problem or ((), "")
-            line = line_of(text, location) if location else None
-            where = f"{file}:{line}" if line else str(file)
-            raise UsageError(f"{where}: {_dotted(location)}{message}".replace(": : ", ": "))
-        if experiment.log is None:
-            return experiment
-        return experiment.model_copy(update={"log": str(file.parent / experiment.log)})
+        experiment = cls.of_toml(file)
+        paths = {name: getattr(experiment, name) for name in ("log", "machines")}
+        return experiment.model_copy(
+            update={name: str(file.parent / path) for name, path in paths.items() if isinstance(path, str)}
+        )
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
-        """Return an experiment whose policies can be made, or where something is wrong, and what."""
+        """Return an experiment whose parts can be made, or where something is wrong, and what."""
         experiment, problem = super().checked(values)
-        for index, name in enumerate(experiment.policies if experiment is not None else ()):
+        for location, make in experiment._parts() if experiment is not None else ():
             try:
-                registry.make(name, experiment.import_from if experiment is not None else None)
+                make()
             except HpcsimkitError as error:
-                return None, (("policies", index), f": {error}")
+                return None, (location, f": {error}")
         return experiment, problem
 
+    def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:
+        """Yield where names and tables stand, and what makes of each what it stands for."""
+        if self.placement is not None:
+            yield ("placement",), partial(placement_of, self.placement, self.import_from)
+        if self.locality is not None:
+            yield ("locality",), partial(locality_of, self.locality, self.import_from)
+        for index, table in enumerate(self.machines if isinstance(self.machines, list) else ()):
+            yield ("machines", index), partial(machines_of, table)
+        for index, name in enumerate(self.policies):
+            yield ("policies", index), partial(self.policy, name)
+
     def saved(self) -> str:
-        """Return the TOML text that makes the same schedules again; it names the log by its absolute path."""
-        fields = self.model_dump(exclude_none=True, exclude={"out", "workers", "log", "sha256", "generate"})
-        if any(":" in policy for policy in self.policies):
+        """Return the TOML text that makes the same schedules again; files stand in it by absolute paths."""
+        files = {"log": "sha256", "machines": "machines_sha256"}
+        source: dict[str, Any] = {}
+        for name, digest in files.items():
+            if isinstance(path := getattr(self, name), str):
+                source |= {name: str(Path(path).absolute()), digest: sha256_of(path)}
+        kept = self.model_dump(exclude_none=True, exclude={"out", "workers", "generate", *files.values()})
+        fields = source | kept | source
+        if any(":" in name for name in (*self.policies, self.placement or "", self.locality or "")):
             fields.setdefault("import_from", str(Path.cwd()))
-        if self.log is not None:
-            source = {"log": str(Path(self.log).absolute()), "sha256": sha256_of(self.log)}
-            return toml_text({**source, **fields})
         if self._is_built_in:
             fields = {name: value for name, value in fields.items() if name not in ("jobs", "nodes")}
-        return toml_text({**fields, "generate": self.model.model_dump(exclude_none=True)})
+        if self.log is None:
+            fields["generate"] = self.model.model_dump(exclude_none=True)
+        return toml_text(fields)
+
+    # --- the machine and the policies ----------------------------------------------------------------
+
+    @cached_property
+    def cluster(self) -> Machines | None:
+        """The machines; None where nodes are only counted.
+
+        Raises
+        ------
+        UsageError
+            Something in the file of machines is not understood.
+        WorkloadError
+            The file cannot be read, or is not the one meant.
+        """
+        if isinstance(self.machines, list):
+            return reduce(Machines.__add__, map(machines_of, self.machines))
+        if self.machines is None:
+            return None
+        _check_hash(self.machines, self.machines_sha256)
+        return Machines.read(self.machines)
+
+    @cached_property
+    def service_time(self) -> ServiceTime | None:
+        """How long jobs take where they are placed, if it matters."""
+        return None if self.locality is None else locality_of(self.locality, self.import_from)
+
+    def policy(self, name: str) -> Policy:
+        """Make the policy of a name; a pipeline without a placement of its own gets the experiment's."""
+        policy = registry.make(name, self.import_from)
+        if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
+            policy.placement = placement_of(self.placement, self.import_from)
+        return policy
 
     # --- the workload --------------------------------------------------------------------------------
 
@@ -252,6 +306,8 @@ class Experiment(Table):
         if self.generate is not None:
             return self.generate
         sizes = {name: value for name in ("nodes", "jobs") if (value := getattr(self, name)) is not None}
+        if self.cluster is not None:
+            sizes["nodes"] = max(2, self.cluster.size)
         return Generate(**sizes, seed=self.seed, load=BUILT_IN_LOAD)
 
     def workload(self) -> Workload:
@@ -272,9 +328,10 @@ class Experiment(Table):
         """Read the log, or ask the model; the size of the machine may be unknown."""
         if self.log is None:
             return self.model.workload()
-        if self.sha256 is not None and (found := sha256_of(self.log)) != self.sha256:
-            raise WorkloadError(f"{self.log}: a text with SHA-256 {self.sha256} is needed, found {found}")
-        return read_swf(self.log, size=self.size, machine_size=self.nodes, strict=self.strict)
+        _check_hash(self.log, self.sha256)
+        size = {} if self.size == "requested" else {"size": self.size}
+        workload = read_log(self.log, strict=self.strict, **size)
+        return workload if self.nodes is None else replace(workload, machine_size=self.nodes)
 
     def part(self, workload: Workload) -> Workload:
         """Cut and scale a workload as the experiment says."""
@@ -291,8 +348,13 @@ class Experiment(Table):
         return self.log is None and self.generate is None
 
     def _fitting(self, workload: Workload) -> Workload:
-        """Leave out jobs larger than the machine, or refuse them."""
+        """Leave out jobs that do not fit, or refuse them."""
         source = self.log or workload.name
+        if self.cluster is not None:
+            return fitting(workload, self.cluster, source, strict=self.strict)
+        if workload.resources:
+            asked = ", ".join(workload.resources)
+            raise WorkloadError(f"{source}: its jobs ask for {asked}; say of which machines: --machines FILE")
         size = workload.machine_size if self._is_built_in else self.nodes or workload.machine_size
         if size is None:
             raise WorkloadError(f"{source}: the log names no machine size; say how many nodes: --nodes N")
@@ -306,58 +368,11 @@ class Experiment(Table):
         return workload.fitting(size)
 
 
-Problem = tuple[Location, str]
-"""Where something is wrong, and what, in words that go on from the name of the place."""
+def sha256_of(file: str) -> str:
+    """Return the SHA-256 of a file's uncompressed text, as the catalogue of logs gives it."""
+    return hashlib.sha256(read_bytes(file)).hexdigest()
 
 
-def sha256_of(log: str) -> str:
-    """Return the SHA-256 of a log's uncompressed text, as the catalogue of logs gives it."""
-    return hashlib.sha256(read_bytes(log)).hexdigest()
-
-
-def _first_problem(error: ValidationError) -> Problem:
-    """Return the first thing that pydantic found wrong."""
-    found = error.errors()[0]
-    location: Location = found["loc"]
-    if found["type"] == "extra_forbidden":
-        table: type[BaseModel] = Generate if location[0] == "generate" else Experiment
-        return location, f": unknown key{_nearest(str(location[-1]), list(table.model_fields))}"
-    text = _lowered(found["msg"].removeprefix("Value error, "))
-    if found["type"] == "value_error":
-        return location, f": {text}"
-    text = re.sub(r"^\w+ should", "must", text)
-    return location, f" {text}, found {found['input']!r}"
-
-
-def _nearest(word: str, words: list[str]) -> str:
-    matches = get_close_matches(word, words, n=3, cutoff=0.5)
-    return f"; nearest: {', '.join(matches)}" if matches else f"; known: {', '.join(words)}"
-
-
-def _dotted(location: Location) -> str:
-    """Return a location as it is read in TOML.
-
-    >>> _dotted(("policies", 1)), _dotted(("generate", "nodes"))
-    ('policies[1]', 'generate.nodes')
-    """
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
-    return "".join(steps).removeprefix(".")
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _text(file: Path) -> str:
-    try:
-        return read_bytes(file).decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"{file}: an experiment in TOML is needed, found no UTF-8 text") from None
-
-
-def _not_toml(file: Path, text: str, error: tomllib.TOMLDecodeError) -> str:
-    """Name the line; what the reader finds at the end of the text, it finds on the last line."""
-    message, _, place = str(error).partition(" (at ")
-    line = re.match(r"line (\d+)", place)
-    number = int(line[1]) if line else len(text.splitlines())
-    return f"{file}:{number}: not TOML: {_lowered(message)}"
+def _check_hash(file: str, sha256: str | None) -> None:
+    if sha256 is not None and (found := sha256_of(file)) != sha256:
+        raise WorkloadError(f"{file}: a text with SHA-256 {sha256} is needed, found {found}")

@@ -18,8 +18,8 @@ PROVENANCE = "provenance.json"
 """The file by which a results folder is known."""
 
 OURS = {
-    "jobs", "schedules", "traces", "pictures", "metrics.csv", "metrics.json", PROVENANCE, "experiment.toml",
-    "report.html",
+    "jobs", "schedules", "placements", "traces", "pictures", "machines.csv", "metrics.csv", "metrics.json",
+    PROVENANCE, "experiment.toml", "report.html",
 }  # fmt: skip
 """What a results folder may hold."""
 

@@ -17,8 +17,10 @@ from hpcsimkit.campaigns.results_folder import file_name
 from hpcsimkit.errors import HpcsimkitError, PolicyError
 from hpcsimkit.files import write_bytes
 from hpcsimkit.job import Job
+from hpcsimkit.machine_files import machines_text
 from hpcsimkit.metrics import evaluate
 from hpcsimkit.observers import Observer
+from hpcsimkit.placements import Placements
 from hpcsimkit.policy import Policy, parts
 from hpcsimkit.recording import Trace
 from hpcsimkit.result import Result
@@ -91,7 +93,7 @@ def run_policy(
         The policy failed, or a file cannot be written; the message begins with the policy's name.
     """
     try:
-        made = registry.make(policy, experiment.import_from)
+        made = experiment.policy(policy)
         result = _simulate(policy, made, tell, experiment, workload, folder)
         run = Run(
             policy=policy,
@@ -130,15 +132,26 @@ def finished_run(policy: str, folder: Path) -> Run | None:
 
 def fingerprint(policy: str, experiment: Experiment, workload: Workload) -> str:
     """Return the SHA-256 of all that decides the files of a run: equal fingerprints, equal files."""
-    made = registry.make(policy, experiment.import_from)
-    decisive = {name: getattr(experiment, name) for name in DECISIVE}
-    facts = [__version__, policy, repr(made), _foreign_code(made), workload.name, workload.hash, decisive]
+    made, cluster, model = experiment.policy(policy), experiment.cluster, experiment.service_time
+    facts: list[object] = [
+        __version__,
+        policy,
+        repr(made),
+        _foreign_code(*parts(made)),
+        workload.name,
+        workload.hash,
+    ]
+    facts.append({name: getattr(experiment, name) for name in DECISIVE})
+    if cluster is not None:
+        facts.append(machines_text(cluster))
+    if model is not None:  # one made of a function holds it
+        facts += [repr(model), _foreign_code(model, *vars(model).values())]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _foreign_code(policy: Policy) -> list[str]:
-    """Return the hashes of the files of a policy and its stages that are not the kit's own."""
-    modules = {type(part).__module__ for part in parts(policy)}
+def _foreign_code(*things: object) -> list[str]:
+    """Return the hashes of the files that define things (stages, functions) and are not the kit's own."""
+    modules = {str(getattr(thing, "__module__", "")) for thing in things}
     files = (getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules))
     kit = Path(registry.__file__).parent.resolve()
     own = (kit, *(kit.parent / room for room in ("policies", "agents", "workloads")))
@@ -163,6 +176,8 @@ def _simulate(
     return Simulation(
         workload,
         policy,
+        experiment.cluster,
+        service_time=experiment.service_time,
         seed=experiment.seed,
         walltime=experiment.walltime,
         dependencies=experiment.dependencies,
@@ -204,23 +219,49 @@ def _write_files(result: Result, run: Run, folder: Path) -> None:
     stem = file_name(run.policy)
     write_tables(result.to_frame(), folder / "jobs", stem)
     result.to_swf(folder / "schedules" / f"{stem}.swf")
+    if result.placements is not None:
+        write_tables(_placements(result, result.placements), folder / "placements", stem)
     write_bytes(folder / FINISHED / f"{stem}.json", json.dumps(asdict(run)).encode())
+
+
+def _placements(result: Result, placements: Placements) -> pandas.DataFrame:
+    """Return a row for each machine that a job had: of whom, which, and how much of each resource."""
+    import pandas
+
+    cluster = placements.cluster
+    resources = dict(zip(cluster.resources, placements.amounts.T, strict=True))
+    machine = pandas.Categorical.from_codes(placements.machine, categories=pandas.Index(cluster.names))
+    job = {"row": placements.job, "job_id": result.workload.id[placements.job]}
+    return pandas.DataFrame({**job, "machine": machine, **resources})
 
 
 def write_tables(frame: pandas.DataFrame, folder: Path, stem: str) -> None:
     """Write a table as ``stem.parquet`` and ``stem.csv``; Arrow writes both, far faster than pandas would."""
     import pyarrow
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
 
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     buffer = pyarrow.BufferOutputStream()
     parquet.write_table(table, buffer)
     write_bytes(folder / f"{stem}.parquet", buffer.getvalue().to_pybytes())
     words = pyarrow.table({name: _words(table.column(name)) for name in table.column_names})
-    buffer = pyarrow.BufferOutputStream()
-    buffer.write(f"{','.join(words.column_names)}\n".encode())
-    csv.write_csv(words, buffer, csv.WriteOptions(include_header=False, quoting_style="none"))
-    write_bytes(folder / f"{stem}.csv", buffer.getvalue().to_pybytes())
+    write_bytes(folder / f"{stem}.csv", _csv(words))
+
+
+def _csv(table: Any) -> bytes:
+    """Return a table as CSV, with quotation marks only if some word is in need of them."""
+    import pyarrow
+    from pyarrow import csv
+
+    for quoting in ("none", "needed"):
+        buffer = pyarrow.BufferOutputStream()
+        buffer.write(f"{','.join(table.column_names)}\n".encode())
+        try:
+            csv.write_csv(table, buffer, csv.WriteOptions(include_header=False, quoting_style=quoting))
+            break
+        except pyarrow.ArrowInvalid:  # a word with a comma, a quotation mark or the end of a line
+            continue
+    return bytes(buffer.getvalue().to_pybytes())
 
 
 def _words(column: Any) -> Any:

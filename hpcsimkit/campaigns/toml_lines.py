@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -43,21 +44,36 @@ def _holds(text: str, location: Location) -> bool:
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Return a TOML text of plain values, lists of them, and tables one level deep (which come last).
+    """Return a TOML text of plain values, lists of them, and tables or lists of tables, which come last.
 
-    >>> print(toml_text({"seed": 1, "generate": {"nodes": 4}, "policies": ["fcfs", "sjf"]}), end="")
-    seed = 1
+    >>> tables = {"machines": [{"count": 4, "cpus": 32}], "generate": {"nodes": 4}}
+    >>> print(toml_text({**tables, "policies": ["fcfs", "sjf"]}), end="")
     policies = ["fcfs", "sjf"]
+    <BLANKLINE>
+    [[machines]]
+    count = 4
+    cpus = 32
     <BLANKLINE>
     [generate]
     nodes = 4
     """
-    plain = {key: value for key, value in values.items() if not isinstance(value, Mapping)}
-    tables = {key: value for key, value in values.items() if isinstance(value, Mapping)}
-    lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
-    for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{key} = {_value(value)}" for key, value in table.items())]
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in values.items() if not _tables(value)]
+    for name, value in values.items():
+        heading = f"[{_key(name)}]" if isinstance(value, Mapping) else f"[[{_key(name)}]]"
+        for table in _tables(value):
+            lines += ["", heading, *(f"{_key(key)} = {_value(entry)}" for key, entry in table.items())]
     return "\n".join(lines) + "\n"
+
+
+def _tables(value: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the tables that a value is, or is a list of."""
+    if isinstance(value, Mapping):
+        return [value]
+    return value if isinstance(value, list) and value and isinstance(value[0], Mapping) else []
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
 
 
 def _value(value: Any) -> str:

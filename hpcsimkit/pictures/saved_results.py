@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.machines import Machines
+from hpcsimkit.placements import Placements
 from hpcsimkit.result import MODE_NAMES, Result
 from hpcsimkit.workload import Workload
 
@@ -23,7 +25,8 @@ __all__ = ["SavedResults"]
 
 NUMBERS = ("job_id", "submit_time", "start_time", "end_time", "run_time", "requested_time", "nodes")
 NEEDED = (*NUMBERS, "mode")
-OPTIONAL = ("user", "group", "queue", "partition")
+ASKED = ("spread", "exclusive", "constraint", "kind")
+OPTIONAL = (*ASKED, "user", "group", "queue", "partition")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,7 @@ class SavedResults:
     ----------
     results : mapping of str to Result
         By the name of the policy, in the order of the experiment. Their workloads have the columns of the
-        tables of jobs, no more.
+        tables of jobs, no more; their placements are those of the tables of placements, on machines.
     metrics : mapping of str to mapping of str to float or None
         For each policy its metrics; None where one is not defined.
     provenance : mapping
@@ -64,34 +67,66 @@ class SavedResults:
             raise UsageError(f"{place}: a results folder is needed, found one without provenance.json")
         provenance, metrics = _json(place / "provenance.json"), _json(place / "metrics.json")
         try:
-            files = {name: place / "jobs" / about["file"] for name, about in provenance["policies"].items()}
-            size, name = int(provenance["workload"]["nodes"]), str(provenance["workload"]["name"])
+            files = {name: about["file"] for name, about in provenance["policies"].items()}
+            about = provenance["workload"]
+            name, resources = str(about["name"]), tuple(map(str, about.get("resources", ())))
+            cluster = _cluster(place, provenance)
+            size = int(about["nodes"]) if cluster is None else cluster.size
             metrics = {policy: dict(metrics[policy]) for policy in files}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             reason = f"provenance.json and metrics.json do not fit together: {error!r}"
             raise UsageError(f"{place}: {reason}") from None
         if not files:
             raise UsageError(f"{place}: at least one policy is needed, found none in provenance.json")
-        results = {policy: _result(_file(stem), policy, size, name) for policy, stem in files.items()}
+        results = {}
+        for policy, stem in files.items():
+            result = _result(_file(place / "jobs" / stem), policy, size, name, resources)
+            if cluster is not None:
+                placements = _placements(_file(place / "placements" / stem), cluster, len(result))
+                result = replace(result, placements=placements)
+            results[policy] = result
         return cls(results, metrics, provenance, _text(place / "experiment.toml"))
 
 
-def _result(file: Path, policy: str, size: int, name: str) -> Result:
+def _cluster(place: Path, provenance: Mapping[str, Any]) -> Machines | None:
+    """Return the machines, if nodes were not only counted."""
+    return Machines.read(place / "machines.csv") if provenance.get("machines") else None
+
+
+def _result(file: Path, policy: str, size: int, name: str, resources: tuple[str, ...]) -> Result:
     """Make a result of a table of jobs."""
-    table = _table(file)
+    table = _table(file, (*NEEDED, *resources))
+    labels: dict[str, tuple[str, ...]] = {}
     try:
-        columns = {column: _numbers(table, column) for column in NUMBERS}
-        columns |= {column: _numbers(table, column) for column in OPTIONAL if column in table.column_names}
+        columns = {column: _numbers(table, column) for column in (*NUMBERS, *resources)}
+        for column in (column for column in OPTIONAL if column in table.column_names):
+            columns[column], labels[column] = _numbers_and_words(table, column)
         mode, killed = _modes(table), np.zeros(len(table), dtype=bool)
         if "killed" in table.column_names:
             killed = np.asarray(table.column("killed").to_numpy(), dtype=bool)
         start, end = columns.pop("start_time"), columns.pop("end_time")
         columns["id"] = columns.pop("job_id")
         columns["run_time"] = np.maximum(columns["run_time"], 0)  # rejected jobs have none
-        workload = Workload(columns, machine_size=size, name=name)
+        labels = {column: words for column, words in labels.items() if words}
+        workload = Workload(columns, machine_size=size, name=name, resources=resources, labels=labels)
     except (WorkloadError, ValueError, TypeError) as error:
         raise UsageError(f"{file}: not a table of jobs: {error}") from None
     return Result(workload, policy, size, columns["submit_time"], start, end, mode, killed)
+
+
+def _placements(file: Path, cluster: Machines, jobs: int) -> Placements:
+    """Make placements of a table of them."""
+    table = _table(file, ("row", "machine", *cluster.resources))
+    numbers = {name: number for number, name in enumerate(cluster.names)}
+    try:
+        job = _numbers(table, "row")
+        if len(job) and not (job.min() >= 0 and job.max() < jobs and (np.diff(job) >= 0).all()):
+            raise ValueError(f"rows of jobs, ascending from 0 to {jobs - 1}, are needed")
+        machine = np.array([numbers[name] for name in table.column("machine").to_pylist()], dtype=np.int64)
+        amounts = np.column_stack([_numbers(table, resource) for resource in cluster.resources])
+    except (KeyError, ValueError, TypeError) as error:
+        raise UsageError(f"{file}: not a table of placements on machines.csv: {error}") from None
+    return Placements(cluster, jobs, job, machine, amounts)
 
 
 def _file(stem: Path) -> Path:
@@ -103,15 +138,21 @@ def _file(stem: Path) -> Path:
     raise UsageError(f"{stem}.parquet: no such file, and no .csv in its place")
 
 
-def _table(file: Path) -> pyarrow.Table:
-    """Read a table of jobs with Arrow, and check that its columns are there."""
-    from pyarrow import ArrowException, csv, parquet
+def _table(file: Path, needed: Sequence[str]) -> pyarrow.Table:
+    """Read a table with Arrow, and check that its columns are there."""
+    from pyarrow import ArrowException, csv, parquet, string
 
+    options = csv.ConvertOptions(
+        column_types={"machine": string()}, null_values=[""], strings_can_be_null=True
+    )
     try:
-        table = parquet.read_table(file) if file.suffix == ".parquet" else csv.read_csv(file)
+        if file.suffix == ".parquet":
+            table = parquet.read_table(file)
+        else:
+            table = csv.read_csv(file, convert_options=options)
     except (ArrowException, OSError) as error:
         raise UsageError(f"{file}: a table of jobs is needed, cannot be read: {_first_line(error)}") from None
-    missing = [column for column in NEEDED if column not in table.column_names]
+    missing = [column for column in needed if column not in table.column_names]
     if missing:
         raise UsageError(f"{file}: column {missing[0]!r} is needed, found {', '.join(table.column_names)}")
     return table
@@ -122,6 +163,18 @@ def _numbers(table: pyarrow.Table, column: str) -> NDArray[np.int64]:
     import pyarrow
 
     return np.asarray(table.column(column).cast(pyarrow.int64()).fill_null(-1).to_numpy())
+
+
+def _numbers_and_words(table: pyarrow.Table, column: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return a column of whole numbers, or numbers for its words (-1 where there is none) and the words."""
+    import pyarrow
+
+    values = table.column(column)
+    if pyarrow.types.is_integer(values.type):
+        return _numbers(table, column), ()
+    coded = values.cast(pyarrow.string()).combine_chunks().dictionary_encode()
+    numbers = np.asarray(coded.indices.fill_null(-1).to_numpy(), dtype=np.int64)
+    return numbers, tuple(coded.dictionary.to_pylist())
 
 
 def _modes(table: pyarrow.Table) -> NDArray[np.uint8]:

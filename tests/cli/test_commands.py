@@ -30,6 +30,8 @@ def test_examples_are_command_lines(cli, shared, tmp_path) -> None:
     """The examples of the help texts, on a real log of the name they use, cut to be quick."""
     (tmp_path / "KTH-SP2.swf.gz").symlink_to(shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz")
     (tmp_path / "mymodule.py").write_text("from hpcsimkit.policies import SJF as MyPolicy\n")
+    (tmp_path / "machines.csv").write_text("MachineName,TotalCPUs,TotalGPUs\nnode1,8,2\n")
+    (tmp_path / "day.csv").write_text("ReqCPUs,ReqGPUs,ActualDuration,Submit\n4,1,60,0\n8,0,60,5\n")
     examples = [
         line.strip().removeprefix("python -m hpcsimkit.run").split()
         for name in ("compare", "describe", "generate lublin")

@@ -70,7 +70,11 @@ def left_behind(folder: Path) -> list[str]:
         ("empty.swf", b"", "empty.swf: a log in the Standard Workload Format is needed, found an empty file"),
         ("binary.swf", bytes(range(256)), "found binary data"),
         ("text.swf", b"hello world\n", "text.swf:1: not the Standard Workload Format"),
-        ("cut.swf.gz", gzip.compress(b"1 2 3\n" * 500, mtime=0)[:40], "cut.swf.gz: the gzip file is cut short"),
+        (
+            "cut.swf.gz",
+            gzip.compress(b"1 2 3\n" * 500, mtime=0)[:40],
+            "cut.swf.gz: the gzip file is cut short",
+        ),
         ("header.swf", b"; MaxProcs: 8\n", "header.swf: no job in it"),
     ],
 )
