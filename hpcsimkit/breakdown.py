@@ -1,4 +1,4 @@
-"""Break-downs: the metrics of jobs by size, run time, start mode or user."""
+"""Break-downs: the metrics of jobs by size, run time, start mode, user, use of GPUs or kind of work."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from hpcsimkit.result import MODE_NAMES, Result
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["RUN_TIME_CLASSES", "breakdown"]
+__all__ = ["RUN_TIME_CLASSES", "By", "breakdown"]
 
 RUN_TIME_CLASSES: Mapping[str, float] = {
     "< 10 min": 600, "< 1 h": 3600, "< 6 h": 6 * 3600, "< 24 h": 24 * 3600, "longer": np.inf,
 }  # fmt: skip
 """Classes of run times, and where each ends [s]."""
+
+NOTHING = -1
+"""Class of sizes: of machines' first resource a job may take nothing."""
+
+By = Literal["size", "run_time", "mode", "user", "gpus", "kind"]
 
 Classes = tuple[NDArray[np.int64], Callable[[int], str]]
 """The class of each job, a number, and the label of a class."""
@@ -28,7 +33,7 @@ Classes = tuple[NDArray[np.int64], Callable[[int], str]]
 
 def breakdown(
     result: Result,
-    by: Literal["size", "run_time", "mode", "user"] = "size",
+    by: By = "size",
     *,
     warmup: float = 0,
     cooldown: float = 0,
@@ -39,9 +44,10 @@ def breakdown(
     ----------
     result : Result
         The outcome of a run; rejected jobs are left out.
-    by : {"size", "run_time", "mode", "user"}
-        Nodes by powers of two (1, 2, 3-4, 5-8, ...), simulated run time by `RUN_TIME_CLASSES`, how the
-        job started, or whose it is.
+    by : {"size", "run_time", "mode", "user", "gpus", "kind"}
+        Nodes (of machines, their first resource) by powers of two (1, 2, 3-4, 5-8, ...), simulated run time
+        by `RUN_TIME_CLASSES`, how the job started, whose it is, whether it asks for GPUs, or what kind of
+        work it is.
     warmup, cooldown : float
         As in :func:`~hpcsimkit.metrics.evaluate` [s].
 
@@ -49,7 +55,7 @@ def breakdown(
     -------
     pandas.DataFrame
         One row a class, in ascending order, labels as the index (named `by`). Columns: ``jobs`` (that ran),
-        ``area_share`` (of the node-seconds of all of them), and ``mean_wait_time, median_wait_time,
+        ``area_share`` (size x run time, of that of all of them), and ``mean_wait_time, median_wait_time,
         p95_wait_time, max_wait_time`` [s], ``mean_bounded_slowdown, max_bounded_slowdown``, each as in
         `METRICS`.
 
@@ -72,7 +78,7 @@ def breakdown(
         raise UsageError(f"by must be one of {', '.join(map(repr, _CLASSES))}, found {by!r}")
     rows = select(result, warmup=warmup, cooldown=cooldown).jobs & result.finished
     number, label = _CLASSES[by](result)
-    area = (result.run_time * result.workload.column("nodes"))[rows]
+    area = (result.run_time * result.amount)[rows]
     jobs = pandas.DataFrame(
         {"area": area, "wait": result.wait_time[rows], "slowdown": result.bounded_slowdown()[rows]}
     ).groupby(number[rows])
@@ -93,10 +99,13 @@ def breakdown(
 
 
 def _by_size(result: Result) -> Classes:
-    return np.frexp(result.workload.column("nodes") - 0.5)[1].astype(np.int64), _size_label
+    power = np.frexp(result.amount - 0.5)[1].astype(np.int64)
+    return np.where(result.amount, power, NOTHING), _size_label
 
 
 def _size_label(power: int) -> str:
+    if power == NOTHING:
+        return "0"
     low, high = 2 ** (power - 1) + 1, 2**power
     return f"{low}-{high}" if low < high else str(high)
 
@@ -111,10 +120,23 @@ def _by_mode(result: Result) -> Classes:
     return result.mode.astype(np.int64), MODE_NAMES.__getitem__
 
 
-def _by_user(result: Result) -> Classes:
-    return result.workload.column("user"), lambda user: str(user) if user >= 0 else "unknown"
+def _by_gpus(result: Result) -> Classes:
+    workload = result.workload
+    gpus = workload.column("gpus") if "gpus" in workload.resources else np.zeros(len(workload))
+    return (gpus > 0).astype(np.int64), ("without GPUs", "with GPUs").__getitem__
+
+
+def _by_label(column: str) -> Callable[[Result], Classes]:
+    """Classify by a column whose numbers may have names."""
+
+    def classes(result: Result) -> Classes:
+        label = result.workload.label
+        return result.workload.column(column), lambda n: label(column, n) if n >= 0 else "unknown"
+
+    return classes
 
 
 _CLASSES: Mapping[str, Callable[[Result], Classes]] = {
-    "size": _by_size, "run_time": _by_run_time, "mode": _by_mode, "user": _by_user,
+    "size": _by_size, "run_time": _by_run_time, "mode": _by_mode, "user": _by_label("user"),
+    "gpus": _by_gpus, "kind": _by_label("kind"),
 }  # fmt: skip

@@ -11,6 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.resource_metrics import (
+    RESOURCE_NAMES,
+    gpu_fragmentation,
+    locality_penalty,
+    normalised_turnaround,
+    resource_utilisation,
+    snapshot_utilisation,
+)
 from hpcsimkit.result import MODE_NAMES, Result
 
 __all__ = ["METRICS", "Metric", "Selection", "evaluate", "select"]
@@ -170,6 +178,14 @@ _QUANTITIES: Mapping[str, tuple[Quantity, str, str, str, tuple[str, ...]]] = {
         "bounded slowdown (threshold 10 s)",
         ("mean", "median", "p95", "max"),
     ),
+    "ntat": (
+        normalised_turnaround, "1", "(wait_i + max(run_i, 1 s)) / max(run_i, 1 s)",
+        "normalised turnaround time (NTAT)", ("mean",),
+    ),
+    "locality_penalty": (
+        locality_penalty, "s", "run_i - run time of the log_i", "time added by where a job was placed",
+        ("mean",),
+    ),
 }  # fmt: skip
 
 
@@ -205,6 +221,12 @@ def _rejected(result: Result, selection: Selection) -> float:
 
 def _killed(result: Result, selection: Selection) -> float:
     return float(np.count_nonzero(selection.jobs & result.finished & result.killed))
+
+
+def _locality_penalty_share(result: Result, selection: Selection) -> float:
+    ran = selection.jobs & result.finished
+    in_log = float(result.workload.column("run_time")[ran].sum())
+    return _share(float(locality_penalty(result)[ran].sum()), in_log)
 
 
 def _user_fairness(result: Result, selection: Selection) -> float:
@@ -274,8 +296,10 @@ def _of_system() -> Iterator[Metric]:
     yield Metric(
         "utilisation", "1",
         "sum (node-seconds used) / (size x time), time from the first submission to the last end",
-        "higher", "Share of the machine's node-seconds in use", _utilisation,
+        "higher", "Share of the machine's node-seconds in use; of machines, of their first resource",
+        _utilisation,
     )  # fmt: skip
+    yield from _of_resources()
     yield Metric(
         "makespan", "s", "max_i end_i - min_i submit_i",
         "lower", "Time from the first submission to the last end", _makespan,
@@ -283,8 +307,13 @@ def _of_system() -> Iterator[Metric]:
     yield Metric(
         "loss_of_capacity", "1",
         "integral of idle(t) x [nodes of the smallest waiting job(t) <= idle(t)] dt / (size x time)",
-        "lower", "Share of node-seconds left idle while some waiting job would have fitted the idle nodes",
+        "lower", "Share of node-seconds left idle while some waiting job would have fitted the idle nodes; "
+        "on machines, judged by all that is idle of their first resource",
         _loss_of_capacity,
+    )  # fmt: skip
+    yield Metric(
+        "locality_penalty_share", "1", "sum_i (run_i - run time of the log_i) / sum_i run time of the log_i",
+        "lower", "Share of the log's run time that placements added to it", _locality_penalty_share,
     )  # fmt: skip
     yield Metric(
         "user_fairness", "1",
@@ -292,6 +321,32 @@ def _of_system() -> Iterator[Metric]:
         "higher", "Jain's index over users' mean bounded slowdown: 1 if all fare alike, 1/users at worst",
         _user_fairness,
     )  # fmt: skip
+
+
+def _of_resources() -> Iterator[Metric]:
+    """Yield how machines were used; not defined where nodes are only counted."""
+    for resource, words in RESOURCE_NAMES.items():
+        yield Metric(
+            f"{resource}_utilisation", "1", f"sum ({words} x seconds used) / (all {words} x time)", "higher",
+            f"Share of all machines' {words} in use", _over_time(resource_utilisation, resource),
+        )  # fmt: skip
+    yield Metric(
+        "gpu_fragmentation", "1",
+        "integral of sum_r p_r x [free GPUs(t) of machines that r does not fit](t) dt / (all GPUs x time), "
+        "p_r the share of GPU jobs that request r of a machine",
+        "lower", "Expected share of GPUs that are free where a GPU job of the workload could not start",
+        _over_time(gpu_fragmentation),
+    )  # fmt: skip
+    yield Metric(
+        "snapshot_utilisation", "1",
+        "mean over snapshots (after each start, each end), machines and their resources of the share in use",
+        "higher", "Utilisation as in the masked-PPO paper: snapshots and machines all weigh the same",
+        _over_time(snapshot_utilisation),
+    )  # fmt: skip
+
+
+def _over_time(function: Callable[..., float], *arguments: str) -> Function:
+    return lambda result, selection: function(result, *arguments, selection.begin, selection.end)
 
 
 def _of_start_modes() -> Iterator[Metric]:

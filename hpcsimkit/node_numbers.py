@@ -7,12 +7,12 @@ from bisect import bisect_left
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["assign_nodes"]
+__all__ = ["assign_nodes", "most_at_once"]
+
+Integers = NDArray[np.int64]
 
 
-def assign_nodes(
-    start: NDArray[np.int64], end: NDArray[np.int64], nodes: NDArray[np.int64], size: int
-) -> list[tuple[range, ...]]:
+def assign_nodes(start: Integers, end: Integers, nodes: Integers, size: int) -> list[tuple[range, ...]]:
     """Give each job the numbers of its nodes, as the intervals of a Gantt chart.
 
     A sweep over the instants, ends before starts. A job gets the first hole that holds it whole; if there
@@ -41,7 +41,8 @@ def assign_nodes(
     assigned: list[tuple[range, ...]] = [()] * len(start)
     holes = _Holes(size)
     sizes = nodes.tolist()
-    for row, starts in _events(start, end):
+    rows, are_starts = _events(start, end)
+    for row, starts in zip(rows.tolist(), are_starts.tolist(), strict=True):
         if starts:
             assigned[row] = holes.take(sizes[row])
         else:
@@ -49,15 +50,25 @@ def assign_nodes(
     return assigned
 
 
-def _events(start: NDArray[np.int64], end: NDArray[np.int64]) -> list[tuple[int, bool]]:
-    """Return (row, whether it starts) in order: at an instant ends, zero-length jobs one by one, starts."""
+def most_at_once(start: Integers, end: Integers, nodes: Integers) -> int:
+    """Return how many nodes jobs have together at most, in the order of :func:`assign_nodes`.
+
+    >>> most_at_once(np.array([0, 0, 5]), np.array([9, 5, 9]), np.array([1, 2, 3]))
+    4
+    """
+    rows, are_starts = _events(start, end)
+    return int(np.cumsum(np.where(are_starts, nodes[rows], -nodes[rows])).max(initial=0))
+
+
+def _events(start: Integers, end: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    """Return rows and whether they start: at an instant ends, zero-length jobs one by one, then starts."""
     rows = np.flatnonzero(start >= 0)
     instant = (end[rows] == start[rows]).astype(np.int64)
     rank = np.concatenate([2 - instant, instant])  # an end is 0 and a start 2, both 1 for a zero-length job
     row = np.concatenate([rows, rows])
-    is_end = np.repeat([0, 1], len(rows))
+    is_end = np.repeat([False, True], len(rows))
     order = np.lexsort((is_end, row, rank, np.concatenate([start[rows], end[rows]])))
-    return list(zip(row[order].tolist(), (is_end[order] == 0).tolist(), strict=True))
+    return row[order], ~is_end[order]
 
 
 class _Holes:

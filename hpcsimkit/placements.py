@@ -32,6 +32,8 @@ class Placements:
         Row of the job, ascending, and number of the machine.
     amounts : array of int64, shape (parts, resources)
         How much of each resource the job had there.
+    events : array of int64, optional
+        Starts (rows) and ends (complements of rows) in the order in which they happened.
 
     Examples
     --------
@@ -48,9 +50,12 @@ class Placements:
     job: Integers
     machine: Integers
     amounts: Integers
+    events: Integers | None = None
 
     @classmethod
-    def of(cls, cluster: Cluster, allocations: Sequence[Allocation | None] | None) -> Placements | None:
+    def of(
+        cls, cluster: Cluster, allocations: Sequence[Allocation | None] | None, events: Sequence[int] = ()
+    ) -> Placements | None:
         """Collect allocations, one a job (None: it never ran); None where nodes are only counted."""
         if allocations is None or not isinstance(cluster, Machines):
             return None
@@ -64,6 +69,7 @@ class Placements:
             job=np.repeat(np.array([row for row, _ in given], dtype=np.int64), parts),
             machine=np.array(machines, dtype=np.int64),
             amounts=np.concatenate([none, *amounts]),
+            events=np.array(events, dtype=np.int64) if events else None,
         )  # fmt: skip
 
     @cached_property

@@ -127,7 +127,7 @@ class Result:
             choices=tuple(simulation.choices),
             seconds=seconds,
             passes=system.passes,
-            placements=Placements.of(system.cluster, system.allocations),
+            placements=Placements.of(system.cluster, system.allocations, system.events),
         )
 
     # --- each job ------------------------------------------------------------------------------------

@@ -54,6 +54,8 @@ def save(result: Result, path: str | os.PathLike[str]) -> None:
         about["cluster"] = _about_cluster(result.placements.cluster)
         arrays[PLACEMENT + "capacity"] = result.placements.cluster.capacity
         arrays |= {PLACEMENT + name: getattr(result.placements, name) for name in PARTS}
+        if result.placements.events is not None:
+            arrays[PLACEMENT + "events"] = result.placements.events
     arrays["choice_stage"] = np.array([stages.index(stage) for stage, _ in result.choices], dtype=np.uint8)
     arrays["choice_position"] = np.array([position for _, position in result.choices], dtype=np.int64)
     content = io.BytesIO()
@@ -97,7 +99,8 @@ def _about_cluster(cluster: Machines) -> dict[str, Any]:
 
 def _placements(about: dict[str, Any], arrays: dict[str, NDArray[Any]], jobs: int) -> Placements:
     cluster = Machines(about["names"], about["resources"], arrays[PLACEMENT + "capacity"], about["features"])
-    return Placements(cluster, jobs, *(arrays[PLACEMENT + name] for name in PARTS))
+    parts = (arrays[PLACEMENT + name] for name in PARTS)
+    return Placements(cluster, jobs, *parts, events=arrays.get(PLACEMENT + "events"))
 
 
 def _plain(value: Any) -> Any:

@@ -122,6 +122,8 @@ class System:
         Submissions that are certain to come, whatever happens to the jobs that wait.
     allocations : list of Allocation or None
         What each job was given; None on counted nodes.
+    events : list of int
+        Starts (rows) and ends (complements of rows) in the order in which they happened; on machines only.
     service_time : ServiceTime or None
         The locality model; ask :meth:`expected_penalty`.
     estimate : callable
@@ -165,6 +167,7 @@ class System:
         self.allocations: list[Allocation | None] | None = (
             None if isinstance(cluster, Nodes) else [None] * count  # a count says nothing that is not known
         )
+        self.events: list[int] = []
         self._streams = np.random.SeedSequence(seed)
         self._submit_times: NDArray[np.int64] | None = None
         self.queue = make_queue(self, order)
@@ -263,6 +266,7 @@ class System:
         self.running.add(row, self.now + estimate, allocation)
         if self.allocations is not None:
             self.allocations[row] = allocation
+            self.events.append(row)
         self.on_start(job, allocation)
 
     def reject(self, job: Job) -> None:
@@ -337,6 +341,8 @@ class System:
         self.state[row] = 3
         self.finishes[row] = self.now
         self.ended.append(row)
+        if self.allocations is not None:
+            self.events.append(~row)
         self.version += 1
         self.free = self.free + self.running.remove(row)[2]
         if self._learns:

@@ -1,4 +1,4 @@
-"""Step functions over time: how many jobs wait, how many nodes are busy, which waiting job is smallest."""
+"""Step functions over time: how many jobs wait, how much is busy, which waiting job is smallest."""
 
 from __future__ import annotations
 
@@ -9,12 +9,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["NOBODY", "Steps", "Sweep"]
+__all__ = ["NOBODY", "Curve", "Steps", "Sweep"]
 
 Integers = NDArray[np.int64]
 
 NOBODY = np.iinfo(np.int64).max
 """Size of the smallest waiting job where no job waits: larger than any machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A step function: a value holds from its time to the next; before the first time it is 0.
+
+    Attributes
+    ----------
+    time : array of int64, shape (changes,)
+        Strictly increasing [s of the log's clock].
+    value : array of float64, shape (changes,)
+        From each time on.
+    """
+
+    time: Integers
+    value: NDArray[np.float64]
+
+    @classmethod
+    def of_changes(cls, time: ArrayLike, change: ArrayLike) -> Curve:
+        """Add up changes, in any order; those of one instant are one.
+
+        >>> curve = Curve.of_changes([4, 0, 4, 9], [-2, 3, 1, -2])
+        >>> curve.time.tolist(), curve.value.tolist()
+        ([0, 4, 9], [3.0, 2.0, 0.0])
+        """
+        instants, position = np.unique(np.asarray(time, dtype=np.int64), return_inverse=True)
+        changes = np.bincount(position, weights=np.asarray(change, dtype=float), minlength=len(instants))
+        return cls(instants, np.cumsum(changes))
+
+    def mean(self, begin: int, end: int) -> float:
+        """Return the exact mean from `begin` to a later `end` [s].
+
+        >>> Curve.of_changes([0, 4, 9], [3, -1, -2]).mean(2, 12)
+        1.6
+        """
+        length = np.diff(np.clip(np.append(self.time, end), begin, end))
+        return float(np.dot(self.value, length.astype(float))) / (end - begin)
 
 
 @dataclass(frozen=True, eq=False)

@@ -222,11 +222,11 @@ def test_gantt_never_gives_a_node_to_two_jobs(results: dict[str, Result]) -> Non
         assert apart, (a, b)
 
 
-def test_gantt_draws_a_path_a_mode_and_not_an_artist_a_job(results: dict[str, Result]) -> None:
+def test_gantt_draws_a_few_paths_a_mode_and_not_an_artist_a_job(results: dict[str, Result]) -> None:
     result = results["fcfs+easy"]
     begin, end = int(result.submit_time.min()), int(result.end_time.max())
     ax = plots.plot_gantt(result, (begin, end))
-    assert len(_paths(ax)) == 3
+    assert 3 <= len(_paths(ax)) <= 9
     assert len(rectangles(ax)) >= len(result)
     assert len(ax.get_children()) < 30
 
@@ -246,6 +246,12 @@ def test_busy_window_by_hand() -> None:
     begin, end = plots.busy_window({"x": outcome(submit, start, [1] * 40)}, jobs=4)
     assert 8 * 60 <= begin < end
     assert end - begin >= 3  # four jobs
+
+
+def test_busy_window_of_a_small_log_is_all_of_it() -> None:
+    result = outcome([5, 6, 7], [5, 50, -1], [40, 10, 9])
+    assert plots.busy_window({"x": result}, jobs=12) == (5, 60)
+    assert plots.busy_window({"x": result}, jobs=8) != (5, 60)
 
 
 def test_busy_window_of_a_burst_is_long_enough_to_see_jobs() -> None:

@@ -217,6 +217,60 @@ def test_same_folder_same_page(folder: Path) -> None:
     assert write_report(folder).read_bytes() == first
 
 
+# --- machines ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def on_machines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder of machines, not to be changed."""
+    place = tmp_path_factory.mktemp("machines")
+    rng = np.random.default_rng(5)
+    lines = ["JobName,ReqMem,ReqCPUs,ReqGPUs,ReqDuration,ActualDuration,Submit"]
+    for job in range(200):
+        gpus = int(rng.random() < 0.2)
+        cpus, seconds = int(rng.integers(1, 5)), int(rng.integers(1, 900))
+        lines.append(f"job{job},1000000,{cpus},{gpus},{2 * seconds},{seconds},{40 * job}")
+    (place / "day.csv").write_text("\n".join(lines))
+    machines = [
+        {"count": 2, "name": "big", "cpus": 8, "memory": "64 GB"},
+        {"name": "gpu", "cpus": 4, "gpus": 2, "memory": "32 GB"},
+    ]
+    experiment = Experiment(
+        log=str(place / "day.csv"), machines=machines, policies=["fcfs", "fcfs+easy"], report=False
+    )
+    Campaign(experiment, experiment.workload(), place / "results", command=["x"]).run()
+    return place / "results"
+
+
+def test_page_of_machines(on_machines: Path) -> None:
+    text = write_report(on_machines).read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.open == []
+    assert "<b>3</b><span>machines: 20 cpus, 2 gpus, 160 GB memory</span>" in text
+    assert re.search(r"<b>[\d.]+</b><span>offered load of (CPUs|GPUs|memory)</span>", text)
+    headings = [heading.split("\xa0")[0] for heading, _ in page.rows[0]]
+    assert headings[-4:] == ["utilisation", "gpus utilisation", "gpu fragmentation", "makespan"]
+    assert "mean locality penalty" not in text  # there is no locality model
+    assert "big1" in text
+    for heading in ("By use of GPUs", "GPUs busy [%]", "Memory busy [%]"):
+        assert heading in text
+
+
+def test_page_of_nodes_does_not_speak_of_machines(folder: Path) -> None:
+    text = write_report(folder).read_text(encoding="utf-8")
+    assert "fragmentation" not in text
+    assert "cpus" not in text
+    assert "<span>nodes</span>" in text
+
+
+def test_metrics_of_machines_come_back(on_machines: Path) -> None:
+    saved = SavedResults.read(on_machines)
+    names = ("cpus_utilisation", "gpus_utilisation", "memory_utilisation", "gpu_fragmentation", "mean_ntat")
+    for policy, result in saved.results.items():
+        again = evaluate(result, names=names)
+        assert again == {name: saved.metrics[policy][name] for name in names}
+
+
 # --- reading a folder ----------------------------------------------------------------------------------
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hpcsimkit.breakdown import breakdown
+from hpcsimkit.breakdown import By, breakdown
 from hpcsimkit.pictures import plots
 from hpcsimkit.pictures.figures import (
     INK,
@@ -20,9 +20,12 @@ from hpcsimkit.pictures.figures import (
     new_figure,
     style,
     symlog_axis,
+    time_unit,
     title,
 )
 from hpcsimkit.pictures.time_plots import BINS
+from hpcsimkit.resource_metrics import RESOURCE_NAMES
+from hpcsimkit.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +39,19 @@ WIDTH = 10.0
 
 GANTT_JOBS = 300
 GANTT_POLICIES = 12
+MOST_RESOURCES = 4
+
+UNUSABLE = (
+    " Hatched above the GPUs in use are those that are free where a GPU job could not start: how many are to "
+    "be expected for a GPU job drawn from the workload."
+)
+LANES = "in the band of its machine as high as the largest share of a resource that it takes there"
+COMPLEMENTS = (
+    "Jobs that complement each other (one takes the GPUs, another the memory) may add up to more than their "
+    "machine; all its lanes are then as much lower as it takes."
+)
+STRETCH = "of all such stretches the one at 90 % by mean wait over the policies, the same for each"
+COUNTED = "Nodes are only counted in a run; their numbers are given afterwards."
 
 
 class Picture(NamedTuple):
@@ -107,16 +123,11 @@ def _slowdowns(results: plots.Results) -> Picture:
 
 
 def _classes(results: plots.Results) -> Picture:
-    figure = new_figure(WIDTH, 1.5 + 2 * 0.27 * len(results), rows=2)
-    upper, lower = figure.axes
-    tables_of: tuple[tuple[Axes, Literal["size", "run_time"], str], ...] = (
-        (upper, "size", "By size of the job [nodes]"),
-        (lower, "run_time", "By run time of the job"),
-    )
-    for ax, by, heading in tables_of:
-        tables = {name: breakdown(result, by).mean_wait_time for name, result in results.items()}
-        classes = list(max(tables.values(), key=len).index)
-        values = {name: [table.get(label, np.nan) for label in classes] for name, table in tables.items()}
+    tables = {heading: _waits_by(results, by) for by, heading in _ways(results).items()}
+    figure = new_figure(WIDTH, 0.5 + len(tables) * (0.5 + 0.27 * len(results)), rows=len(tables))
+    for ax, (heading, waits) in zip(figure.axes, tables.items(), strict=True):
+        classes = list(max(waits.values(), key=len).index)
+        values = {name: [table.get(label, np.nan) for label in classes] for name, table in waits.items()}
         plots.plot_heat_map(values, classes, ax, formatted=lambda value: format_duration(value, 2))
         title(ax, heading)
     return Picture(
@@ -131,64 +142,114 @@ def _classes(results: plots.Results) -> Picture:
     )
 
 
+def _ways(results: plots.Results) -> dict[By, str]:
+    """Return by what to break results down, and what that is called; only what makes a difference."""
+    first = next(iter(results.values()))
+    ways: dict[By, str] = {
+        "size": f"By size of the job [{RESOURCE_NAMES.get(first.unit, first.unit)}]",
+        "run_time": "By run time of the job",
+        "gpus": "By use of GPUs",
+        "kind": "By kind of work",
+    }
+    return {by: heading for by, heading in ways.items() if by == "size" or len(breakdown(first, by)) > 1}
+
+
+def _waits_by(results: plots.Results, by: By) -> dict[str, Any]:
+    return {name: breakdown(result, by).mean_wait_time for name, result in results.items()}
+
+
 def _over_time(results: plots.Results) -> Picture:
-    figure = _grid(len(results), 2, height=0.55, gap=0.28, left=0.55, between=0.55)
+    first = next(iter(results.values()))
+    resources = _resources(first)
+    figure = _grid(len(results), 1 + len(resources), height=0.55, gap=0.28, left=0.55, between=0.55)
     begin = min(int(result.submit_time[result.finished].min()) for result in results.values())
     end = max(int(result.end_time.max()) for result in results.values())
     edges = np.linspace(begin, max(end, begin + 1), BINS + 1)
+    columns = len(figure.axes) // len(results)
     for row, (name, line) in enumerate(line_styles(results).items()):
-        left, right = figure.axes[2 * row : 2 * row + 2]
+        queue, *busy = figure.axes[columns * row : columns * (row + 1)]
         steps, size = results[name].timeline(), results[name].size
-        plots.plot_queue(steps, left, edges=edges, colour=line.colour).set_ylabel("")
-        plots.plot_busy(steps, size, right, edges=edges, colour=line.colour).set_ylabel("")
-        title(left, name)
-        if row < len(results) - 1:
-            _without_time(left)
-            _without_time(right)
-    logarithmic = _same_scale(figure.axes[::2])
-    _head(figure, ("Jobs waiting", "Nodes busy [%]"))
-    scale = "one logarithmic scale" if logarithmic else "one scale"
+        plots.plot_queue(steps, queue, edges=edges, colour=line.colour)
+        for ax, resource in zip(busy, resources, strict=True):
+            if first.placements is None:
+                plots.plot_busy(steps, size, ax, edges=edges, colour=line.colour)
+            else:
+                plots.plot_resource(results[name], resource, ax, edges=edges, colour=line.colour)
+        title(queue, name)
+        for ax in (queue, *busy):
+            ax.set_ylabel("")
+            if row < len(results) - 1:
+                _without_time(ax)
+            elif columns > 2:
+                ax.set_xlabel(f"time [{time_unit(edges[-1] - edges[0])[0]}]")
+    logarithmic = _same_scale(figure.axes[::columns])
+    words = [f"{name[:1].upper()}{name[1:]} busy [%]" for name in resources.values()]
+    _head(figure, ["Jobs waiting", *words])
     return Picture(
         "over_time",
         "Queue and utilisation over time",
-        f"Left: how many jobs wait ({scale} for all policies). Right: how many of the nodes are busy. "
-        "Idle nodes beside a long queue are what backfilling is there to avoid.",
+        f"Left: how many jobs wait ({'one logarithmic' if logarithmic else 'one'} scale for all policies). "
+        f"Right: how much of the {first.unit if first.placements is None else 'machines'} is busy. "
+        "What is idle beside a long queue is what backfilling is there to avoid."
+        f"{UNUSABLE if 'gpus' in resources else ''}",
         f"Each step is the exact mean over {format_duration(edges[1] - edges[0])}.",
         figure,
     )
 
 
+def _resources(result: Result) -> dict[str, str]:
+    """Return what of a cluster can be busy, and what it is called."""
+    if result.placements is None:
+        return {result.unit: "nodes"}
+    cluster = result.placements.cluster
+    there = [name for name, total in zip(cluster.resources, cluster.totals, strict=True) if total]
+    return {name: RESOURCE_NAMES.get(name, name) for name in there[:MOST_RESOURCES]}
+
+
 def _gantt(results: plots.Results) -> Picture:
     shown = dict(list(results.items())[:GANTT_POLICIES])
     columns = min(2, len(shown))
-    left = 0.4 + 0.065 * max(len(f"{result.size:,}") for result in shown.values())
-    figure = _grid(-(-len(shown) // columns), columns, height=1.45, gap=0.32, left=left, between=left)
-    begin, end = plots.busy_window(results, GANTT_JOBS)
+    first = next(iter(results.values()))
+    names = () if first.placements is None else first.placements.cluster.names
+    figure = _gantt_grid(shown, names, columns)
+    begin, end = plots.busy_window(results, max(GANTT_JOBS, 10 * len(names)))
     for place, (name, result) in enumerate(shown.items()):
         ax = figure.axes[place]
         title(plots.plot_gantt(result, (begin, end), ax), name)
         if place % columns:
             ax.set_ylabel("")
+            ax.tick_params(axis="y", left=not names, labelleft=not names)
         if place + columns < len(shown):
             _without_time(ax)
     for ax in figure.axes[len(shown) :]:
         ax.remove()
     _mode_legend(figure)
     left_out = f" The first {len(shown)} of {len(results)} policies." if len(shown) < len(results) else ""
-    submit = next(iter(results.values())).submit_time
-    jobs = int(np.count_nonzero((submit >= begin) & (submit <= end)))
+    last = max(int(result.end_time.max()) for result in results.values())
+    jobs = int(np.count_nonzero((first.submit_time >= begin) & (first.submit_time <= end)))
     return Picture(
         "gantt",
         "A busy window",
-        "Each rectangle is a job: as wide as its time, as high as its nodes; blank is idle. Ready jobs "
-        "started when their turn came, reserved ones after having been the blocked job, backfilled ones "
-        "past it.",
-        f"Seconds {begin:,} to {end:,} of the log's clock, in which {jobs} jobs are submitted: of all "
-        "such stretches the one at 90 % by mean wait over the policies, the same for each. Nodes are "
-        "only counted in a run; their numbers are given afterwards. Jobs shorter than a 400th of the "
-        f"window are drawn that long.{left_out}",
+        f"Each rectangle is a job: as wide as its time, {LANES if names else 'as high as its nodes'}; "
+        "blank is idle. Ready jobs started when their turn came, reserved ones after having been the blocked "
+        "job, backfilled ones past it.",
+        f"Seconds {begin:,} to {end:,} of the log's clock, in which {jobs:,} jobs are submitted: "
+        f"{'the whole run' if end >= last else STRETCH}. "
+        f"{COMPLEMENTS if names else COUNTED} Jobs shorter than a 400th of the window are drawn that long."
+        f"{left_out}",
         figure,
     )
+
+
+def _gantt_grid(results: plots.Results, machines: Sequence[str], columns: int) -> Figure:
+    """Return a figure of Gantt charts, with room for the names of machines, if there are any, at its left."""
+    rows = -(-len(results) // columns)
+    if machines:
+        left = 0.25 + 0.075 * max(map(len, machines))
+        height = min(max(1.45, 0.17 * len(machines)), 3.0)
+        return _grid(rows, columns, height=height, gap=0.32, left=left, between=0.2)
+    left = 0.4 + 0.065 * max(len(f"{result.size:,}") for result in results.values())
+    return _grid(rows, columns, height=1.45, gap=0.32, left=left, between=left)
 
 
 @style()

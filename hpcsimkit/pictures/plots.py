@@ -27,7 +27,8 @@ from hpcsimkit.pictures.figures import (
     line_styles,
     style,
 )
-from hpcsimkit.pictures.time_plots import busy_window, plot_busy, plot_gantt, plot_queue
+from hpcsimkit.pictures.gantt import busy_window, plot_gantt
+from hpcsimkit.pictures.time_plots import plot_busy, plot_queue, plot_resource
 from hpcsimkit.result import MODE_NAMES, Result
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ __all__ = [
     "plot_gantt",
     "plot_heat_map",
     "plot_queue",
+    "plot_resource",
     "plot_slowdown",
     "plot_start_modes",
     "plot_values",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hpcsimkit.errors import UsageError
 from hpcsimkit.files import write_bytes
 from hpcsimkit.metrics import METRICS
+from hpcsimkit.need import amounts_text
 from hpcsimkit.pictures.figures import (
     PALETTE,
     Line,
@@ -23,6 +24,8 @@ from hpcsimkit.pictures.figures import (
 )
 from hpcsimkit.pictures.gallery import Picture, draw_comparison, draw_pictures
 from hpcsimkit.pictures.saved_results import SavedResults
+from hpcsimkit.resource_metrics import RESOURCE_NAMES
+from hpcsimkit.result import Result
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -36,9 +39,11 @@ SUMMARY = (
     "max_wait_time",
     "mean_bounded_slowdown",
     "utilisation",
+    "gpus_utilisation",
+    "gpu_fragmentation",
     "makespan",
 )
-"""Metrics of the table at the top."""
+"""Metrics of the table at the top, where they are defined."""
 
 ARROWS = {"lower": "↓", "higher": "↑", "none": ""}
 
@@ -174,9 +179,9 @@ def _tiles(saved: SavedResults) -> Iterator[tuple[str, str]]:
     """Yield what one wants to know first: value, label."""
     result = next(iter(saved.results.values()))
     yield f"{len(result):,}", "jobs"
-    yield f"{result.size:,}", "nodes"
+    yield _machine(result)
     yield format_duration(result.workload.span), "of submissions"
-    yield format_number(result.workload.offered_load(), 3), "offered load"
+    yield from _offered_load(saved)
     for metric, label, formatted in (
         ("mean_wait_time", "shortest mean wait", format_duration),
         ("mean_bounded_slowdown", "lowest mean bounded slowdown", format_number),
@@ -185,6 +190,24 @@ def _tiles(saved: SavedResults) -> Iterator[tuple[str, str]]:
         if len(values) > 1:
             best = min(values, key=lambda name: values[name])
             yield best, f"{label}: {formatted(values[best])}"
+
+
+def _machine(result: Result) -> tuple[str, str]:
+    if result.placements is None:
+        return f"{result.size:,}", "nodes"
+    cluster = result.placements.cluster
+    return f"{len(cluster):,}", f"machines: {amounts_text(cluster.resources, cluster.totals)}"
+
+
+def _offered_load(saved: SavedResults) -> Iterator[tuple[str, str]]:
+    """Yield the offered load; of machines, that of the resource that is asked for most."""
+    machines = saved.provenance.get("machines")
+    if not machines:
+        load = next(iter(saved.results.values())).workload.offered_load()
+        yield format_number(load, 3), "offered load"
+    elif loads := machines.get("offered_load"):
+        most = max(loads, key=lambda name: loads[name])
+        yield format_number(loads[most], 3), f"offered load of {RESOURCE_NAMES.get(most, most)}"
 
 
 # --- metrics -------------------------------------------------------------------------------------------

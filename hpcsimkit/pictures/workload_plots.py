@@ -24,6 +24,7 @@ from hpcsimkit.pictures.figures import (
     title,
 )
 from hpcsimkit.pictures.plots import cumulative
+from hpcsimkit.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.describe import describe
 
@@ -56,7 +57,8 @@ def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure
     workload : Workload
         At least one job.
     machine_size : int or None
-        Nodes to take the offered load of; None takes the workload's own, without one there is no load.
+        Nodes to take the offered load of; None takes the workload's own, without one there is no load. Of
+        workloads that ask for resources, how much there is of the first one.
 
     Raises
     ------
@@ -84,8 +86,9 @@ def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure
         reason = "all jobs come\nat one instant" if size else "the workload names\nno machine size"
         load.text(0.5, 0.5, f"not defined: {reason}", ha="center", va="center", color=MUTED)
         load.set_axis_off()
-    counts = [format_count(len(workload), "job"), *([format_count(size, "node")] if size else [])]
-    figure.suptitle(f"{workload.name}: {', '.join(counts)}", x=0.01, ha="left", fontsize=11)
+    jobs, unit = format_count(len(workload), "job"), _demand(workload)[1]
+    machine = "" if not size else f", {format_count(size, 'node') if unit == 'nodes' else f'{size:,} {unit}'}"
+    figure.suptitle(f"{workload.name}: {jobs}{machine}", x=0.01, ha="left", fontsize=11)
     return figure
 
 
@@ -117,17 +120,21 @@ def plot_weekdays(workload: Workload, ax: Axes | None = None) -> Axes:
 
 @style()
 def plot_sizes(workload: Workload, ax: Axes | None = None) -> Axes:
-    """Draw, by size in powers of two, the share of the jobs and of the node-seconds [%]."""
+    """Draw, by size in powers of two, the share of the jobs and of the node-seconds [%].
+
+    Where jobs ask for resources, their size is what they ask for of the first one in all.
+    """
     ax = axes_of(ax)
-    power = np.frexp(workload.nodes - 0.5)[1]  # 1, 2, 3-4, 5-8, ... nodes are classes 0, 1, 2, 3, ...
-    area = workload.run_time.astype(float) * workload.nodes
+    size, unit = _demand(workload)
+    power = np.frexp(size - 0.5)[1]  # 1, 2, 3-4, 5-8, ... nodes are classes 0, 1, 2, 3, ...
+    area = workload.run_time.astype(float) * size
     place = np.arange(power.max() + 1)
     jobs, work = np.bincount(power), np.bincount(power, weights=area)
     ax.bar(place - 0.2, _percent(jobs), width=0.4, color=FIRST, label="of the jobs")
     ax.bar(place + 0.2, _percent(work), width=0.4, color=SECOND, label="of the work")
     step = -(-len(place) // 9)
     ax.set_xticks(place[::step], [format_number(2 ** int(p)) for p in place[::step]])
-    ax.set(xlabel="nodes, up to (powers of two)", ylabel="share [%]")
+    ax.set(xlabel=f"{unit}, up to (powers of two)", ylabel="share [%]")
     ax.grid(axis="x", visible=False)
     ax.legend()
     return ax
@@ -166,7 +173,8 @@ def plot_accuracy(workload: Workload, ax: Axes | None = None) -> Axes:
 def plot_offered_load(workload: Workload, machine_size: int, ax: Axes | None = None) -> Axes:
     """Draw the node-seconds submitted in each bin of time over those the machine has in it.
 
-    The dashed line is full load: what is above it has to wait for better times.
+    Where jobs ask for resources, that is the first one, of which there is `machine_size`. The dashed line is
+    full load: what is above it has to wait for better times.
     """
     ax = axes_of(ax)
     submit = workload.submit_time - workload.submit_time.min()
@@ -174,7 +182,7 @@ def plot_offered_load(workload: Workload, machine_size: int, ax: Axes | None = N
     length = next((length for length in BIN_LENGTHS if span / length <= MOST_BINS), span / MOST_BINS)
     unit, seconds = time_unit(span)
     bins = max(int(np.ceil(span / length)), 1)
-    area = workload.run_time.astype(float) * workload.nodes
+    area = workload.run_time.astype(float) * _demand(workload)[0]
     work = np.bincount(np.minimum(submit // length, bins - 1).astype(int), weights=area, minlength=bins)
     covered = np.minimum(np.arange(1, bins + 1) * length, span) - np.arange(bins) * length
     at = np.arange(bins + 1) * length / seconds
@@ -184,6 +192,15 @@ def plot_offered_load(workload: Workload, machine_size: int, ax: Axes | None = N
     ax.set_ylabel(f"offered load (bins of {format_duration(length)})")
     ax.grid(axis="x", visible=False)
     return ax
+
+
+def _demand(workload: Workload) -> tuple[NDArray[np.int64], str]:
+    """Return how large each job is, and in what: nodes, or what it asks for of the first resource in all."""
+    if not workload.resources:
+        return workload.nodes, "nodes"
+    first = workload.resources[0]
+    machines = np.where(workload.spread == 1, 1, workload.nodes)
+    return workload.column(first) * machines, RESOURCE_NAMES.get(first, first)
 
 
 def _percent(counts: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
