@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.allocation import Allocation, MachineLevel
 from hpcsimkit.decision import Decision, External
 from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
@@ -61,24 +62,51 @@ class PairDecision(Decision):
 
     __slots__ = ("jobs", "numbers", "valid", "waiting_and_fitting")
 
-    def __init__(self, system: System, slots: int, cluster: Machines) -> None:
+    def __init__(self, system: System, slots: int, usable: Usable) -> None:
         super().__init__("dispatch", system, None, self._pairs, self._first)
         queue = system.queue
         rows, sizes, _ = queue.table
-        kinds = np.flatnonzero(np.bincount(sizes))
-        fits = np.zeros(len(cluster.needs), dtype=np.bool_)
-        fits[kinds] = cluster.needs.fit(kinds, system.free)
-        positions = queue.ranked(np.flatnonzero(fits[sizes]))
+        positions = queue.ranked(np.flatnonzero(usable.counts[sizes]))
         self.waiting_and_fitting = len(positions)
         self.numbers = sizes[positions[:slots]]
         self.jobs = [system.jobs[row] for row in rows[positions[:slots]].tolist()]
-        self.valid = cluster.needs.usable(self.numbers, system.free) if self.jobs else np.zeros((0, 0), bool)
+        self.valid = usable.machines[self.numbers]
 
     def _pairs(self) -> Pairs:
         return Pairs(self.jobs, self.valid)
 
     def _first(self) -> Pair:
         return self._pairs()[0]
+
+
+class Usable:
+    """Which machines have enough for each need of a run, brought up to date where levels have changed.
+
+    Attributes
+    ----------
+    machines : array of bool, shape (needs, machines)
+        To be read only.
+    counts : array of int64, shape (needs,)
+        How many of them.
+    """
+
+    def __init__(self, cluster: Machines) -> None:
+        self._needs = cluster.needs
+        self._numbers = np.arange(len(self._needs), dtype=np.int64)
+        self._level = cluster.capacity
+        self.machines = self._needs.usable(self._numbers, self._level)
+        self.counts = np.count_nonzero(self.machines, axis=1)
+
+    def update(self, level: MachineLevel) -> None:
+        """Look again at the machines of which another amount is free."""
+        if level is self._level:
+            return
+        for machine in np.flatnonzero((level != self._level).any(axis=1)).tolist():
+            now = self._needs.usable(self._numbers, level, slice(machine, machine + 1))[:, 0]
+            self.counts += now
+            self.counts -= self.machines[:, machine]
+            self.machines[:, machine] = now
+        self._level = level
 
 
 class Dispatch(Policy):
@@ -131,6 +159,7 @@ class Dispatch(Policy):
                 raise UsageError(
                     f"a dispatch needs jobs that share one machine each; job {job.id} asks for {need.text()}"
                 )
+        self._usable = Usable(cluster)
         self.seat.reset(system)
 
     def schedule(self, system: System) -> Generator[Decision, Any, None]:
@@ -138,9 +167,9 @@ class Dispatch(Policy):
         cluster = system.cluster
         assert isinstance(cluster, Machines)
         while len(system.queue):
-            decision = PairDecision(system, self.slots, cluster)
+            self._usable.update(system.free)
+            decision = PairDecision(system, self.slots, self._usable)
             if not decision.jobs:
                 return
             job, machine = yield from ask(self.seat, decision)
-            allocation = cluster.need(job).take(system.free, np.array([machine]))
-            system.start(job, allocation)
+            system.start(job, Allocation([machine], cluster.need(job).amounts[None]))

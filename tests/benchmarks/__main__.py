@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import machines
+from tests.benchmarks import agents, machines
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -138,10 +138,13 @@ MEASURES = {
     "help": measure_help,
     **{name: partial(measure, TRACES) for name, measure in (
         ("month", machines.month), ("packing", machines.packing), ("episodes", machines.episodes),
+        ("window", agents.window), ("pairs", agents.pairs), ("training", agents.training),
+        ("inference", agents.inference),
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "packing": "decisions", "episodes": "episodes"}
+UNITS = {"month": "jobs", "packing": "decisions", "episodes": "episodes", "window": "steps", "pairs": "steps",
+         "training": "steps", "inference": "answers"}  # fmt: skip
 
 FILES = {name: [file] for name, file in LOGS.items()} | {
     name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()
@@ -156,6 +159,10 @@ QUICK = [
     ("decide", "KTH-SP2", "order seat", 3),
     ("episodes", "sierra", "sjf+depth-first+fitting+window(5)", 3),
     ("packing", "1000 x 9", "bfbp", 3),
+    ("window", "16 jobs", "random", 3),
+    ("pairs", "128 x 9", "random", 1),
+    ("training", "16 jobs", "MaskablePPO, 32 x 128, batch 512", 1),
+    ("inference", "85-32-16", "dense", 3),
     ("help", "-", "-", 5),
 ]
 ALL = [

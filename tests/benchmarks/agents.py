@@ -1,0 +1,106 @@
+"""Speed for learners: steps of environments, training from end to end, an agent's answer."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def _random_steps(env: Any, repetitions: int) -> dict[str, float]:
+    """Play episodes with random valid actions; steps/s of the environment, the choice not counted."""
+    best = 0.0
+    rng = np.random.default_rng(0)
+    for _ in range(repetitions):
+        began = time.process_time()
+        env.reset(seed=0)
+        seconds, steps, over = time.process_time() - began, 0, False
+        while not over:
+            actions = np.flatnonzero(env.action_masks())
+            action = int(actions[rng.integers(len(actions))])
+            began = time.process_time()
+            _, _, over, _, _ = env.step(action)
+            seconds += time.process_time() - began
+            steps += 1
+        best = max(best, steps / seconds)
+    return {"seconds": 1 / best, "per_second": best}
+
+
+def window(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Choose among 16 jobs of a log of 5 000 on counted nodes."""
+    from hpcsimkit import External, Pipeline
+    from hpcsimkit.agents.encoders import QueueWindow
+    from hpcsimkit.agents.episodes import Fixed
+    from hpcsimkit.agents.masks import Slots
+    from hpcsimkit.agents.rewards import MinusMeanWait
+    from hpcsimkit.environment import SchedulingEnv
+    from hpcsimkit.workloads import default_workload
+
+    log = default_workload(np.random.default_rng(1), jobs=5_000, load=1.0)
+    env = SchedulingEnv(
+        Fixed(log), Pipeline(order=External(), window=16), QueueWindow(16), Slots(16), MinusMeanWait()
+    )
+    return _random_steps(env, repetitions)
+
+
+def pairs(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Choose among 128 jobs x 9 machines, 2 000 jobs waiting at first."""
+    from hpcsimkit import External, Machines, Workload
+    from hpcsimkit.agents.encoders import RequestsAndMachines
+    from hpcsimkit.agents.episodes import Fixed
+    from hpcsimkit.agents.masks import JobMachine
+    from hpcsimkit.agents.rewards import MinusMeanWait
+    from hpcsimkit.environment import SchedulingEnv
+    from hpcsimkit.policies.dispatch import Dispatch
+
+    rng, jobs = np.random.default_rng(1), 2_000
+    columns = {
+        "submit_time": np.zeros(jobs), "run_time": rng.integers(60, 10**5, jobs), "nodes": np.ones(jobs),
+        "cpus": rng.integers(1, 33, jobs), "gpus": (rng.random(jobs) < 0.02) * rng.integers(1, 3, jobs),
+        "memory": rng.integers(1, 65, jobs) * 10**9,
+    }  # fmt: skip
+    log = Workload(columns, resources=("cpus", "gpus", "memory"))
+    cluster = Machines.of(7, cpus=64, memory="256 GB") + Machines.of(
+        2, "gpu", cpus=64, gpus=8, memory="512 GB"
+    )
+    env = SchedulingEnv(
+        Fixed(log, cluster), Dispatch(External(), slots=128), RequestsAndMachines(128, 9),
+        JobMachine(128, 9), MinusMeanWait(), stage="dispatch",
+    )  # fmt: skip
+    return _random_steps(env, repetitions)
+
+
+def training(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Train by MaskablePPO, 32 episodes side by side, batches of 512: steps/s from end to end."""
+    import torch
+    from sb3_contrib import MaskablePPO
+
+    from hpcsimkit.agents.standard import order
+    from hpcsimkit.vector_environment import SchedulingVecEnv
+
+    torch.set_num_threads(1)
+    steps, best = 40_960, float("inf")
+    for _ in range(repetitions):
+        model = MaskablePPO("MlpPolicy", SchedulingVecEnv(order(), 32), n_steps=128, batch_size=512, seed=1)
+        began = time.process_time()
+        model.learn(steps)
+        best = min(best, time.process_time() - began)
+    return {"seconds": best, "per_second": steps / best}
+
+
+def inference(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Score 16 actions by the network of an agent."""
+    from hpcsimkit.agents.networks import Dense
+
+    rng = np.random.default_rng(0)
+    shapes = {"weight.0": (32, 85), "bias.0": (32,), "weight.1": (16, 32), "bias.1": (16,)}
+    network = Dense({name: rng.normal(size=shape) for name, shape in shapes.items()})
+    observation, count, best = rng.normal(size=(17, 5)).astype(np.float32), 20_000, float("inf")
+    for _ in range(repetitions):
+        began = time.process_time()
+        for _ in range(count):
+            network.scores(observation)
+        best = min(best, (time.process_time() - began) / count)
+    return {"seconds": best, "per_second": 1 / best}
