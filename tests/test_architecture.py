@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("policies", "agents", "workloads")
-ROOMS = ("pictures", "campaigns")
+ROOMS = ("pictures", "campaigns", "commands")
 
 # From the bottom to the top: a module imports only what stands in a row above its own in this text. A package
 # (policies, workloads) stands where its name does; how its modules import each other is up to it.
@@ -48,12 +48,13 @@ LAYERS = """
     result_file metrics recording checks
     rendering
     episode
-    environment
+    environment turns
     vector_environment
     agents
     breakdown registry
     pictures
     campaigns
+    commands
     run
 """
 RANK = {name: rank for rank, row in enumerate(LAYERS.split("\n")) for name in row.split()}
@@ -68,7 +69,9 @@ HEAVY = {
     "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "rich", "typer", "jinja2", "joblib",
     "torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard",
 }  # fmt: skip
-HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "campaigns.checked_table": {"pydantic"}, "run": {"typer"}, "environment": {"gymnasium"},
+HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "campaigns.checked_table": {"pydantic"}, "run": {"typer"},
+                    **{f"commands.{name}": {"typer"} for name in ("flags", "comparing", "learning", "workloads")},
+                    "environment": {"gymnasium"},
                     "vector_environment": {"stable_baselines3"},
                     **{f"agents.{name}": {"torch"} for name in ("torch_networks", "on_policy", "ppo", "a2c")},
                     }  # fmt: skip
