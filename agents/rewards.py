@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
+import numpy as np
+
+from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.learning import Reward
+from hpcsimkit.metrics import METRICS, evaluate
+from hpcsimkit.placements import Placements
+from hpcsimkit.policies.objectives import EQUAL_WEIGHTS, capability, capacity
+from hpcsimkit.policy import Policy
+from hpcsimkit.result import Result
+from hpcsimkit.simulation import Simulation
 from hpcsimkit.system import System
 
-__all__ = ["MinusMeanBoundedSlowdown", "MinusMeanWait", "Utilisation"]
+__all__ = [
+    "Capability",
+    "Capacity",
+    "Improvement",
+    "MinusMeanBoundedSlowdown",
+    "MinusMeanWait",
+    "Utilisation",
+]
 
 
 class MinusMeanWait(Reward):
@@ -57,7 +74,7 @@ class MinusMeanWait(Reward):
 
 
 class MinusMeanBoundedSlowdown(Reward):
-    """Minus the bounded slowdown of each job, when it starts, over the number of jobs.
+    """Minus the bounded slowdown of each job, when it ends, over the number of jobs.
 
     The sum over an episode is exactly minus the mean bounded slowdown. It reads run times, as rewards may.
 
@@ -71,9 +88,8 @@ class MinusMeanBoundedSlowdown(Reward):
         self.threshold = threshold
 
     def on_begin(self, system: System) -> None:
-        """Nobody has started yet."""
+        """Nobody has ended yet."""
         self._sum = 0.0
-        self._started: list[Job] = []
 
     def on_end(self, job: Job, system: System) -> None:
         """Count a job when it has ended: only then its run time is what it really was."""
@@ -127,3 +143,133 @@ class Utilisation(Reward):
         self._count(system.now)
         area, self._area = self._area, 0
         return self.scale * area / (system.cluster.size * max(system.workload.span, 1))
+
+
+class Capability(Reward):
+    """DRAS's equation 1, for machines that run large jobs: each start is paid by age, size and use.
+
+    For every job that starts, ``w1 its wait / the longest wait + w2 its nodes / all + w3 nodes in use / all``
+    at that moment, in [0, 1] for weights that add up to 1. (Fan et al., TPDS 2022, section 3.3.)
+
+    Parameters
+    ----------
+    weights : tuple of float
+        w1, w2 and w3.
+    """
+
+    def __init__(self, weights: tuple[float, float, float] = EQUAL_WEIGHTS) -> None:
+        self.weights = weights
+
+    def on_begin(self, system: System) -> None:
+        """Nothing runs yet."""
+        self._used, self._sum = 0, 0.0
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Pay a start."""
+        cluster, now = system.cluster, system.now
+        self._used += cluster.main_amount(job, allocation)
+        waits = [now - job.submit_time, *(now - each.submit_time for each in system.queue)]
+        nodes = [cluster.asked(job)] + [0] * len(system.queue)
+        self._sum += capability(waits, nodes, [0], self._used, cluster.size, weights=self.weights)
+
+    def on_end(self, job: Job, system: System) -> None:
+        """Less is in use."""
+        self._used -= system.cluster.main_amount(job, system.given(job.index))
+
+    def take(self, system: System) -> float:
+        """Return what starts have earned since it was last asked."""
+        earned, self._sum = self._sum, 0.0
+        return earned
+
+
+class Capacity(Reward):
+    """DRAS's equation 2, for machines that run many small jobs: minus the mean of 1 / t over who waits.
+
+    t is the requested time [s]; asked at each decision, of the jobs that wait then. (Fan et al., TPDS 2022,
+    section 3.3.)
+    """
+
+    def take(self, system: System) -> float:
+        """Return minus the mean of 1 / requested time of the jobs that wait now."""
+        return capacity([job.requested_time for job in system.queue])
+
+
+class Improvement(Reward):
+    """Nothing until the end, and then how much better a metric is than under a baseline.
+
+    The baseline runs once for each episode met, on the same jobs with the same seed.
+
+    Parameters
+    ----------
+    baseline : Policy
+        Without open seats.
+    metric : str
+        One of :data:`~hpcsimkit.metrics.METRICS`, with a direction.
+    kind : {"native", "percentage", "win-loss"}
+        The difference, the difference as a share of the baseline's, or 1, 0 and -1 for better, equal and
+        worse. (The three rewards of SchedInspector, HPDC 2022, section 3.4.)
+
+    Raises
+    ------
+    UsageError
+        When a run begins: a parameter is not understood.
+    """
+
+    def __init__(
+        self, baseline: Policy, metric: str = "mean_bounded_slowdown",
+        kind: Literal["native", "percentage", "win-loss"] = "percentage",
+    ) -> None:  # fmt: skip
+        self.baseline = baseline
+        self.metric = metric
+        self.kind = kind
+
+    def on_begin(self, system: System) -> None:
+        """Let the baseline run, unless it has run on these jobs before."""
+        if self.kind not in ("native", "percentage", "win-loss"):
+            raise UsageError(f"kind needs 'native', 'percentage' or 'win-loss', found {self.kind!r}")
+        if self.metric not in METRICS or METRICS[self.metric].direction == "none":
+            raise UsageError(f"a metric with a direction is needed, found {self.metric!r}")
+        known: dict[Any, float] = self.__dict__.setdefault("_known", {})
+        key = (system.workload.hash, repr(system.cluster), repr(system.service_time), system.seed)
+        if key not in known:
+            run = Simulation(
+                system.workload, self.baseline, system.cluster, seed=system.seed,
+                service_time=system.service_time,
+            )  # fmt: skip
+            known[key] = self._value(run.run())
+        self._base, self._earned = known[key], 0.0
+
+    def on_finish(self, system: System) -> None:
+        """Compare."""
+        better = self._base - self._value(_outcome(system))
+        if METRICS[self.metric].direction == "higher":
+            better = -better
+        if self.kind == "percentage":
+            better = better / abs(self._base) if self._base else float((better > 0) - (better < 0))
+        elif self.kind == "win-loss":
+            better = float((better > 0) - (better < 0))
+        self._earned = better
+
+    def take(self, system: System) -> float:
+        """Return the improvement at the end, 0 before."""
+        earned, self._earned = self._earned, 0.0
+        return earned
+
+    def _value(self, result: Result) -> float:
+        value: Mapping[str, float] = evaluate(result, names=[self.metric])
+        return value[self.metric]
+
+
+def _outcome(system: System) -> Result:
+    """Return the outcome of a run that is over, as far as metrics need it."""
+    return Result(
+        workload=system.workload,
+        policy="",
+        size=system.cluster.size,
+        submit_time=system.column("submit_time"),
+        start_time=np.array(system.starts, dtype=np.int64),
+        end_time=np.array(system.finishes, dtype=np.int64),
+        mode=np.frombuffer(bytes(system.modes), dtype=np.uint8),
+        killed=np.zeros(len(system.workload), dtype=np.bool_),
+        placements=Placements.of(system.cluster, system.allocations, system.events),
+    )

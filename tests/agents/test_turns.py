@@ -74,7 +74,7 @@ def test_wrong_use() -> None:
     with pytest.raises(UsageError, match="the episode is over: reset first"):
         turns.step(0)
     turns.reset(seed=0)
-    with pytest.raises(UsageError, match="the (order|backfiller) seat needs an action, found None"):
+    with pytest.raises(UsageError, match=r"the (order|backfiller) seat needs an action, found None"):
         turns.step(None)
     lonely = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=1)
     with pytest.raises(UsageError, match="an episode has no decision to take"):
