@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
+from hpcsimkit.agents.machine_encoders import ExpectedFree, JobMachinePairs, MachineRows
 from hpcsimkit.agents.masks import JobMachine, Slots
 from hpcsimkit.agents.model_file import read_model, write_model
 from hpcsimkit.agents.networks import Network, network_of
@@ -21,7 +22,10 @@ from hpcsimkit.system import System
 
 __all__ = ["ENCODERS", "MASKS", "Agent"]
 
-ENCODERS: Mapping[str, type[Encoder]] = {cls.__name__: cls for cls in (QueueWindow, RequestsAndMachines)}
+ENCODERS: Mapping[str, type[Encoder]] = {
+    cls.__name__: cls
+    for cls in (ExpectedFree, JobMachinePairs, MachineRows, QueueWindow, RequestsAndMachines)
+}
 """Encoders that model files may name."""
 
 MASKS: Mapping[str, type[Mask]] = {cls.__name__: cls for cls in (JobMachine, Slots)}
