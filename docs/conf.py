@@ -22,8 +22,6 @@ exclude_patterns = ["_build", "_generated/*.md"]  # pages of the reference inclu
 smartquotes = False  # --flags keep their two dashes
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!hpcsimkit\.).*")]  # other libraries, and words in types
-PRIVATE_BASES = ("hpcsimkit.policy.Parameters", "hpcsimkit.campaigns.experiment.Table")
-nitpick_ignore = [("py:class", name) for name in PRIVATE_BASES]
 suppress_warnings = ["ref.python"]  # names of attributes that several classes have
 
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -53,18 +51,22 @@ def prose_types(app: Any, what: str, name: str, thing: Any, options: Any, lines:
     lines[:] = [re.sub(r"^(\s*:(?:var)?type \S+: )(.* .*)$", r"\1*\2*", line) for line in lines]
 
 
-def re_exported(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """Resolve a name by which a package offers what a module of it defines, such as hpcsimkit.Simulation."""
+def defined_elsewhere(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """Resolve a name in a module that is defined in another one, such as hpcsimkit.Simulation.
+
+    A name that a module keeps to itself (not in its ``__all__``) is no link. One that is nowhere is an error.
+    """
     module, _, name = node.get("reftarget", "").rpartition(".")
-    thing = getattr(sys.modules.get(module), name, None) if module.startswith("hpcsimkit") else None
-    home = getattr(thing, "__module__", module)
-    if node.get("refdomain") != "py" or home == module:
+    here = sys.modules.get(module) if module.startswith("hpcsimkit") else None
+    if node.get("refdomain") != "py" or not hasattr(here, name):
         return None
+    home = getattr(getattr(here, name), "__module__", module)
     domain, target = env.get_domain("py"), f"{home}.{name}"
-    return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], target, node, content)
+    found = domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], target, node, content)
+    return content if found is None and name not in getattr(here, "__all__", ()) else found
 
 
 def setup(app: Any) -> None:
     """Let napoleon translate a docstring first, then correct its types."""
     app.connect("autodoc-process-docstring", prose_types, priority=900)
-    app.connect("missing-reference", re_exported)
+    app.connect("missing-reference", defined_elsewhere)

@@ -13,7 +13,7 @@ from typing import Any
 import hpcsimkit
 
 COMMAND = "python -m hpcsimkit.run"
-ROOMS = ("workloads", "policies", "agents", "pictures", "campaigns")
+ROOMS = ("workloads", "policies", "agents", "pictures", "campaigns", "commands")
 PACKAGES = tuple(f"hpcsimkit.{room}" for room in ROOMS)
 KINDS = {
     "order": "Orders: which waiting job is first",
