@@ -100,6 +100,14 @@ class Job(NamedTuple):
     kind: int = UNKNOWN
 
     @property
+    def size(self) -> int:
+        """How large the job is, for orders: its nodes, or all it asks for of its log's first resource."""
+        request = self.request
+        if request is None:
+            return self.nodes
+        return request.amounts[0] if request.spread else request.amounts[0] * self.nodes
+
+    @property
     def area(self) -> int:
-        """Requested node-seconds: ``requested_time * nodes``."""
-        return self.requested_time * self.nodes
+        """Requested time times :attr:`size`: node-seconds, or CPU-seconds."""
+        return self.requested_time * self.size

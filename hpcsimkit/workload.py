@@ -108,6 +108,8 @@ class Workload:
         """Return one column, int64, shape (jobs,), read-only; an optional one that is absent reads -1."""
         if name in self.columns:
             return self.columns[name]  # type: ignore[return-value]
+        if name == "size":
+            return self.size
         if name in OPTIONAL_COLUMNS:
             return np.broadcast_to(np.int64(UNKNOWN), len(self))
         raise WorkloadError(f"{self.name}: no column {name!r}; there are {', '.join(self.columns)}")
@@ -145,6 +147,14 @@ class Workload:
         """Return the name of a number in a column, by default the number itself."""
         names = self.labels.get(column, ())
         return names[number] if 0 <= number < len(names) else str(number)
+
+    @cached_property
+    def size(self) -> Column:
+        """How large the jobs are, int64, shape (jobs,): see :attr:`Job.size <hpcsimkit.job.Job.size>`."""
+        nodes = self.column("nodes")
+        if not self.resources:
+            return nodes
+        return self.column(self.resources[0]) * np.where(self.column("spread") == 1, 1, nodes)
 
     @cached_property
     def arrival_order(self) -> Column:

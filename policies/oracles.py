@@ -21,7 +21,7 @@ class OracleSAF(Order):
 
     def key(self, job: Job) -> int:
         """Return the actual node-seconds."""
-        return job.run_time * job.nodes
+        return job.run_time * job.size
 
 
 class Actual(Estimator):

@@ -1,4 +1,8 @@
-"""Orders that see only what users said: first come first served, shortest, smallest, WFP3, F1 to F4 ..."""
+"""Orders that see only what users said: first come first served, shortest, smallest, WFP3, F1 to F4 ...
+
+Where they speak of nodes, jobs of logs with resources count by all they ask for of the first one, usually
+CPUs: see :attr:`Job.size <hpcsimkit.job.Job.size>`.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +97,7 @@ class SQF(Order):
 
     def key(self, job: Job) -> int:
         """Return the nodes."""
-        return job.nodes
+        return job.size
 
 
 class LargestFirst(Order):
@@ -101,7 +105,7 @@ class LargestFirst(Order):
 
     def key(self, job: Job) -> int:
         """Return minus the nodes."""
-        return -job.nodes
+        return -job.size
 
 
 class SRF(Order):
@@ -109,7 +113,7 @@ class SRF(Order):
 
     def key(self, job: Job) -> float:
         """Return requested time over nodes [s]."""
-        return job.requested_time / job.nodes
+        return job.requested_time / max(job.size, 1)
 
 
 class WFP3(Order):
@@ -120,7 +124,7 @@ class WFP3(Order):
 
     def scores(self, jobs: JobColumns, now: int) -> Scores:
         """Return the scores now."""
-        return -(((now - jobs.submit_time) / jobs.requested_time) ** 3) * jobs.nodes
+        return -(((now - jobs.submit_time) / jobs.requested_time) ** 3) * jobs.size
 
 
 class UNICEF(Order):
@@ -131,7 +135,7 @@ class UNICEF(Order):
 
     def scores(self, jobs: JobColumns, now: int) -> Scores:
         """Return the scores now."""
-        return -(now - jobs.submit_time) / (np.log2(np.maximum(jobs.nodes, 2)) * jobs.requested_time)
+        return -(now - jobs.submit_time) / (np.log2(np.maximum(jobs.size, 2)) * jobs.requested_time)
 
 
 class XFactor(Order):
@@ -158,7 +162,7 @@ class F1(Order):
 
     def key(self, job: Job) -> float:
         """Return the score."""
-        return log10(job.requested_time) * job.nodes + 870 * _age(job)
+        return log10(job.requested_time) * job.size + 870 * _age(job)
 
 
 class F2(Order):
@@ -166,7 +170,7 @@ class F2(Order):
 
     def key(self, job: Job) -> float:
         """Return the score."""
-        return sqrt(job.requested_time) * job.nodes + 25_600 * _age(job)
+        return sqrt(job.requested_time) * job.size + 25_600 * _age(job)
 
 
 class F3(Order):
@@ -174,7 +178,7 @@ class F3(Order):
 
     def key(self, job: Job) -> float:
         """Return the score."""
-        return job.requested_time * job.nodes + 6_860_000 * _age(job)
+        return job.requested_time * job.size + 6_860_000 * _age(job)
 
 
 class F4(Order):
@@ -182,7 +186,7 @@ class F4(Order):
 
     def key(self, job: Job) -> float:
         """Return the score."""
-        return job.requested_time * sqrt(job.nodes) + 530_000 * _age(job)
+        return job.requested_time * sqrt(job.size) + 530_000 * _age(job)
 
 
 class RandomOrder(Order):

@@ -76,7 +76,7 @@ class SlurmMultifactor(Order):
         self._share: Shares | None = None
         self._queue_factor: Shares = np.ones(len(workload))
         if self.shares == "log":
-            area = np.multiply(workload.run_time, workload.nodes, dtype=np.float64)
+            area = np.multiply(workload.run_time, workload.size, dtype=np.float64)
             queues, queue_of = np.unique(workload.queue, return_inverse=True)
             queue_share = _parts_of(area, queue_of, len(queues))
             self._share = _parts_of(area, self._user_of, len(users))
@@ -96,11 +96,11 @@ class SlurmMultifactor(Order):
         system = self._system
         for row in system.ended[self._charged :]:
             job = system.jobs[row]
-            self._used[self._user_of[row]] += job.nodes * (system.finishes[row] - system.starts[row])
+            self._used[self._user_of[row]] += job.size * (system.finishes[row] - system.starts[row])
         self._charged = len(system.ended)
         used = self._used.copy()
         for row in system.running.rows:
-            used[self._user_of[row]] += system.jobs[row].nodes * (now - system.starts[row])
+            used[self._user_of[row]] += system.jobs[row].size * (now - system.starts[row])
         return used / max(used.sum(), 1.0)
 
     def _look_at(self, jobs: JobColumns) -> Shares:
@@ -118,7 +118,7 @@ class SlurmMultifactor(Order):
         return -(
             self.age * np.minimum((now - jobs.submit_time) / self.max_age, 1.0)
             + self.fair_share * fair
-            + self.size * jobs.nodes / self._system.cluster.size
+            + self.size * jobs.size / self._system.cluster.size
             + self.attribute * (1.0 - jobs.requested_time / self._longest)
             + self.partition * self._queue_factor[jobs.index]
         )

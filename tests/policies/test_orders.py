@@ -81,7 +81,7 @@ def test_f_orders_take_submission_at_0_as_1(order: Order, key: float, submit: in
 )
 def test_scores_at_100(order: Order, scores: list[float]) -> None:
     columns: Any = SimpleNamespace(
-        submit_time=np.array([0, 90, 100]), requested_time=np.array([50, 10, 7]), nodes=np.array([8, 1, 2])
+        submit_time=np.array([0, 90, 100]), requested_time=np.array([50, 10, 7]), size=np.array([8, 1, 2])
     )
     assert order.dynamic
     assert order.scores(columns, 100).tolist() == pytest.approx(scores)
@@ -159,3 +159,25 @@ def test_scores_change_as_jobs_wait() -> None:
     """XFactor, one node. At 10: B 1 + 9/20, C 1 + 1/4: B goes. Had A ended at 16: B 1 + 15/20, C 1 + 7/4: C."""
     assert starts(workload([(0, 10, 10, 1), (1, 20, 20, 1), (9, 4, 4, 1)], 1), "xfactor") == [0, 10, 30]
     assert starts(workload([(0, 16, 16, 1), (1, 20, 20, 1), (9, 4, 4, 1)], 1), "xfactor") == [0, 20, 16]
+
+
+def test_on_machines_sizes_are_what_is_asked_for_of_the_first_resource() -> None:
+    from hpcsimkit import Machines, Pipeline, Simulation, Workload
+    from hpcsimkit.jobqueue import JobColumns
+    from hpcsimkit.policies import LAF, SAF, SQF, WFP3, LargestFirst
+
+    columns = {
+        "submit_time": [0, 0, 0], "run_time": [10, 10, 10], "nodes": [1, 4, 1], "cpus": [32, 2, 20],
+        "spread": [0, 0, 1], "gpus": [0, 1, 0],
+    }  # fmt: skip
+    workload = Workload(columns, resources=("cpus", "gpus"))
+    assert workload.size.tolist() == [job.size for job in workload.jobs] == [32, 8, 20]
+    assert [job.area for job in workload.jobs] == [320, 80, 200]
+    for order, expected in (
+        (SQF(), [2, 3, 1]), (SAF(), [2, 3, 1]), (LargestFirst(), [1, 3, 2]), (LAF(), [1, 3, 2]),
+    ):  # fmt: skip
+        ranked = sorted(workload.jobs, key=order.key)
+        assert [job.id for job in ranked] == expected
+    simulation = Simulation(workload, Pipeline(order=WFP3()), Machines.of(4, cpus=40, gpus=2))
+    simulation.run()
+    assert JobColumns(simulation.system, np.array([2, 0])).size.tolist() == [20, 32]
