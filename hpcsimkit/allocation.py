@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Allocation", "MachineLevel"]
+from hpcsimkit.errors import UsageError
+
+__all__ = ["Allocation", "MachineLevel", "with_all"]
 
 MachineLevel = NDArray[np.int64]
 """What is free on each machine, int64, shape (machines, resources)."""
@@ -20,12 +23,17 @@ class Allocation:
 
     Parameters
     ----------
-    machines : sequence of int
+    machines : iterable of int
         Numbers of the machines, each once.
     amounts : array of int, shape (len(machines), resources)
         How much of each resource on each of them.
     style : str
         How a placement chose them (``"depth"``, ``"breadth"``): what a locality model may go by.
+
+    Raises
+    ------
+    UsageError
+        The amounts are no whole numbers.
 
     Examples
     --------
@@ -39,10 +47,18 @@ class Allocation:
 
     __array_ufunc__ = None  # so that `level - allocation` is asked of the allocation
 
-    def __init__(self, machines: Sequence[int], amounts: ArrayLike, style: str = "") -> None:
-        self.machines = tuple(machines)
-        self.amounts = np.asarray(amounts, dtype=np.int64)
+    def __init__(self, machines: Iterable[int], amounts: ArrayLike, style: str = "") -> None:
+        self.machines = tuple(map(index, machines))
+        self.amounts = np.asarray(amounts)
         self.style = style
+        if self.amounts.dtype != np.int64:
+            self.amounts = _whole(self.amounts)
+
+    @cached_property
+    def numbers(self) -> slice | NDArray[np.intp]:
+        """The machines as an index into levels."""
+        first = self.machines[0]
+        return slice(first, first + 1) if len(self.machines) == 1 else np.array(self.machines)
 
     @cached_property
     def rows(self) -> list[list[int]]:
@@ -56,18 +72,12 @@ class Allocation:
 
     def __rsub__(self, level: MachineLevel) -> MachineLevel:
         left = level.copy("K")
-        if len(self.machines) == 1:
-            left[self.machines[0]] -= self.amounts[0]
-        else:
-            left[self.machines, :] -= self.amounts
+        left[self.numbers] -= self.amounts
         return left
 
     def __radd__(self, level: MachineLevel) -> MachineLevel:
         left = level.copy("K")
-        if len(self.machines) == 1:
-            left[self.machines[0]] += self.amounts[0]
-        else:
-            left[self.machines, :] += self.amounts
+        left[self.numbers] += self.amounts
         return left
 
     def __eq__(self, other: Any) -> bool:
@@ -84,3 +94,23 @@ class Allocation:
     def __repr__(self) -> str:
         style = f", {self.style!r}" if self.style else ""
         return f"Allocation({list(self.machines)}, {self.amounts.tolist()}{style})"
+
+
+def with_all(level: MachineLevel, allocations: Sequence[Allocation]) -> MachineLevel:
+    """Return a level and what many allocations give back.
+
+    >>> with_all(np.array([[1], [2]]), [Allocation([0], [[3]]), Allocation([0, 1], [[1], [1]])]).tolist()
+    [[5], [3]]
+    """
+    level = level.copy("K")
+    if allocations:
+        machines = np.concatenate([allocation.machines for allocation in allocations])
+        np.add.at(level, machines, np.concatenate([allocation.amounts for allocation in allocations]))
+    return level
+
+
+def _whole(amounts: NDArray[Any]) -> MachineLevel:
+    """Return amounts as whole numbers."""
+    if amounts.dtype.kind not in "iuf" or (amounts != np.rint(amounts)).any():
+        raise UsageError(f"an allocation needs whole amounts, found {amounts.tolist()}")
+    return amounts.astype(np.int64)

@@ -385,6 +385,8 @@ def as_cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:
         raise UsageError(f"{workload.name}: the log names no machine size; say how many nodes there are")
     if not isinstance(cluster, Cluster):
         cluster = Nodes(workload.machine_size if cluster is None else cluster)  # type: ignore[arg-type]
+    if cluster.size < 1:
+        raise UsageError(f"{cluster!r} has no {cluster.unit}, by which utilisation is measured")
     larger = cluster.misfits(workload)
     if larger.any():
         job = workload.jobs[int(larger.argmax())]

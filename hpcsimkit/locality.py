@@ -86,7 +86,9 @@ def _fewest(job: Job, cluster: Machines) -> int:
 
 def _style(job: Job, allocation: Allocation, cluster: Machines) -> str:
     """Judge an allocation that does not say: is it nearer to the fewest machines possible or to the most?"""
-    fewest, most = _fewest(job, cluster), min(len(cluster), max(sum(cluster.need(job).totals()), 1))
+    asked = dict(zip(cluster.resources, cluster.need(job).totals(), strict=True))
+    asked.pop("memory", None)  # of which every machine could give a byte
+    fewest, most = _fewest(job, cluster), min(len(cluster), max(sum(asked.values()), 1))
     return DEPTH if len(allocation.machines) <= (fewest + most) / 2 else BREADTH
 
 

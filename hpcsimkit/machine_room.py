@@ -42,18 +42,17 @@ class MachineRoom(Room):
         if not head.spread and not need.spread:
             needed, spare = self._needed_for_head(need)
             return self.free if need.nodes <= spare else _but_for(self.free, needed, spare)
-        anywhere = head.spread and not head.exclusive and head.allowed is None
-        if anywhere and not need.exclusive:
+        if head.by_totals and not need.exclusive:
             left = later.sum(axis=0) - need.totals()
-            return self.free if (left >= head.amounts).all() else None
+            return self.free if head.within(left.tolist()) else None
         kept = head.take(later, np.flatnonzero(head.usable(later)))
         return None if kept is None else np.minimum(self.free, later - kept)
 
     def _needed_for_head(self, need: Need) -> tuple[Mask, int]:
-        """Return on which machines a job would leave too little for the head, and how many it may use."""
+        """Return on which machines a job could run but leave too little for the head, and how many it may."""
         enough = self.head.usable(self.later)
         taken = need.shape.capacity if need.exclusive else need.amounts
-        needed = enough & ~self.head.usable(self.later - taken)
+        needed = enough & ~self.head.usable(self.later - taken) & need.usable(self.free)
         return needed, int(np.count_nonzero(enough)) - self.head.nodes
 
 

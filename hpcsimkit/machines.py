@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsimkit.allocation import Allocation, MachineLevel
+from hpcsimkit.allocation import Allocation, MachineLevel, with_all
 from hpcsimkit.cluster import Candidates, Cluster, Room
 from hpcsimkit.columns import AMOUNT_LIMIT
 from hpcsimkit.errors import UsageError
@@ -20,7 +21,7 @@ from hpcsimkit.jobqueue import DEEP, JobQueue
 from hpcsimkit.machine_room import MachineRoom
 from hpcsimkit.need import Mask, Need, Places, Shape, amounts_text
 from hpcsimkit.need_table import NeedTable
-from hpcsimkit.units import memory_bytes
+from hpcsimkit.units import resource_amount
 from hpcsimkit.workload import Workload
 
 if TYPE_CHECKING:
@@ -74,32 +75,17 @@ class Machines(Cluster):
     _numbers: dict[tuple[int, Request | None], int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        names, resources = tuple(self.names), tuple(self.resources)
-        features = tuple(frozenset(each) for each in self.features) or (frozenset(),) * len(names)
-        amounts = np.asarray(self.amounts)
-        if not names or not resources or amounts.shape != (len(names), len(resources)):
-            raise UsageError(
-                f"machines need amounts of shape (machines, resources), at least one of each, found "
-                f"{amounts.shape} for {len(names)} machines and {len(resources)} resources"
-            )
-        for what, words in (("machine", names), ("resource", resources)):
-            twice = [word for word in words if words.count(word) > 1] if len(set(words)) < len(words) else []
-            if twice:
-                raise UsageError(f"{what} {twice[0]!r} is listed twice")
+        names, resources = _each_once("machine", self.names), _each_once("resource", self.resources)
+        features = tuple(map(_features, self.features)) or (frozenset(),) * len(names)
         if len(features) != len(names):
             raise UsageError(f"{len(names)} machines need as many sets of features, found {len(features)}")
-        whole = np.asfortranarray(amounts.astype(np.int64))  # columns are what is read, one after the other
-        if (whole != amounts).any() or (whole < 0).any() or (whole > AMOUNT_LIMIT).any():
-            row = int(np.argmax(((whole != amounts) | (whole < 0) | (whole > AMOUNT_LIMIT)).any(axis=1)))
-            raise UsageError(
-                f"machine {names[row]!r} needs whole amounts from 0 to {AMOUNT_LIMIT}, "
-                f"found {amounts[row].tolist()}"
-            )
-        whole.setflags(write=False)
-        for key, value in (("names", names), ("resources", resources), ("amounts", whole)):
-            object.__setattr__(self, key, value)
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "needs", NeedTable(*whole.shape))
+        amounts = _whole_amounts(self.amounts, names, resources)
+        checked = {"names": names, "resources": resources, "amounts": amounts, "features": features}
+        self.__dict__.update(checked, needs=NeedTable(*amounts.shape))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.capacity.setflags(write=False)  # a copy of an array forgets that
 
     # --- making them ---------------------------------------------------------------------------------
 
@@ -120,12 +106,14 @@ class Machines(Cluster):
         **amounts : int or str
             ``cpus=32, gpus=4, memory="128 GB"``: memory with its unit, of all else a number.
         """
-        if not isinstance(count, int) or count < 1:
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise UsageError(f"machines need a count of at least 1, found {count!r}")
+        if not isinstance(name, str):
+            raise UsageError(f"machines need a name of letters, found {name!r}")
         if not amounts:
             raise UsageError("machines need at least one resource, such as cpus=32")
         ranked = {key: amounts[key] for key in (*RESOURCES, *amounts) if key in amounts}
-        row = [_amount(key, value) for key, value in ranked.items()]
+        row = [resource_amount(key, value) for key, value in ranked.items()]
         names = [f"{name}{number}" for number in range(1, count + 1)]
         return cls(names, list(ranked), [row] * count, [features] * count)
 
@@ -138,6 +126,8 @@ class Machines(Cluster):
 
     def __add__(self, other: Machines) -> Machines:
         """Return all machines of both, the others last; names already used are numbered on."""
+        if not isinstance(other, Machines):
+            return NotImplemented
         both = (*self.resources, *other.resources)
         resources = [key for key in dict.fromkeys((*RESOURCES, *both)) if key in both]
         amounts = [
@@ -208,28 +198,33 @@ class Machines(Cluster):
             number = self._numbers[key] = self.needs.add(self._worked_out(*key))
         return number
 
+    @cached_property
+    def _shape(self) -> Shape:
+        return Shape(tuple(self.resources), self.capacity, np.maximum(self.capacity.max(axis=0), 1))
+
     def _worked_out(self, nodes: int, request: Request | None) -> Need:
-        shape = Shape(tuple(self.resources), self.capacity)
         if request is None:
             unit = "cpus" if "cpus" in self.resources else self.unit
             request = Request((unit,), (nodes,), spread=True)
         amounts = [request.amount(resource) for resource in self.resources]
+        there = dict(zip(self.resources, self.totals, strict=True))
         asked = zip(request.resources, request.amounts, strict=True)
-        lacking = {name: amount for name, amount in asked if amount and not self.amount(name).any()}
+        lacking = {name: amount for name, amount in asked if amount and not there.get(name)}
         wanted = {word.strip() for word in request.constraint.split("&")} - {""}
         allowed = np.array([*map(wanted.issubset, self.features)], dtype=np.bool_) if wanted else None
         return Need(
-            shape, amounts, nodes=nodes, spread=request.spread, exclusive=request.exclusive, allowed=allowed,
-            lacking=lacking, constraint=request.constraint,
+            self._shape, amounts, nodes=nodes, spread=request.spread, exclusive=request.exclusive,
+            allowed=allowed, lacking=lacking, constraint=request.constraint,
         )  # fmt: skip
 
     def fits(self, job: Job, level: MachineLevel) -> bool:
         """Tell whether a job fits a level."""
         return self.need(job).fits(level)
 
-    def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Mask:
-        """Tell of each job whether it fits a level, bool, shape (jobs,)."""
-        return self.needs.fit(np.array([self.size_of(job) for job in jobs], dtype=np.int64), level)
+    def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Sequence[bool]:
+        """Tell of each job whether it fits a level."""
+        supply = level.sum(axis=0).tolist()
+        return [need.fits(level, supply) for need in map(self.need, jobs)]
 
     def place(self, job: Job, level: MachineLevel) -> Allocation | None:
         """Return an allocation on the first machines that can take the job, by number, or None."""
@@ -286,7 +281,7 @@ class Machines(Cluster):
             if end > shadow_time:
                 break
             released.append(allocation)
-        return shadow_time, _with_all(level, released)
+        return shadow_time, with_all(level, released)
 
     # --- backfilling -----------------------------------------------------------------------------------
 
@@ -356,28 +351,48 @@ class Machines(Cluster):
             first = self._next(candidates, first + 1, room, full)
 
 
-def _amount(resource: str, value: Any) -> int:
-    if resource == "memory":
-        return memory_bytes(value if isinstance(value, str) else f"{value}")
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise UsageError(f"{resource} need a whole number of at least 0, found {value!r}")
-    return int(value)
+def _each_once(what: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return names that are text, each there once."""
+    if isinstance(words, str) or not all(isinstance(word, str) and word for word in words):
+        raise UsageError(f"names of {what}s need to be text, found {words!r}")
+    twice = [word for word, count in Counter(words).items() if count > 1]
+    if twice:
+        raise UsageError(f"{what} {twice[0]!r} is listed twice")
+    return tuple(words)
+
+
+def _features(words: Collection[str]) -> frozenset[str]:
+    if isinstance(words, str) or not all(isinstance(word, str) and "&" not in word for word in words):
+        raise UsageError(f"features need to be a list of words without '&', found {words!r}")
+    return frozenset(words)
+
+
+def _whole_amounts(amounts: ArrayLike, names: Sequence[str], resources: Sequence[str]) -> MachineLevel:
+    """Return amounts as a read-only array of whole numbers; its columns are what is read, one by one."""
+    given, number = np.asarray(amounts, dtype=object), (int, float, np.integer)
+    if not given.size or given.shape != (len(names), len(resources)):
+        raise UsageError(
+            f"machines need amounts of shape (machines, resources), at least one of each, found "
+            f"{given.shape} for {len(names)} machines and {len(resources)} resources"
+        )
+    for name, row in zip(names, given.tolist(), strict=True):
+        if not all(isinstance(each, number) and 0 <= each <= AMOUNT_LIMIT and each % 1 == 0 for each in row):
+            raise UsageError(f"machine {name!r} needs whole amounts from 0 to {AMOUNT_LIMIT}, found {row}")
+    whole = np.asfortranarray(given.astype(np.int64))
+    if (whole.sum(axis=0, dtype=float) > 2**62).any():
+        raise UsageError(f"machines need amounts of at most {2**62} in all, found {sum(given).tolist()}")
+    whole.setflags(write=False)
+    return whole
 
 
 def _unused(names: Iterable[str], used: set[str]) -> Iterator[str]:
     """Yield names; one that is in use gets the next number that is not."""
+    following: dict[str, int] = {}
     for name in names:
-        stem, number = name.rstrip("0123456789"), 1
+        stem = name.rstrip("0123456789")
+        number = following.get(stem, 1)
         while name in used:
             name, number = f"{stem}{number}", number + 1
+        following[stem] = number
         used.add(name)
         yield name
-
-
-def _with_all(level: MachineLevel, allocations: list[Allocation]) -> MachineLevel:
-    """Return a level and what many allocations give back."""
-    level = level.copy("K")
-    if allocations:
-        machines = np.concatenate([allocation.machines for allocation in allocations])
-        np.add.at(level, machines, np.concatenate([allocation.amounts for allocation in allocations]))
-    return level

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,17 +12,18 @@ from numpy.typing import NDArray
 from hpcsimkit.allocation import Allocation, MachineLevel
 from hpcsimkit.units import memory_text
 
-__all__ = ["Need", "Shape", "amounts_text"]
+__all__ = ["Need", "Shape", "Watch", "amounts_text"]
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 
 class Shape(NamedTuple):
-    """What needs are judged against: the resources' names and what the empty machines have."""
+    """What needs are judged against: the resources' names, what the empty machines have, and at most."""
 
     resources: tuple[str, ...]
     capacity: MachineLevel
+    largest: NDArray[np.int64]
 
 
 class Need:
@@ -39,27 +41,32 @@ class Need:
         As in the request.
     allowed : array of bool, shape (machines,), optional
         Machines that have what the constraint asks for; by default all.
-    lacking : str
-        What the cluster does not have at all, in words; empty if there is no such thing.
+    lacking : mapping of str to int, optional
+        What is asked for besides that the cluster does not have at all; then no machine can be used.
     constraint : str
         As in the request, for messages.
     """
 
     def __init__(
         self, shape: Shape, amounts: Sequence[int], *, nodes: int = 1, spread: bool = False,
-        exclusive: bool = False, allowed: Mask | None = None, lacking: str = "", constraint: str = "",
+        exclusive: bool = False, allowed: Mask | None = None, lacking: Mapping[str, int] | None = None,
+        constraint: str = "",
     ) -> None:  # fmt: skip
         self.shape = shape
         self.amounts = np.array(amounts, dtype=np.int64)
-        self.nodes = nodes
-        self.spread = spread
+        self.amounts.setflags(write=False)
+        self.nodes = 1 if spread else nodes
+        self.spread = spread and any(amounts)  # nothing is not spread: the job is on one machine
         self.exclusive = exclusive
-        self.allowed = allowed
-        self.lacking = lacking
+        self.allowed = np.zeros(len(shape.capacity), dtype=np.bool_) if lacking else allowed
+        self.lacking = dict(lacking or {})
         self.constraint = constraint
-        # What to compare; something must be, since machines ruled out have less than nothing.
-        self._compared = [(k, amount) for k, amount in enumerate(amounts) if amount] or [(0, 0)]
-        self._somewhere = self.usable(shape.capacity)
+        # Whether it fits wherever enough is free in all.
+        self.by_totals = self.spread and not exclusive and self.allowed is None
+        self._totals = tuple(amount * self.nodes for amount in self.amounts.tolist())
+        self._in_all = spread
+        # Something must be compared, since machines ruled out have less than nothing.
+        self.asked = [(k, amount) for k, amount in enumerate(self.amounts.tolist()) if amount] or [(0, 0)]
 
     # --- where ---------------------------------------------------------------------------------------
 
@@ -70,14 +77,14 @@ class Need:
         -------
         array of bool, shape (machines,)
         """
+        k, amount = self.asked[0]
         if self.spread:
-            usable = np.zeros(len(level), dtype=bool)
-            for k, _ in self._compared:
+            usable = level[:, k] > 0
+            for k, _ in self.asked[1:]:
                 usable |= level[:, k] > 0
         else:
-            k, amount = self._compared[0]
             usable = level[:, k] >= amount
-            for k, amount in self._compared[1:]:
+            for k, amount in self.asked[1:]:
                 usable &= level[:, k] >= amount
         if self.exclusive:
             usable &= (level == self.shape.capacity).all(axis=1)
@@ -85,20 +92,23 @@ class Need:
             usable &= self.allowed
         return usable
 
-    def fits(self, level: MachineLevel) -> bool:
-        """Tell whether the level has enough."""
-        if self.lacking:
-            return False
+    def fits(self, level: MachineLevel, totals: Sequence[int] | None = None) -> bool:
+        """Tell whether the level has enough; `totals`, if they are known, is what is free in all."""
         if self.spread:
-            return bool((self.supply(level) >= self.amounts).all())
+            return self.within(totals if totals and self.by_totals else self.supply(level).tolist())
         usable = self.usable(level)
         return bool(usable.any()) if self.nodes == 1 else int(np.count_nonzero(usable)) >= self.nodes
 
+    def within(self, supply: Sequence[int]) -> bool:
+        """Tell whether a supply of each resource is enough for a spread job."""
+        for k, amount in self.asked:  # noqa: SIM110 - asked of all that wait, again and again
+            if supply[k] < amount:
+                return False
+        return True
+
     def supply(self, level: MachineLevel) -> NDArray[np.int64]:
         """Return how much of each resource a spread job could get, int64, shape (resources,)."""
-        if self.exclusive or self.allowed is not None:
-            level = level[self.usable(level)]
-        return level.sum(axis=0)
+        return (level if self.by_totals else level[self.usable(level)]).sum(axis=0)
 
     def take(self, level: MachineLevel, order: Places, style: str = "") -> Allocation | None:
         """Take what is needed from machines in the order given; None if they have not enough.
@@ -125,58 +135,66 @@ class Need:
     def _fill(self, level: MachineLevel, order: Places, style: str) -> Allocation | None:
         """Take all that each machine has until there is enough."""
         there = level[order]
-        before = np.cumsum(there, axis=0) - there
-        if len(order) and not (before[-1] + there[-1] >= self.amounts).all():
+        reached = there.cumsum(axis=0)
+        last = max(int(reached[:, k].searchsorted(amount)) for k, amount in self.asked)
+        if last == len(order):
             return None
-        amounts = np.clip(self.amounts - before, 0, there)
+        there, reached, machines = there[: last + 1], reached[: last + 1], order[: last + 1]
+        amounts = np.minimum(there, np.maximum(self.amounts - reached + there, 0))
         used = amounts.any(axis=1)
-        machines = order[used]
-        if not len(machines):
-            return None if len(order) == 0 else Allocation(order[:1].tolist(), amounts[:1], style)
-        amounts = self.shape.capacity[machines] if self.exclusive else amounts[used]
-        ascending = np.argsort(machines)
-        return Allocation(machines[ascending].tolist(), amounts[ascending], style)
+        machines, amounts = machines[used], amounts[used]
+        ascending = machines.argsort()
+        machines = machines[ascending]
+        amounts = self.shape.capacity[machines] if self.exclusive else amounts[ascending]
+        return Allocation(machines.tolist(), amounts, style)
 
     def met_by(self, allocation: Allocation, level: MachineLevel) -> bool:
         """Tell whether an allocation gives just what is needed and lies within the level."""
-        machines = list(allocation.machines)
-        known = all(0 <= machine < len(level) for machine in machines) and len(set(machines)) == len(machines)
-        if not known or allocation.amounts.shape != (len(machines), level.shape[1]):
+        machines, given = allocation.machines, allocation.amounts
+        if not machines or given.shape != (len(machines), level.shape[1]):
             return False
-        given, there = allocation.amounts, level[machines]
-        if (given < 0).any() or (given > there).any():
+        if min(machines) < 0 or max(machines) >= len(level) or len(set(machines)) < len(machines):
             return False
-        if self.allowed is not None and not self.allowed[machines].all():
+        numbers = allocation.numbers
+        if np.minimum(given, level[numbers] - given).min() < 0:
             return False
-        if self.exclusive and (given != self.shape.capacity[machines]).any():
+        if self.allowed is not None and not self.allowed[numbers].all():
             return False
-        if self.spread:
-            total = given.sum(axis=0)
-            return bool((total >= self.amounts).all() if self.exclusive else (total == self.amounts).all())
-        if len(machines) != self.nodes:
+        if self.exclusive and (given != self.shape.capacity[numbers]).any():
             return False
-        return bool((given >= self.amounts).all() if self.exclusive else (given == self.amounts).all())
+        if not self.spread:
+            enough = given >= self.amounts if self.exclusive else given == self.amounts
+            return len(machines) == self.nodes and bool(enough.all())
+        if self.exclusive:
+            return self.within(allocation.totals)
+        return allocation.totals == self._totals
 
     def totals(self) -> list[int]:
         """Return how much of each resource is needed in all."""
-        return (self.amounts * (1 if self.spread else self.nodes)).tolist()
+        return list(self._totals)
 
     # --- when ----------------------------------------------------------------------------------------
 
     def watch(self, level: MachineLevel) -> Watch:
         """Return something that is told of releases and tells when the need fits."""
-        if self.spread and not self.exclusive and self.allowed is None:
+        if self.by_totals:
             return _WatchTotals(self, level)
         return _WatchLevel(self, level) if self.spread else _WatchMachines(self, level, self._somewhere)
+
+    @cached_property
+    def _somewhere(self) -> Mask:
+        """Which machines can be one of the job's when they are empty."""
+        return self.usable(self.shape.capacity)
 
     # --- in words ------------------------------------------------------------------------------------
 
     def text(self) -> str:
         """Return what is needed in words."""
-        what = amounts_text(self.shape.resources, self.amounts)
+        resources, amounts = (*self.shape.resources, *self.lacking), (*self.amounts, *self.lacking.values())
+        what = amounts_text(resources, amounts)
         having = f" that have {self.constraint}" if self.constraint else ""
         whole = "whole " if self.exclusive else ""
-        if self.spread:
+        if self._in_all:
             return f"{what} in all{f' of {whole}machines' if whole or having else ''}{having}"
         if self.nodes == 1:
             return f"a {whole}machine with {what}{having.replace('have', 'has')}"
@@ -185,12 +203,16 @@ class Need:
     def found(self, level: MachineLevel) -> str:
         """Return in words what there is of it in a level."""
         if self.lacking:
-            return f"the cluster has no {self.lacking}"
+            return f"the cluster has no {next(iter(self.lacking))}"
+        if self.allowed is not None and not self.allowed.any():
+            return f"no machine has {self.constraint}"
         empty = level is self.shape.capacity
         if self.spread:
             there = amounts_text(self.shape.resources, self.supply(level), like=self.amounts)
             return f"the cluster has {there}" if empty else f"{there} are free"
         count = int(np.count_nonzero(self.usable(level)))
+        if self.exclusive and not empty:
+            return f"{count or 'none'} {'is' if count <= 1 else 'are'} idle"
         return f"{count or 'none'} {'has' if count <= 1 else 'have'} so much{'' if empty else ' free'}"
 
 

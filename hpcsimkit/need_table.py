@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.allocation import MachineLevel
-from hpcsimkit.need import Mask, Need
+from hpcsimkit.need import Mask, Need, Places
 
 __all__ = ["NeedTable"]
+
+BY_MACHINES, BY_TOTALS, BY_ITSELF = range(3)
+"""How a need is judged: by how many machines have enough, by what all have in all, or by the need itself."""
 
 
 class NeedTable:
@@ -24,62 +25,68 @@ class NeedTable:
 
     def __init__(self, machines: int, resources: int) -> None:
         self.needs: list[Need] = []
-        self._machines = machines
         self._resources = resources
+        self._rows = np.zeros((16, resources + 3), dtype=np.int64)  # amounts, nodes, how judged, which mask
+        self._masks = np.ones((1, machines), dtype=np.bool_)  # machines allowed: all, or by a constraint
+        self._mask_of: dict[bytes, int] = {self._masks.tobytes(): 0}
 
     def __len__(self) -> int:
         return len(self.needs)
 
     def add(self, need: Need) -> int:
         """Take in a need; returns its number."""
+        number = len(self.needs)
         self.needs.append(need)
-        for name in ("amounts", "_nodes", "_simple", "_allowed"):
-            self.__dict__.pop(name, None)
-        return len(self.needs) - 1
+        if number == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        mask = 0 if need.allowed is None else self._mask(need.allowed)
+        self._rows[number] = (*need.amounts, need.nodes, _judged(need), mask)
+        return number
 
-    @cached_property
+    def _mask(self, allowed: Mask) -> int:
+        number = self._mask_of.setdefault(allowed.tobytes(), len(self._masks))
+        if number == len(self._masks):
+            self._masks = np.vstack([self._masks, allowed])
+        return number
+
+    @property
     def amounts(self) -> NDArray[np.int64]:
         """Amounts of each need, int64, shape (needs, resources)."""
-        return np.array([need.amounts for need in self.needs], dtype=np.int64).reshape(-1, self._resources)
+        return self._rows[: len(self), : self._resources]
 
-    @cached_property
-    def _nodes(self) -> NDArray[np.int64]:
-        return np.array([need.nodes for need in self.needs], dtype=np.int64)
-
-    @cached_property
-    def _simple(self) -> Mask:
-        """Which needs are judged by amounts alone: machines of their own, shared with others."""
-        return np.array([not (need.spread or need.exclusive) for need in self.needs], dtype=np.bool_)
-
-    @cached_property
-    def _allowed(self) -> Mask | None:
-        """Which machines each need allows, shape (needs, machines); None if no need has a constraint."""
-        if all(need.allowed is None for need in self.needs):
-            return None
-        anywhere = np.ones(self._machines, dtype=np.bool_)
-        return np.array([anywhere if need.allowed is None else need.allowed for need in self.needs])
-
-    def usable(self, numbers: NDArray[np.int64], level: MachineLevel) -> Mask:
-        """Tell which machines have enough for needs that are judged by amounts alone.
+    def usable(
+        self, numbers: NDArray[np.int64], level: MachineLevel, machines: Places | slice = slice(None)
+    ) -> Mask:
+        """Tell which machines (by default all) have enough for needs that are judged by amounts alone.
 
         Returns
         -------
-        array of bool, shape (len(numbers), machines)
+        array of bool, shape (len(numbers), machines asked for)
         """
-        amounts = self.amounts[numbers]
-        enough = level[:, 0] >= amounts[:, :1]
+        rows, level = self._rows[numbers], level[machines]
+        enough = level[:, 0] >= rows[:, :1]
         for k in range(1, self._resources):
-            if amounts[:, k].any():
-                enough &= level[:, k] >= amounts[:, k : k + 1]
-        return enough if self._allowed is None else enough & self._allowed[numbers]
+            if rows[:, k].any():
+                enough &= level[:, k] >= rows[:, k : k + 1]
+        return enough if len(self._masks) == 1 else enough & self._masks[rows[:, -1]][:, machines]
 
     def fit(self, numbers: NDArray[np.int64], level: MachineLevel) -> Mask:
         """Tell which needs fit a level, bool, shape (len(numbers),)."""
         fits = np.zeros(len(numbers), dtype=np.bool_)
-        simple = self._simple[numbers]
-        some = numbers[simple]
-        if len(some):
-            fits[simple] = np.count_nonzero(self.usable(some, level), axis=1) >= self._nodes[some]
-        for place in np.flatnonzero(~simple).tolist():
+        rows = self._rows[numbers]
+        judged = rows[:, -2]
+        some = judged == BY_MACHINES
+        if some.any():
+            fits[some] = np.count_nonzero(self.usable(numbers[some], level), axis=1) >= rows[some, -3]
+        some = judged == BY_TOTALS
+        if some.any():
+            fits[some] = (level.sum(axis=0) >= rows[some, : self._resources]).all(axis=1)
+        for place in np.flatnonzero(judged == BY_ITSELF).tolist():
             fits[place] = self.needs[numbers[place]].fits(level)
         return fits
+
+
+def _judged(need: Need) -> int:
+    if need.by_totals:
+        return BY_TOTALS
+    return BY_ITSELF if need.spread or need.exclusive else BY_MACHINES

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 from hpcsimkit.cluster import Allocation, Level, Room
 from hpcsimkit.decision import Answering, Decision, External
-from hpcsimkit.errors import StalledError, UsageError
+from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.policy import FCFS, Backfiller, Estimator, Inspector, Order, Placement, Policy, Requested
 from hpcsimkit.reservation import EASY
@@ -206,7 +206,7 @@ class Pipeline(Policy):
 
     def _run_fitting(self, system: System) -> Asking:
         """Run a pass in which nobody is blocked: jobs that fit start, the first of the order first."""
-        if not (isinstance(self.order, External) or self.window):
+        if not (isinstance(self.order, External) or self.window or self.inspector):
             for job in self._fitting_jobs(system):
                 if not (yield from self._start_fitting(job, system)):
                     return
@@ -231,7 +231,8 @@ class Pipeline(Policy):
         """Return the jobs that fit now, in the order of the policy, each judged when its turn comes."""
         cluster, queue, free = system.cluster, system.queue, system.free
         if self.window:
-            return [job for job in queue.oldest(self.window) if system.fits(job)]
+            jobs = queue.oldest(self.window)
+            return list(compress(jobs, cluster.fit_each(jobs, free)))
         room = Room(free, float("inf"), free)
         return cluster.admissible(cluster.fitting(queue, free), system, room) if len(queue) else ()
 
@@ -313,13 +314,15 @@ class Pipeline(Policy):
         placement = self.placement
         if placement is None:
             return system.cluster.place(job, level)
-        if not isinstance(placement, External):
-            return placement.place(job, level, system)
-        base: Placement = placement.base or Placement()
-        options = base.options(job, level, system)
-        if not options:
-            return None
-        return (yield from ask(placement, _among(options, "placement", system, job)))
+        if isinstance(placement, External):
+            base: Placement = placement.base or Placement()
+            options = base.options(job, level, system)
+            asking = ask(placement, _among(options, "placement", system, job))
+            allocation = (yield from asking) if options else None
+        else:
+            allocation = placement.place(job, level, system)
+        _check_place(placement, job, allocation, level, system)
+        return allocation
 
     def _backfill(self, head: Job, system: System, filler: Backfiller) -> Asking:
         """Start jobs behind the head, one after the other."""
@@ -341,6 +344,23 @@ class Pipeline(Policy):
                 return
             allocation = yield from self._place(job, filler.level(job, system), system)
             system.start(job, allocation, _BACKFILLED)
+
+
+def _check_place(
+    placement: Placement | External, job: Job, allocation: Allocation | None, level: Level, system: System
+) -> None:
+    """See that a placement found a place if there is one, and within what the job may use.
+
+    Whether it lies within all that is free, the system sees when the job starts.
+    """
+    cluster = system.cluster
+    if allocation is None and cluster.fits(job, level):
+        problem = f"must find a place, it fits: {cluster.shortage(job, level)}"
+    elif allocation is not None and level is not system.free and not cluster.holds(job, allocation, level):
+        problem = f"needs a place that delays nobody before it, found {allocation!r}"
+    else:
+        return
+    raise ScheduleError(f"{placement!r} for job {job.id} at t={system.now} s {problem}")
 
 
 def _among(options: Sequence[Any], stage: str, system: System, job: Job) -> Decision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,4 +89,4 @@ class Placements:
         """Return the names of each job's machines, joined by blanks."""
         names = np.array(self.cluster.names, dtype=object)[self.machine].tolist()
         ends = np.cumsum(self.machine_count).tolist()
-        return [" ".join(names[begin:end]) for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+        return [" ".join(names[begin:end]) for begin, end in pairwise([0, *ends])]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Generator, Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,19 +50,25 @@ class Parameters:
     """
 
     def __repr__(self) -> str:
-        parameters = inspect.signature(type(self)).parameters
+        kind: type = type(self)
         values = (
             f"{name}={_shown(getattr(self, name))}"
-            for name, parameter in parameters.items()
-            if hasattr(self, name) and _shown(getattr(self, name)) != _shown(parameter.default)
+            for name, default in _defaults(kind).items()
+            if hasattr(self, name) and _shown(getattr(self, name)) != default
         )
-        return f"{type(self).__name__}({', '.join(values)})"
+        return f"{kind.__name__}({', '.join(values)})"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+
+@cache
+def _defaults(kind: type) -> dict[str, str]:
+    """Return the parameters of a class and how their default values are shown."""
+    return {name: _shown(each.default) for name, each in inspect.signature(kind).parameters.items()}
 
 
 def _shown(value: Any) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from hpcsimkit.cluster import Allocation, Cluster
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.job import Job
@@ -41,16 +43,23 @@ class ServiceTime(Parameters):
 
     def expected(self, job: Job, allocation: Allocation, cluster: Cluster) -> float:
         """Return the penalty to be expected by the requested time [s]: what policies may ask."""
-        return self.penalty(job, job.requested_time, allocation, cluster)
+        return self._checked(job, job.requested_time, allocation, cluster)
 
     def actual(self, job: Job, allocation: Allocation, cluster: Cluster) -> int:
         """Return how long the job really takes [s]: whole seconds, at least 1 s, but for a run time of 0."""
         if not job.run_time:
             return 0
-        seconds = job.run_time + self.penalty(job, job.run_time, allocation, cluster)
-        if not 0 <= seconds < float("inf"):
-            raise ScheduleError(f"{self!r} lets job {job.id} take {seconds} s; 0 s or more is needed")
-        return max(1, round(seconds))
+        return max(1, round(job.run_time + self._checked(job, job.run_time, allocation, cluster)))
+
+    def _checked(self, job: Job, seconds: int, allocation: Allocation, cluster: Cluster) -> float:
+        penalty = self.penalty(job, seconds, allocation, cluster)
+        number = isinstance(penalty, int | float | np.number)
+        if not (number and 0 <= seconds + float(penalty) < float("inf")):
+            raise ScheduleError(
+                f"{self!r} for job {job.id}: a penalty needs to be a number of seconds, at least {-seconds} "
+                f"where the job takes {seconds} s, found {penalty!r}"
+            )
+        return float(penalty)
 
 
 class _Function(ServiceTime):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from decimal import Decimal
+from operator import index
+from typing import Any
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["MEMORY_UNITS", "memory_bytes", "memory_text"]
+__all__ = ["MEMORY_UNITS", "memory_bytes", "memory_text", "resource_amount"]
 
 MEMORY_UNITS = {
     "B": 1,
@@ -49,13 +52,32 @@ def memory_bytes(text: str) -> int:
     return int(size)
 
 
+def resource_amount(resource: str, value: Any) -> int:
+    """Return how much of a resource is meant: memory comes with its unit, of all else a number.
+
+    Raises
+    ------
+    UsageError
+        It is not a whole number of at least 0.
+
+    Examples
+    --------
+    >>> resource_amount("memory", "1.5 TB"), resource_amount("gpus", 4)
+    (1500000000000, 4)
+    """
+    if resource == "memory":
+        return memory_bytes(str(value))
+    with suppress(TypeError):
+        if not isinstance(value, bool) and index(value) >= 0:
+            return index(value)
+    raise UsageError(f"{resource} need a whole number of at least 0, found {value!r}")
+
+
 def memory_text(amount: float) -> str:
     """Return an amount of memory [bytes] for people.
 
     >>> memory_text(128_000_000_000), memory_text(1536), memory_text(0)
-    ('128 GB', '1.54 kB', '0 B')
+    ('128 GB', '1.536 kB', '0 B')
     """
-    for unit in ("PB", "TB", "GB", "MB", "kB"):
-        if amount >= MEMORY_UNITS[unit]:
-            return f"{amount / MEMORY_UNITS[unit]:.3g} {unit}"
-    return f"{amount:g} B"
+    unit = next((unit for unit in ("PB", "TB", "GB", "MB", "kB") if amount >= MEMORY_UNITS[unit]), "B")
+    return f"{amount / MEMORY_UNITS[unit]:.6g} {unit}"

@@ -39,7 +39,11 @@ def starts(jobs: Workload, policy: Policy | str, **options: Any) -> list[int]:
 @contextmanager
 def deep(limit: int) -> Iterator[None]:
     """Let queues count as deep (numpy scans) from so many waiting jobs on."""
-    with mock.patch("hpcsimkit.cluster.DEEP", limit), mock.patch("hpcsimkit.jobqueue.DEEP", limit):
+    with (
+        mock.patch("hpcsimkit.cluster.DEEP", limit),
+        mock.patch("hpcsimkit.machines.DEEP", limit),
+        mock.patch("hpcsimkit.jobqueue.DEEP", limit),
+    ):
         yield
 
 

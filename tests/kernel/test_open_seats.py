@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster import Level
 from hpcsimkit.decision import Decision, External
-from hpcsimkit.errors import StalledError, UsageError
+from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies import EASY, SJF, Conservative, Greedy, LargestFirst
@@ -178,8 +178,8 @@ class Nowhere(Placement):
         return None
 
 
-def test_a_placement_that_finds_no_place_stalls() -> None:
-    with pytest.raises(StalledError, match="t=2 s: 5 jobs wait"):
+def test_a_placement_that_finds_no_place_is_an_error() -> None:
+    with pytest.raises(ScheduleError, match=r"^Nowhere\(\) for job 1 at t=0 s must find a place, it fits"):
         drive(workload(ROWS, 4), Pipeline(order=External(decline=True), placement=Nowhere()), default)
 
 
