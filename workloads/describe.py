@@ -20,6 +20,7 @@ Value = int | float | str
 Rows = dict[str, Value]
 
 DAY = 86_400
+GIGABYTE = 10**9
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 QUANTILES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
@@ -117,8 +118,7 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
     sections: dict[str, Rows] = {
         "jobs": _jobs(workload),
         "time": _time(workload, machine, start, zone),
-        "sizes [nodes]": _sizes(workload, machine),
-        "jobs by size [nodes]": _size_classes(workload.nodes),
+        **(_requests(workload) if workload.resources else _nodes(workload, machine)),
         "run times [s]": _distribution(workload.run_time),
         "jobs by run time": _run_time_classes(workload.run_time),
         "estimates": _estimates(workload),
@@ -155,10 +155,38 @@ def _time(workload: Workload, machine: int | None, start: int | None, zone: time
         for label, moment in (("first submission", first), ("last submission", last)):
             rows[label] = datetime.fromtimestamp(start + moment, zone).strftime("%a %d %b %Y %H:%M %Z")
     rows["span [days]"] = workload.span / DAY
-    rows["machine [nodes]"] = machine or "unknown"
+    if not workload.resources:
+        rows["machine [nodes]"] = machine or "unknown"
     if machine and workload.span:
         rows["offered load"] = workload.offered_load(machine)
     return rows
+
+
+def _requests(workload: Workload) -> dict[str, Rows]:
+    """Return what jobs ask for of each resource, all their nodes together; memory in GB."""
+    factor = np.where(workload.column("spread") == 1, 1, workload.nodes)
+    sections: dict[str, Rows] = {}
+    for resource in workload.resources:
+        in_gigabytes = resource == "memory"
+        asked = workload.column(resource) * factor / (GIGABYTE if in_gigabytes else 1)
+        some = asked[asked > 0]
+        rows: Rows = {"jobs that ask for it (share)": len(some) / len(asked)}
+        title = f"{resource} asked for" + (" [GB]" if in_gigabytes else "")
+        sections[title] = {**rows, **_distribution(some)} if len(some) else rows
+    if (workload.nodes > 1).any():
+        sections["nodes asked for"] = _distribution(workload.nodes)
+    size = workload.size[workload.size > 0]
+    if len(size):
+        sections[f"jobs by size [{workload.resources[0]}]"] = _size_classes(size)
+    return sections
+
+
+def _nodes(workload: Workload, machine: int | None) -> dict[str, Rows]:
+    """Return the sizes of jobs of a log that counts nodes only."""
+    return {
+        "sizes [nodes]": _sizes(workload, machine),
+        "jobs by size [nodes]": _size_classes(workload.nodes),
+    }
 
 
 def _sizes(workload: Workload, machine: int | None) -> Rows:

@@ -142,3 +142,24 @@ def test_json_and_text(make: type, workload: Workload) -> None:
 def test_nothing_to_describe() -> None:
     with pytest.raises(WorkloadError, match="at least one job needed"):
         describe(Workload({"submit_time": [], "run_time": [], "nodes": []}))
+
+
+def test_what_is_asked_for_of_each_resource() -> None:
+    columns = {
+        "submit_time": [0, 1, 2, 3], "run_time": [1, 1, 1, 1], "nodes": [1, 2, 1, 1],
+        "cpus": [4, 8, 20, 1], "spread": [0, 0, 1, 0], "gpus": [0, 1, 0, 0],
+        "memory": [10**9, 2 * 10**9, 0, 3 * 10**9], "tapes": [0, 0, 0, 0],
+    }  # fmt: skip
+    sections = describe(Workload(columns, resources=("cpus", "gpus", "memory", "tapes"))).sections
+    assert [name for name in sections if "asked" in name] == [
+        "cpus asked for", "gpus asked for", "memory asked for [GB]", "tapes asked for", "nodes asked for",
+    ]  # fmt: skip
+    assert sections["cpus asked for"]["max"] == 20
+    assert sections["cpus asked for"]["mean"] == (4 + 16 + 20 + 1) / 4
+    assert sections["gpus asked for"]["jobs that ask for it (share)"] == 0.25
+    assert sections["gpus asked for"]["median"] == 2
+    assert sections["memory asked for [GB]"]["mean"] == pytest.approx((1 + 4 + 3) / 3)
+    assert sections["tapes asked for"] == {"jobs that ask for it (share)": 0}
+    assert sections["nodes asked for"]["max"] == 2
+    assert sections["jobs by size [cpus]"] == {"1": 1, "2": 0, "3-4": 1, "5-8": 0, "9-16": 1, "17-32": 1}
+    assert "machine [nodes]" not in sections["time"]
