@@ -144,4 +144,7 @@ def described(workload: Workload, cluster: Machines | None) -> Description:
         **{f"offered load of {name}": load for name, load in offered_loads(workload, cluster).items()},
         f"{FITS_NOWHERE} (jobs)": int(np.count_nonzero(cluster.misfits(workload))),
     }
-    return replace(description, sections={**description.sections, "machines": facts})
+    first = ("jobs", "time")
+    about = {name: description.sections[name] for name in first}
+    rest = {name: rows for name, rows in description.sections.items() if name not in first}
+    return replace(description, sections={**about, "machines": facts, **rest})
