@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsimkit.errors import WorkloadError
+from hpcsimkit.job import UNKNOWN
 
 __all__ = [
     "HASHED_COLUMNS", "JOB_COLUMNS", "LOG_COLUMNS", "OPTIONAL_COLUMNS", "REQUIRED_COLUMNS", "TIME_LIMIT",
@@ -23,7 +24,8 @@ LOG_COLUMNS = (
 )  # fmt: skip
 """What logs in the Standard Workload Format may have besides."""
 
-OPTIONAL_COLUMNS = (*LOG_COLUMNS, "kind", "spread", "exclusive", "constraint")
+YES_OR_NO = ("spread", "exclusive")
+OPTIONAL_COLUMNS = (*LOG_COLUMNS, "kind", *YES_OR_NO, "constraint")
 JOB_COLUMNS = REQUIRED_COLUMNS + LOG_COLUMNS[:7]
 """Columns a :class:`~hpcsimkit.job.Job` carries, in the order of its fields after ``index``."""
 
@@ -74,6 +76,8 @@ def _whole_numbers(values: ArrayLike, column: str, name: str) -> Column:
         return array if not array.flags.writeable else array.copy()
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype == np.bool_ and column in YES_OR_NO:
+        return array.astype(np.int64)
     if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
         raise WorkloadError(f"{name}: column {column!r} needs whole numbers, found {array.dtype}")
     whole = np.isfinite(array) & (np.abs(array) < 2**62) & (array == np.rint(array))
@@ -87,6 +91,7 @@ def _check_ranges(columns: Mapping[str, Column], name: str, resources: tuple[str
     limits = {"submit_time": (0, TIME_LIMIT), "run_time": (0, TIME_LIMIT),
               "requested_time": (1, TIME_LIMIT), "nodes": (1, 2**31)}  # fmt: skip
     limits |= dict.fromkeys(resources, (0, AMOUNT_LIMIT))
+    limits |= {column: (UNKNOWN, 1) for column in YES_OR_NO if column in columns}
     for column, (low, high) in limits.items():
         wrong = (columns[column] < low) | (columns[column] > high)
         if wrong.any():

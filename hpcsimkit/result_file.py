@@ -99,8 +99,8 @@ def _about_cluster(cluster: Machines) -> dict[str, Any]:
 
 def _placements(about: dict[str, Any], arrays: dict[str, NDArray[Any]], jobs: int) -> Placements:
     cluster = Machines(about["names"], about["resources"], arrays[PLACEMENT + "capacity"], about["features"])
-    parts = (arrays[PLACEMENT + name] for name in PARTS)
-    return Placements(cluster, jobs, *parts, events=arrays.get(PLACEMENT + "events"))
+    job, machine, amounts = (arrays[PLACEMENT + name] for name in PARTS)
+    return Placements(cluster, jobs, job, machine, amounts, arrays.get(PLACEMENT + "events"))
 
 
 def _plain(value: Any) -> Any:

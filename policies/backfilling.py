@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hpcsimkit.cluster import Room
+from hpcsimkit.cluster import Level, Room
 from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
-from hpcsimkit.policies.profile import Profile
+from hpcsimkit.policies.expected import expected, needs_machines
 from hpcsimkit.policy import Backfiller
 from hpcsimkit.reservation import EASY
 from hpcsimkit.system import System
@@ -33,6 +33,9 @@ class Reservations(Backfiller):
     with ``count=None``, a reservation for everyone, it is conservative backfilling *by re-planning*, which
     unlike :class:`~hpcsimkit.policies.Conservative` does not keep what it once promised.
 
+    On machines a reservation holds the first machines that are free all the time (EASY's only that there is
+    some place); as long as all waiting jobs ask for totals that any machines may give, it holds totals.
+
     Parameters
     ----------
     count : int or None
@@ -50,42 +53,43 @@ class Reservations(Backfiller):
             raise UsageError(
                 f"reservations need a whole number of at least 1, or none for all, found {self.count!r}"
             )
+        self._levels: dict[int, Level] = {}
 
     def fill(self, head: Job, system: System) -> Iterator[Job]:
         """Yield each queued job that can start now without delaying a reservation."""
-        profile = _expected(system)
+        now = system.now
+        profile = expected(system, any(needs_machines(job, system) for job in system.queue))
+        self._levels.clear()
         reserved: set[int] = set()
         for job in (head, *(job for job in system.queue if job is not head)):
             if len(reserved) == self.count:
                 break
             estimate = system.estimate(job)
-            start = profile.earliest(job.nodes, estimate, system.now)
-            if start == system.now:
-                yield job
-                if job in system.queue:
-                    continue
-            else:
+            start, allocation = profile.earliest(job, estimate, now)
+            if start > now:
                 reserved.add(job.index)
-            profile.occupy(start, start + estimate, job.nodes)
+                profile.occupy(start, start + estimate, allocation)
+                continue
+            self._levels[job.index] = profile.level(estimate, system.free)
+            yield job
+            if job not in system.queue:
+                profile.occupy(now, now + estimate, system.given(job.index))
         else:
             return
         for job in _fitting(system):
             estimate = system.estimate(job)
-            if job.index not in reserved and profile.fits(job.nodes, estimate):
+            if job.index not in reserved and profile.fits(job, estimate):
+                self._levels[job.index] = profile.level(estimate, system.free)
                 yield job
                 if job not in system.queue:
-                    profile.occupy(system.now, system.now + estimate, job.nodes)
+                    profile.occupy(now, now + estimate, system.given(job.index))
+
+    def level(self, job: Job, system: System) -> Level:
+        """Return what the job may use without delaying a reservation."""
+        return self._levels[job.index]
 
 
 def _fitting(system: System) -> Iterable[Job]:
     """Return the queued jobs that fit, each judged when its turn comes."""
     room = Room(system.free, float("inf"), system.free)
     return system.cluster.admissible(system.cluster.fitting(system.queue, system.free), system, room)
-
-
-def _expected(system: System) -> Profile:
-    """Return the free nodes from now on if running jobs end as expected."""
-    profile = Profile(system.now, system.cluster.size)
-    for expected_end, row, _ in system.running.entries:
-        profile.occupy(system.now, max(expected_end, system.now + 1), system.jobs[row].nodes)
-    return profile

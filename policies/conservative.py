@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from hpcsimkit.cluster import Allocation, Level
 from hpcsimkit.job import Job
-from hpcsimkit.policies.profile import Profile
+from hpcsimkit.policies.expected import expected, needs_machines
 from hpcsimkit.policy import Backfiller
 from hpcsimkit.system import System
 
@@ -15,11 +16,11 @@ __all__ = ["Conservative"]
 
 
 class Slot(NamedTuple):
-    """A reservation: nodes in [start, start + estimate)."""
+    """A reservation: an allocation in [start, start + estimate)."""
 
     start: int
     estimate: int
-    nodes: int
+    allocation: Allocation
 
 
 class Conservative(Backfiller):
@@ -29,6 +30,11 @@ class Conservative(Backfiller):
     guarantee. When jobs end, and before those that arrive at that instant are placed, every waiting job is
     taken out and put back at the earliest hole, in policy order; that is never later than before. A
     reservation that falls due is a scheduling point of its own. (Mu'alem & Feitelson, TPDS 2001.)
+
+    On machines a reservation holds the first machines that are free all the time; when it is due, the job
+    may be placed wherever it delays no other reservation. As long as all waiting jobs ask for totals that
+    any machines may give, reservations hold totals only, as on counted nodes; when that changes, the plan is
+    made anew, and nobody is later than before.
 
     Guarantees hold as long as estimates are upper bounds and jobs start when they may. When a job outlives
     its estimate, is given a new one, is held or rejected, or passes happen only at intervals, the plan
@@ -41,28 +47,30 @@ class Conservative(Backfiller):
 
     def reset(self, system: System) -> None:
         """Begin with an empty plan."""
-        self._profile = Profile(system.now, system.cluster.size)
+        self._on_machines = False
+        self._profile = expected(system, self._on_machines)
         self._slots: dict[int, Slot] = {}
+        self._need_machines: set[int] = set()
         self._due_times: list[tuple[int, int]] = []
         self._due: set[int] = set()
         self._seen_ends = self._seen_corrections = self._seen_rejections = 0
+        self._seen_version = -1
         self._moved = self._broken = False
 
     def plan(self, system: System) -> None:
         """Take in what has started, ended and arrived; find what is due."""
-        now, profile = system.now, self._profile
-        profile.advance(now)
-        started = [row for row in self._due if system.starts[row] >= 0]
-        for row in started:
-            del self._slots[row]
+        now = system.now
+        self._take_in_starts(system)
+        self._profile.advance(now)
         for row in system.rejected[self._seen_rejections :]:
-            self._broken = self._slots.pop(row, None) is not None or self._broken
-            self._due.discard(row)
+            self._broken = row in self._slots or self._broken
+            self._forget(row)
         self._seen_rejections = len(system.rejected)
         overrun = system.running.overrun(now)
-        held = len(started) < len(self._due)
+        held = bool(self._due)
         corrected = system.corrections != self._seen_corrections
-        if overrun or self._broken or held or corrected or self._missed(now):
+        other = bool(self._slots) and self._wants_another_profile
+        if overrun or self._broken or held or corrected or other or self._missed(now):
             self._make_anew(system)
         elif len(system.ended) != self._seen_ends:
             self._compress(system)
@@ -71,21 +79,43 @@ class Conservative(Backfiller):
         self._broken = overrun
         for job in system.newcomers:
             if job.index not in self._slots and job in system.queue:
-                self._put(job.index, system.estimate(job), job.nodes, now)
+                self._welcome(job, system)
         self._find_due(system, overrun)
 
     def due(self, job: Job, system: System) -> bool:
-        """Tell whether the job's reservation has come and its nodes are free."""
-        return job.index in self._due and system.fits(job)
+        """Tell whether the job's reservation has come and what it needs is free."""
+        return job.index in self._due and system.cluster.fits(job, self.level(job, system))
+
+    def level(self, job: Job, system: System) -> Level:
+        """Return what a job that is due may use: all that is free and reserved for nobody else meanwhile."""
+        if system.version != self._seen_version:
+            self._take_in_starts(system)
+        slot = self._slots[job.index]
+        return self._profile.level(slot.estimate, system.free, slot.allocation)
 
     def fill(self, head: Job, system: System) -> Iterator[Job]:
         """Yield the jobs that are due, in policy order."""
         if self._due:
             for job in system.queue:
-                if job.index in self._due and system.fits(job):
+                if self.due(job, system):
                     yield job
 
     # --- the plan --------------------------------------------------------------------------------------
+
+    def _take_in_starts(self, system: System) -> None:
+        """Let the plan hold what jobs that were due have really been given."""
+        self._seen_version = system.version
+        for row in [row for row in self._due if system.starts[row] >= 0]:
+            start, estimate, planned = self._slots[row]
+            if self._profile.replace(start, start + estimate, planned, system.given(row)):
+                self._moved = True
+            self._forget(row)
+
+    def _forget(self, row: int) -> None:
+        """Forget a job that does not wait any more."""
+        self._slots.pop(row, None)
+        self._due.discard(row)
+        self._need_machines.discard(row)
 
     def _missed(self, now: int) -> bool:
         """Tell whether a reservation has passed without its job starting."""
@@ -98,12 +128,21 @@ class Conservative(Backfiller):
         while due_times and (due_times[0][1] not in slots or slots[due_times[0][1]].start != due_times[0][0]):
             heappop(due_times)
 
-    def _put(self, row: int, estimate: int, nodes: int, now: int) -> None:
-        """Give a job the earliest hole."""
-        start = self._profile.earliest(nodes, estimate, now)
-        self._profile.occupy(start, start + estimate, nodes)
-        self._slots[row] = Slot(start, estimate, nodes)
-        heappush(self._due_times, (start, row))
+    def _welcome(self, job: Job, system: System) -> None:
+        """Give a job that has arrived the earliest hole."""
+        if needs_machines(job, system):
+            self._need_machines.add(job.index)
+        if self._wants_another_profile:
+            self._make_anew(system)
+        estimate = system.estimate(job)
+        start, allocation = self._profile.earliest(job, estimate, system.now)
+        self._put(job.index, Slot(start, estimate, allocation))
+
+    def _put(self, row: int, slot: Slot) -> None:
+        """Enter a reservation into the plan."""
+        self._profile.occupy(slot.start, slot.start + slot.estimate, slot.allocation)
+        self._slots[row] = slot
+        heappush(self._due_times, (slot.start, row))
 
     def _compress(self, system: System) -> None:
         """Let every waiting job move to an earlier hole, if jobs that ended early left any.
@@ -111,41 +150,44 @@ class Conservative(Backfiller):
         Without new room there is nothing to gain, unless the last compression moved jobs: what those left
         behind may suit an earlier one of the queue, which had its turn before them.
         """
-        now, profile = system.now, self._profile
+        now = system.now
         gained = self._moved
         for row in system.ended[self._seen_ends :]:
             expected_end = system.starts[row] + system.estimates[row]
             if expected_end > now:
-                profile.occupy(now, expected_end, -system.jobs[row].nodes)
+                self._profile.release(now, expected_end, system.given(row))
                 gained = True
         if not gained:
             return
         self._moved = False
+        profile, slots = self._profile, self._slots
         for job in system.queue:
-            slot = self._slots.get(job.index)
+            slot = slots.get(job.index)
             if slot is not None:
-                start = profile.earlier(slot.nodes, slot.estimate, slot.start)
+                start, allocation = profile.earlier(job, slot.estimate, slot.start, slot.allocation)
                 if start != slot.start:
-                    self._move(job.index, slot, start)
+                    self._moved = True
+                    profile.release(slot.start, slot.start + slot.estimate, slot.allocation)
+                    self._put(job.index, Slot(start, slot.estimate, allocation))
 
-    def _move(self, row: int, slot: Slot, start: int) -> None:
-        """Take a job out of the plan and put it back at another time."""
-        self._moved = True
-        self._profile.occupy(slot.start, slot.start + slot.estimate, -slot.nodes)
-        self._profile.occupy(start, start + slot.estimate, slot.nodes)
-        self._slots[row] = slot._replace(start=start)
-        heappush(self._due_times, (start, row))
+    @property
+    def _wants_another_profile(self) -> bool:
+        """Whether reservations hold totals although some job needs machines, or the other way round."""
+        return self._on_machines != bool(self._need_machines)
 
     def _make_anew(self, system: System) -> None:
-        """Plan running jobs by their expected ends, then waiting jobs in the order of their reservations."""
-        now = system.now
-        self._profile = Profile(now, system.cluster.size)
-        for expected_end, row, _ in system.running.entries:
-            self._profile.occupy(now, max(expected_end, now + 1), system.jobs[row].nodes)
-        waiting = sorted(self._slots, key=lambda row: (self._slots[row].start, row))
+        """Plan running jobs by their expected ends, then waiting jobs in the order of their reservations.
+
+        Nobody is put later than before only because reservations hold machines from now on: in this order, a
+        job that takes any machines in any mix can go where those before it do not run.
+        """
+        self._on_machines = bool(self._need_machines)
+        self._profile = expected(system, self._on_machines)
         slots, self._slots, self._due_times = self._slots, {}, []
-        for row in waiting:
-            self._put(row, slots[row].estimate, slots[row].nodes, now)
+        for row in sorted(slots, key=lambda row: (slots[row].start, row)):
+            estimate = slots[row].estimate
+            start, allocation = self._profile.earliest(system.jobs[row], estimate, system.now)
+            self._put(row, Slot(start, estimate, allocation))
 
     def _find_due(self, system: System, overrun: bool) -> None:
         """Collect what is due now, and ask to be woken for what comes next."""

@@ -273,3 +273,14 @@ def test_dependencies_wait_for_the_real_end() -> None:
     jobs = jobs_on_machines([asked(0, 10, cpus=1, nodes=2), asked(0, 5, cpus=1)], preceding=[-1, 1])
     result = run_on(Machines.of(2, cpus=4), jobs, Pipeline(), service_time=far_apart, dependencies=True)
     assert placed(result) == [(0, "node1 node2"), (11, "node1")]
+
+
+def test_a_faster_machine_may_save_a_job_from_being_killed() -> None:
+    """150 s of work at half the time end at 75, before the limit of 100; 300 s do not."""
+
+    def faster(job: Job, seconds: int, allocation: Any, cluster: Cluster) -> float:
+        return -seconds / 2
+
+    log = workload([(0, 150, 100, 1), (0, 300, 100, 1)], 2)
+    result = Simulation(log, Pipeline(), service_time=faster, walltime="kill").run()
+    assert result.end_time.tolist() == [75, 100] and result.killed.tolist() == [False, True]

@@ -795,6 +795,17 @@ def test_a_wrong_allocation_is_an_error(allocation: Any) -> None:
     assert placed(run_on(cluster, jobs, Clumsy(Allocation([1], [[2, 0, 0]])))) == [(0, "a"), (0, "b")]
 
 
+def test_no_machine_counts_twice_and_none_without_the_features() -> None:
+    cluster = Machines(["a", "b", "c"], ["cpus"], [[4]] * 3, [["x"], ["x"], []])
+    two, total = one_job(Request(("cpus",), (1,)), 2), one_job(Request(("cpus",), (2,), spread=True))
+    fast = one_job(Request(("cpus",), (1,), constraint="x"), 2)
+    for job, machines, held in (
+        (two, [0, 2], True), (two, [1, 1], False), (two, [2, 0], True), (total, [0, 2], True), (total, [1, 1], False),
+        (fast, [0, 1], True), (fast, [0, 2], False), (two, [0, 3], False), (two, [-1, 0], False),
+    ):  # fmt: skip
+        assert cluster.holds(job, Allocation(machines, [[1], [1]]), cluster.capacity) == held
+
+
 def test_what_is_free_is_told_in_words() -> None:
     level = TWO.capacity - Allocation([0], [[1]])
     request = Request(("cpus",), (4,), exclusive=True)

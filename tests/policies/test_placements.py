@@ -297,33 +297,32 @@ def test_breadth_first_uses_the_most_machines_possible(case: tuple[list[list[int
     assert used == possible[-1]
 
 
-@settings(max_examples=100, deadline=None)
-@given(rows=small_levels(4), wanted=st.lists(st.integers(0, 2), min_size=4, max_size=4))
-def test_breadth_first_uses_the_most_machines_of_scarce_resources(
-    rows: list[list[int]], wanted: list[int]
-) -> None:
-    """At most as many machines as a largest matching of machines with units, found by trying all subsets."""
-    wanted = [
-        min(amount, sum(column)) for amount, column in zip(wanted, zip(*rows, strict=True), strict=True)
-    ]
-    if not any(wanted):
-        return
-    has = [{k for k, amount in enumerate(row) if amount and wanted[k]} for row in rows]
+def most_machines(has: list[set[int]], units: list[int]) -> int:
+    """Return how many machines can give a unit of something, by Hall's condition on every set of them."""
+    kinds = [set(some) for size in range(len(units) + 1) for some in combinations(range(len(units)), size)]
 
-    def coverable(chosen: tuple[int, ...]) -> bool:  # Hall's condition, over all sets of resources
-        return all(
-            sum(has[m] <= set(some) for m in chosen) <= sum(wanted[k] for k in some)
-            for size in range(5) for some in combinations(range(4), size)
-        )  # fmt: skip
+    def coverable(chosen: tuple[int, ...]) -> bool:
+        return all(sum(has[m] <= some for m in chosen) <= sum(units[k] for k in some) for some in kinds)
 
-    most = max(
-        size for size in range(len(rows) + 1) if any(map(coverable, combinations(range(len(rows)), size)))
-    )
-    cluster = Machines([f"m{n}" for n in range(len(rows))], list("abcd"), [[9] * 4] * len(rows))
-    allocation = place(
-        BreadthFirst(), Request(tuple("abcd"), tuple(wanted), spread=True), 1, level_of(rows), cluster
-    )
-    assert allocation is not None and len(allocation.machines) == most
+    sizes = range(len(has), -1, -1)
+    return next(size for size in sizes if any(map(coverable, combinations(range(len(has)), size))))
+
+
+@pytest.mark.parametrize("resources", [2, 3, 4])
+def test_breadth_first_uses_the_most_machines_of_scarce_resources(resources: int) -> None:
+    rng = np.random.default_rng(resources)
+    names = tuple("abcd"[:resources])
+    for _ in range(400):
+        rows = rng.integers(0, 2, (rng.integers(2, 7), resources)) * rng.integers(1, 3, resources)
+        wanted = np.minimum(rng.integers(0, 3, resources), rows.sum(axis=0))
+        if not wanted.any():
+            continue
+        has = [{k for k in range(resources) if row[k] and wanted[k]} for row in rows.tolist()]
+        cluster = Machines([f"m{n}" for n in range(len(rows))], names, np.full(rows.shape, 9))
+        request = Request(names, tuple(wanted.tolist()), spread=True)
+        allocation = place(BreadthFirst(), request, 1, level_of(rows.tolist()), cluster)
+        assert allocation is not None and cluster.holds(one_job(request), allocation, level_of(rows.tolist()))
+        assert len(allocation.machines) == most_machines(has, wanted.tolist())
 
 
 def test_breadth_first_gives_one_before_any_gives_two() -> None:

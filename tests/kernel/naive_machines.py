@@ -1,0 +1,248 @@
+"""Deliberately naive simulators of machines: plain Python, everything recomputed, straight from the rules.
+
+Slow on purpose and free of the kit's code: what they agree on with the kit is not a shared mistake. All place
+first fit. They return start times and what each job was given, in the order of the jobs.
+"""
+
+from __future__ import annotations
+
+from hpcsimkit.machines import Machines
+from tests.kernel.machine_cases import Given, covers
+from tests.kernel.machine_helpers import Asked
+from tests.kernel.naive import _clock
+
+Free = list[tuple[int, ...]]
+NOTHING = (-1,) * 3
+"""Of a machine that must not be used, less than nothing is free."""
+
+
+def plus(free: Free, given: Given, sign: int = 1) -> Free:
+    left = list(free)
+    for machine, amounts in given.items():
+        left[machine] = tuple(a + sign * b for a, b in zip(left[machine], amounts, strict=True))
+    return left
+
+
+def minus(free: Free, given: Given) -> Free:
+    return plus(free, given, -1)
+
+
+def least(one: Free, other: Free) -> Free:
+    return [tuple(map(min, a, b)) for a, b in zip(one, other, strict=True)]
+
+
+def totals_of(rows) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+class Job:
+    """What a job asks for, as tuples."""
+
+    def __init__(self, asked: Asked, resources: tuple[str, ...]) -> None:
+        self.amounts = tuple(asked.amounts[name] for name in resources)
+        self.estimate: int = asked.requested
+        self.submit, self.run = asked.submit, asked.run
+        self.features = set(filter(None, asked.constraint.split("&")))
+        self.exclusive = asked.exclusive
+        self.spread = asked.spread and any(self.amounts)  # nothing is on one machine
+        self.nodes = 1 if asked.spread else asked.nodes
+        self.takes_any = self.spread and not asked.exclusive and not self.features
+
+
+class Site:
+    """Machines, and the one question about them: where does a job go, first fit?"""
+
+    def __init__(self, cluster: Machines) -> None:
+        self.empty: Free = [tuple(row) for row in cluster.capacity.tolist()]
+        self.features = cluster.features
+
+    def may_use(self, job: Job, number: int, free: Free) -> bool:
+        if not job.features <= self.features[number] or free[number] == NOTHING:
+            return False
+        if job.exclusive and free[number] != self.empty[number]:
+            return False
+        return job.spread or covers(free[number], job.amounts)
+
+    def place(self, job: Job, free: Free) -> Given | None:
+        order = [number for number in range(len(free)) if self.may_use(job, number, free)]
+        given: Given = {}
+        if job.spread:
+            missing = job.amounts
+            for number in order:
+                part = tuple(map(min, missing, free[number]))
+                if any(part):
+                    given[number] = part
+                    missing = tuple(a - b for a, b in zip(missing, part, strict=True))
+            if any(missing):
+                return None
+        else:
+            if len(order) < job.nodes:
+                return None
+            given = dict.fromkeys(order[: job.nodes], job.amounts)
+        return {number: self.empty[number] for number in given} if job.exclusive else given
+
+    def free(self, given: list[Given]) -> Free:
+        free = self.empty
+        for each in given:
+            free = minus(free, each)
+        return free
+
+
+def easy(cluster: Machines, asked: list[Asked], key=lambda job: job.submit, backfill: bool = True):
+    """EASY in the order of `key`; without `backfill`, strictly in that order."""
+    site, jobs = Site(cluster), [Job(each, cluster.resources) for each in asked]
+    given: list[Given] = [{} for _ in jobs]
+
+    def schedule(now, waiting, ended, arrived, starts, running):
+        queue = sorted(waiting, key=lambda j: key(jobs[j]))  # ties: order of arrival
+        free = site.free([given[j] for j in running])
+        expected = [(max(starts[j] + jobs[j].estimate, now + 1), given[j]) for j in running]
+        started = []
+
+        def start(j, found):
+            nonlocal free
+            given[j] = found
+            free = minus(free, found)
+            started.append(j)
+
+        while queue and (found := site.place(jobs[queue[0]], free)) is not None:
+            expected.append((now + jobs[queue[0]].estimate, found))
+            start(queue.pop(0), found)
+        if not queue or not backfill:
+            return started
+        head = jobs[queue.pop(0)]
+
+        def free_at(at):
+            level = free
+            for end, found in expected:
+                level = plus(level, found) if end <= at else level
+            return level
+
+        shadow = min(at for at, _ in expected if site.place(head, free_at(at)) is not None)
+        later = free_at(shadow)
+        for j in queue:
+            ends_in_time = now + jobs[j].estimate <= shadow
+            found = site.place(jobs[j], free) if ends_in_time else beside(site, head, jobs[j], free, later)
+            if found is not None:
+                start(j, found)
+                if not ends_in_time:
+                    later = minus(later, found)
+                    assert site.place(head, later) is not None, "the head lost its last place"
+        return started
+
+    return _clock([(job.submit, job.run) for job in jobs], schedule), given
+
+
+def beside(site: Site, head: Job, job: Job, free: Free, later: Free) -> Given | None:
+    """Where does a job go that is still there when the head is to start? The head must fit beside it."""
+    if head.takes_any and not job.exclusive:
+        found = site.place(job, free)
+        return found if found is not None and site.place(head, minus(later, found)) is not None else None
+    if head.spread or job.spread:  # a sufficient rule: the head keeps its first places
+        return site.place(job, least(free, minus(later, site.place(head, later))))
+    # Of the machines that could host a part of the head and could not beside the job, it may use those only
+    # that the head can do without.
+    hosts = [number for number in range(len(free)) if site.may_use(head, number, later)]
+    spare = len(hosts) - head.nodes
+    usable = []
+    for number in range(len(free)):
+        if site.may_use(job, number, free):
+            taken = {number: site.empty[number] if job.exclusive else job.amounts}
+            needed = number in hosts and not site.may_use(head, number, minus(later, taken))
+            if not needed or spare > 0:
+                usable.append(number)
+                spare -= needed
+    return site.place(job, [there if n in usable else NOTHING for n, there in enumerate(free)])
+
+
+def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.submit):
+    """Conservative with compression, for run <= estimate; returns starts, given, and first promises.
+
+    A reservation holds machines, first fit among what is free throughout; but totals only as long as all jobs
+    that hold reservations take any machines in any mix. When that changes, all are put at their earliest holes,
+    in the order of their starts.
+    """
+    site, jobs = Site(cluster), [Job(each, cluster.resources) for each in asked]
+    given: list[Given] = [{} for _ in jobs]
+    promises: list[int | None] = [None] * len(jobs)
+    plan: dict[int, int] = {}  # planned start of every waiting job
+    held: dict[int, Given] = {}  # what its reservation holds; nothing while only totals count
+    busy: dict[int, int] = {}  # when running jobs are expected to end
+    on_machines = False
+
+    def others(j):
+        """Running jobs and reservations but for one: begin, end, machines, totals."""
+        for i, end in busy.items():
+            yield 0, end, given[i], totals_of(given[i].values())
+        for i, begin in plan.items():
+            if i != j:
+                yield begin, begin + jobs[i].estimate, held.get(i, {}), jobs[i].amounts
+
+    def instants(j, at):
+        return [at, *(begin for begin, *_ in others(j) if at < begin < at + jobs[j].estimate)]
+
+    def throughout(j, at):
+        """What is free on each machine throughout [at, at + estimate), all other reservations kept?"""
+        level = site.empty
+        for t in instants(j, at):
+            level = least(level, site.free([found for b, e, found, _ in others(j) if b <= t < e]))
+        return level
+
+    def enough(j, at):
+        if on_machines:
+            return site.place(jobs[j], throughout(j, at)) is not None
+        for t in instants(j, at):
+            there = totals_of(site.empty)
+            for b, e, _, taken in others(j):
+                if b <= t < e:
+                    there = [x - y for x, y in zip(there, taken, strict=True)]
+            if not covers(there, jobs[j].amounts):
+                return False
+        return True
+
+    def earliest(j, now):
+        return next(at for at in sorted({now, *(e for _, e, *_ in others(j) if e > now)}) if enough(j, at))
+
+    def put(j, at):
+        plan[j] = at
+        held.pop(j, None)
+        if on_machines:
+            held[j] = site.place(jobs[j], throughout(j, at))
+
+    def hold_what_is_needed(by, now):
+        nonlocal on_machines
+        wanted = any(not jobs[j].takes_any for j in by)
+        if wanted != on_machines:
+            on_machines = wanted
+            kept = sorted(plan, key=lambda j: (plan[j], j))
+            before = dict(plan)
+            plan.clear()
+            held.clear()
+            for j in kept:
+                put(j, earliest(j, now))
+                assert plan[j] <= before[j]
+
+    def schedule(now, waiting, ended, arrived, starts, running):
+        for j in ended:
+            del busy[j]
+        queue = sorted(waiting, key=lambda j: key(jobs[j]))
+        hold_what_is_needed(plan, now)
+        for j in [j for j in queue if j in plan] if ended else []:
+            at = earliest(j, now)
+            if at < plan[j]:
+                put(j, at)
+        for j in arrived:
+            hold_what_is_needed([*plan, j], now)
+            promises[j] = earliest(j, now)
+            put(j, promises[j])
+        started = [j for j in queue if plan[j] <= now]
+        for j in started:
+            level = site.free([given[i] for i in busy])
+            given[j] = site.place(jobs[j], least(level, throughout(j, now)) if on_machines else level)
+            del plan[j]
+            held.pop(j, None)
+            busy[j] = now + jobs[j].estimate
+        return started
+
+    times = [(job.submit, job.run) for job in jobs]
+    return _clock(times, schedule, lambda: list(plan.values())), given, promises
