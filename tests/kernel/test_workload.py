@@ -164,7 +164,7 @@ def test_logs_with_different_resources_are_not_merged() -> None:
         Workload({**columns, "gpus": [1]}, resources=("cpus", "gpus")),
     )
     with pytest.raises(
-        WorkloadError, match="resources .'cpus',. is needed to merge with, found .'cpus', 'gpus'."
+        WorkloadError, match=r"resources .'cpus',. is needed to merge with, found .'cpus', 'gpus'."
     ):
         one.merge(other)
 
