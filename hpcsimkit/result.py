@@ -378,10 +378,10 @@ def _in_words(workload: Workload, name: str) -> Any:
 def _killed(simulation: Simulation) -> NDArray[np.bool_]:
     """Tell which jobs were ended at their requested time although they would have run longer."""
     system, model = simulation.system, simulation.service_time
-    killed = simulation.workload.column("run_time") > system.workload.column("run_time")
     if model is None or simulation.walltime != "kill":
-        return killed
+        return simulation.workload.column("run_time") > system.workload.column("run_time")
+    killed = np.zeros(len(system.jobs), dtype=bool)
     for row in system.ended:
-        job, allocation = system.jobs[row], system.given(row)
-        killed[row] |= model.actual(job, allocation, system.cluster) > job.requested_time
+        job, allocation = simulation.workload.jobs[row], system.given(row)
+        killed[row] = model.actual(job, allocation, system.cluster) > job.requested_time
     return killed

@@ -37,7 +37,7 @@ class ServiceTime(Parameters):
         """Return what an allocation adds to a job that takes `seconds` without [s].
 
         It is asked with the job's run time for what really happens, and with its requested time for what a
-        policy may expect; it must not read ``job.run_time`` itself.
+        policy may expect; it must not read ``job.run_time`` itself, and answers equal questions alike.
         """
         return 0.0
 

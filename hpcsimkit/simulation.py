@@ -288,9 +288,9 @@ class Simulation:
             notify(job, allocation, self.system)
 
     def _served(self, job: Job, allocation: Allocation) -> int:
-        """Return how long a job runs where it was placed, if there is a locality model."""
+        """Return how long a job runs where it was placed, by the locality model and its full run time."""
         assert self.service_time is not None
-        seconds = self.service_time.actual(job, allocation, self.cluster)
+        seconds = self.service_time.actual(self.workload.jobs[job.index], allocation, self.cluster)
         return min(seconds, job.requested_time) if self.walltime == "kill" else seconds
 
     def _on_end(self, event: Event) -> None:
