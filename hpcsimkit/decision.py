@@ -68,7 +68,7 @@ class Decision:
         """
         options = list(self.options)
         chosen = [place for place, option in enumerate(options) if option is choice] or [
-            place for place, option in enumerate(options) if np.array_equal(option, choice)
+            place for place, option in enumerate(options) if _equal(option, choice)
         ]
         if not chosen:
             raise UsageError(f"{self!r} has no option {choice!r}")
@@ -77,6 +77,13 @@ class Decision:
     def __repr__(self) -> str:
         job = f", job {self.job.id}" if self.job is not None else ""
         return f"Decision({self.stage!r}, t={self.system.now} s{job}, {len(self.options)} options)"
+
+
+def _equal(option: Any, choice: Any) -> bool:
+    """Tell whether a choice is equal to an option: jobs by what they ask for, arrays by their content."""
+    if isinstance(option, np.ndarray) or isinstance(choice, np.ndarray):
+        return np.array_equal(option, choice)
+    return bool(option == choice)
 
 
 class External(Stage):

@@ -215,3 +215,14 @@ def test_any_answers_give_a_schedule_and_options_are_never_empty(
 
     result = drive(jobs, policy, draw, **how)
     assert (result.start_time >= result.submit_time).all()
+
+
+def test_an_equal_copy_of_a_job_with_a_request_is_an_answer() -> None:
+    columns = {"submit_time": [0, 0], "run_time": [5, 5], "nodes": [1, 1], "cpus": [1, 2]}
+    asked = Workload(columns, machine_size=4, resources=("cpus",))
+    simulation = Simulation(asked, Pipeline(order=External()))
+    decision = simulation.next_decision()
+    assert decision is not None
+    assert decision.position(decision.options[1]._replace()) == 1
+    with pytest.raises(UsageError, match="has no option"):
+        decision.position(decision.options[1]._replace(request=decision.options[0].request))
