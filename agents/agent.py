@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -82,9 +83,26 @@ class Agent(Answering):
             about=self.about,
         )  # fmt: skip
 
+    def check(self) -> None:
+        """See that the network reads what the encoder writes, and scores what the mask knows.
+
+        Raises
+        ------
+        UsageError
+            It does not.
+        """
+        shape, network, by_rows = self.encoder.shape, self.network, self.network.kind == "slots"
+        inputs = shape[-1] if by_rows else math.prod(shape)
+        scores = shape[0] if by_rows else network.outputs
+        if network.inputs != inputs:
+            raise UsageError(f"{network!r} reads {network.inputs} numbers; {self.encoder!r} gives {inputs}")
+        if scores < self.mask.actions:
+            raise UsageError(f"{network!r} scores {scores} actions; {self.mask!r} has {self.mask.actions}")
+
     def reset(self, system: System) -> None:
         """Prepare for a run: lay out what the encoder needs, take a stream of random numbers."""
         super().reset(system)
+        self.check()
         self._encode = self.encoder.bind(system)
         self._observation = np.zeros(self.encoder.shape, dtype=np.float32)
         self._valid = np.zeros(self.mask.actions, dtype=np.bool_)
@@ -101,10 +119,8 @@ class Agent(Answering):
         return self.mask.position(decision, self._choose(decision))
 
     def _choose(self, decision: Decision) -> int:
-        scores = self.network.scores(self._observation)
         valid = self._valid
-        if len(scores) < len(valid):
-            raise UsageError(f"{self.network!r} scores {len(scores)} actions; {self.mask!r} has {len(valid)}")
+        scores = self.network.scores(self._observation)
         scores = scores[: len(valid)]  # rows of the observation that are no slots are no actions
         actions = np.flatnonzero(valid)
         if not len(actions):
@@ -152,7 +168,7 @@ class Agent(Answering):
         tensors, about = read_model(path)
         try:
             network = network_of(tensors=tensors, **about["network"])
-            return cls(
+            agent = cls(
                 _restored(about["encoder"], ENCODERS, encoder),
                 _restored(about["mask"], MASKS, mask),
                 network,
@@ -160,6 +176,8 @@ class Agent(Answering):
                 sample=about["sample"] if sample is None else sample,
                 about=about["about"] or None,
             )
+            agent.check()
+            return agent
         except (KeyError, TypeError) as error:
             raise UsageError(f"{path}: the model lacks or misuses {error}") from None
         except UsageError as error:

@@ -33,8 +33,8 @@ class Conservative(Backfiller):
 
     On machines a reservation holds the first machines that are free all the time; when it is due, the job
     may be placed wherever it delays no other reservation. As long as all waiting jobs ask for totals that
-    any machines may give, reservations hold totals only, as on counted nodes; when that changes, the plan is
-    made anew, and nobody is later than before.
+    any machines may give, reservations hold totals only, as on counted nodes; if that has changed when a job
+    ends or arrives, the plan is made anew, and nobody is later than before.
 
     Guarantees hold as long as estimates are upper bounds and jobs start when they may. When a job outlives
     its estimate, is given a new one, is held or rejected, or passes happen only at intervals, the plan
@@ -69,10 +69,11 @@ class Conservative(Backfiller):
         overrun = system.running.overrun(now)
         held = bool(self._due)
         corrected = system.corrections != self._seen_corrections
-        other = bool(self._slots) and self._wants_another_profile
+        ended = len(system.ended) != self._seen_ends
+        other = ended and self._slots and self._wants_another_profile
         if overrun or self._broken or held or corrected or other or self._missed(now):
             self._make_anew(system)
-        elif len(system.ended) != self._seen_ends:
+        elif ended:
             self._compress(system)
         self._seen_ends = len(system.ended)
         self._seen_corrections = system.corrections

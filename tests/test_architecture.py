@@ -69,11 +69,13 @@ HEAVY = {
     "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "rich", "typer", "jinja2", "joblib",
     "torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard",
 }  # fmt: skip
-HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "campaigns.checked_table": {"pydantic"}, "run": {"typer"},
+HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "campaigns.checked_table": {"pydantic"},
+                    "campaigns.training": {"pydantic"}, "campaigns.evaluation": {"pydantic"}, "run": {"typer"},
                     **{f"commands.{name}": {"typer"} for name in ("flags", "comparing", "learning", "workloads")},
                     "environment": {"gymnasium"},
                     "vector_environment": {"stable_baselines3"},
-                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "on_policy", "ppo", "a2c")},
+                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "trainer", "network_trainer", "on_policy", "ppo", "a2c", "dql", "global_chance")},
+                    "agents.sb3": {"torch", "stable_baselines3"},
                     }  # fmt: skip
 
 

@@ -323,3 +323,12 @@ def test_wrong_names_of_agents(tmp_path: Path) -> None:
         make(f"agent:{path}+agent:{path}")
     with pytest.raises(UsageError, match=r"parameters not understood: \(greedy=true\); parameters: sample"):
         make(f"agent:{path}(greedy=true)")
+
+
+def test_a_network_that_does_not_fit_its_encoder_is_not_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "agent.hpcsim"
+    Agent(QueueWindow(8), Slots(8), dense(inputs=44), "order").save(path)
+    with pytest.raises(
+        UsageError, match=r"agent\.hpcsim: Dense.* reads 44 numbers; QueueWindow\(slots=8\) gives 45"
+    ):
+        Agent.load(path)

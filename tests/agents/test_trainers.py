@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import warnings
 from dataclasses import replace
@@ -12,39 +13,24 @@ import numpy as np
 import pytest
 import torch
 
-from hpcsimkit import External, Pipeline, Simulation, Workload, make
+from hpcsimkit import make
 from hpcsimkit.agents.a2c import A2C, PolicyGradient, policy_gradient_loss
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.encoders import QueueWindow
-from hpcsimkit.agents.episodes import Generated
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.on_policy import CHECKPOINT, CURVE, LAST, OnPolicyTrainer, Report, Settings
+from hpcsimkit.agents.learning_curve import Report
+from hpcsimkit.agents.on_policy import OnPolicyTrainer, Settings
 from hpcsimkit.agents.ppo import PPO, PPOSettings, clipped_loss
 from hpcsimkit.agents.returns import discounted_returns, generalised_advantages
-from hpcsimkit.agents.rewards import MinusMeanWait
 from hpcsimkit.agents.torch_networks import ActorCritic, masked_log_probabilities
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.errors import UsageError
-
-JOBS = 12
-
-
-def two_classes(rng: np.random.Generator) -> Workload:
-    """Short and long jobs on a single node, all there at once: shortest first is best."""
-    columns = {"submit_time": np.zeros(JOBS), "run_time": rng.choice([10, 100], JOBS), "nodes": np.ones(JOBS)}
-    return Workload(columns, machine_size=1)
-
-
-def env(**changes: Any) -> SchedulingEnv:
-    parts: dict[str, Any] = {
-        "episodes": Generated(two_classes),
-        "policy": Pipeline(order=External(), window=JOBS),
-        "encoder": QueueWindow(JOBS, time_scale=100),
-        "mask": Slots(JOBS),
-        "reward": MinusMeanWait(scale=100),
-    }
-    return SchedulingEnv(**{**parts, **changes})
-
+from hpcsimkit.agents.trainer import CHECKPOINT, CURVE
+from hpcsimkit.errors import UsageError, WorkloadError
+from tests.agents.tiny_problem import (
+    StopError,
+    env,
+    goes_on_as_if_never_stopped,
+    mean_wait,
+    seated,
+    told_by,
+)
 
 # --- returns and advantages by hand --------------------------------------------------------------------------
 
@@ -136,11 +122,6 @@ TRAINERS: dict[str, tuple[type[OnPolicyTrainer], Settings]] = {
 }  # fmt: skip
 
 
-def mean_wait(scheduler: Any, seeds: range) -> float:
-    logs = [two_classes(np.random.default_rng(seed)) for seed in seeds]
-    return float(np.mean([Simulation(log, scheduler).run().wait_time.mean() for log in logs]))
-
-
 @pytest.mark.parametrize("name", TRAINERS)
 def test_shortest_first_is_learned(name: str) -> None:
     """From a network that, by the chance of its seed, prefers long jobs."""
@@ -149,7 +130,7 @@ def test_shortest_first_is_learned(name: str) -> None:
     optimum = mean_wait(make("sjf"), unseen)
     for steps in (0, settings.steps):
         agent = trainer(env(), replace(settings, steps=steps), seed=2).train()
-        waits.append(mean_wait(Pipeline(order=agent, window=JOBS), unseen))
+        waits.append(mean_wait(seated(agent), unseen))
     assert waits[0] > 1.5 * optimum
     assert waits[1] == pytest.approx(optimum)
 
@@ -159,21 +140,9 @@ def test_shortest_first_is_learned(name: str) -> None:
 SHORT = PPOSettings(steps=16 * 16 * 6, episodes=16, rollout=16, kind="slots", epochs=2, batch=64)
 
 
-def without_rates(curve: list[Report]) -> list[str]:
-    return [str(report._replace(steps_per_second=0)) for report in curve]
-
-
 def test_same_seed_same_curve_other_seed_another() -> None:
-    curves = []
-    for seed in (3, 3, 4):
-        curve: list[Report] = []
-        PPO(env(), SHORT, seed=seed).train(tell=curve.append)
-        curves.append(without_rates(curve))
+    curves = [told_by(PPO(env(), SHORT, seed=seed)) for seed in (3, 3, 4)]
     assert curves[0] == curves[1] != curves[2]
-
-
-class StopError(Exception):
-    """Somebody has pulled the plug."""
 
 
 @pytest.mark.parametrize("trainer", [PPO, A2C])
@@ -181,32 +150,33 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(
     trainer: type[OnPolicyTrainer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = SHORT if trainer is PPO else Settings(steps=SHORT.steps, rollout=16, kind="slots")
-    monkeypatch.setattr("hpcsimkit.agents.on_policy.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
 
     def validate(agent: Agent) -> float:
-        return -mean_wait(Pipeline(order=agent, window=JOBS), range(3))
+        return -mean_wait(seated(agent), range(3))
 
     def made() -> OnPolicyTrainer:
         return trainer(env(), settings, seed=3, validate=validate, validate_every=2)
 
-    whole: list[Report] = []
-    straight = made().train(tmp_path / "straight", tell=whole.append)
+    goes_on_as_if_never_stopped(made, 4, tmp_path, monkeypatch)
 
-    def stop(report: Report) -> None:
-        if report.steps == settings.steps // 6 * 4:
-            raise StopError
 
-    with pytest.raises(StopError):
-        made().train(tmp_path / "stopped", tell=stop)
-    rest: list[Report] = []
-    gone_on = made().train(tmp_path / "stopped", resume=True, tell=rest.append)
-    assert len(rest) == 3
-    assert without_rates(whole[3:]) == without_rates(rest)
-    assert gone_on.network == straight.network
-    for file in (LAST, "best.hpcsim"):
-        assert Agent.load(tmp_path / "straight" / file) == Agent.load(tmp_path / "stopped" / file)
-    lines = [(tmp_path / name / CURVE).read_text().splitlines() for name in ("straight", "stopped")]
-    assert len(lines[0]) == len(lines[1]) == 7
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpcsimkit.agents.trainer.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    write, reports = Path.write_bytes, []
+
+    def full(path: Path, data: bytes) -> int:
+        if len(reports) == 3 and path.name.startswith(f".{CHECKPOINT}"):
+            write(path, data[:100])
+            raise OSError(28, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(WorkloadError, match=rf"{CHECKPOINT}: cannot be written: No space left on device"):
+        PPO(env(), SHORT, seed=3).train(tmp_path, tell=reports.append)
+    monkeypatch.undo()
+    assert not list(tmp_path.glob(".*"))
+    rest = told_by(PPO(env(), SHORT, seed=3), folder=tmp_path, resume=True)
+    assert rest == told_by(PPO(env(), SHORT, seed=3))[2:]
 
 
 def test_a_checkpoint_of_another_training(tmp_path: Path) -> None:
@@ -239,3 +209,38 @@ def test_rounds_and_truncated_episodes_count() -> None:
     assert reports[-1].steps == reports[-1].of == SHORT.steps
     assert reports[-1].episodes == SHORT.steps // 5 // 16 * 16
     assert all(math.isfinite(report.reward) for report in reports)
+
+
+# --- the curve ------------------------------------------------------------------------------------------------
+
+
+def test_the_curve_as_a_table_and_in_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    monkeypatch.setattr("hpcsimkit.agents.trainer.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    reports: list[Report] = []
+
+    def stop(report: Report) -> None:
+        if report.steps == 4 * 16 * 16:  # TensorBoard has it, the checkpoint has not
+            raise StopError
+
+    with pytest.raises(StopError):
+        PPO(env(), SHORT, seed=3).train(tmp_path, tensorboard=True, tell=stop)
+    PPO(env(), SHORT, seed=3).train(tmp_path, tensorboard=True, resume=True)
+    PPO(env(), SHORT, seed=3).train(tell=reports.append)
+
+    rows = list(csv.DictReader((tmp_path / CURVE).read_text().splitlines()))
+    assert [int(row["steps"]) for row in rows] == [256 * turn for turn in range(1, 7)]
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    for name in ("policy_loss", "value_loss", "entropy"):
+        expected = [report.measures[name] for report in reports]
+        assert [float(row[name]) for row in rows] == expected
+        scalars = events.Scalars(name)
+        assert [scalar.step for scalar in scalars] == [report.steps for report in reports]
+        assert [scalar.value for scalar in scalars] == pytest.approx(expected)
+    assert "validation" not in events.Tags()["scalars"]  # nobody asked
+
+
+def test_tensorboard_needs_a_folder() -> None:
+    with pytest.raises(UsageError, match="TensorBoard needs a folder"):
+        PPO(env(), SHORT).train(tensorboard=True)

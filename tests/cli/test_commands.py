@@ -11,7 +11,9 @@ import pytest
 from hpcsimkit import __version__, registry
 from hpcsimkit.workloads import read_swf
 
-COMMANDS = ["compare", "describe", "generate", "generate lublin", "policies", "plot"]
+COMMANDS = [
+    "compare", "describe", "evaluate", "generate", "generate lublin", "policies", "plot", "train",
+]  # fmt: skip
 
 
 # --- help ------------------------------------------------------------------------------------------------

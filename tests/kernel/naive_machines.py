@@ -155,94 +155,149 @@ def beside(site: Site, head: Job, job: Job, free: Free, later: Free) -> Given | 
     return site.place(job, [there if n in usable else NOTHING for n, there in enumerate(free)])
 
 
+class Plan:
+    """Who has what when: begin, end, what on which machines, and how much in all."""
+
+    def __init__(self, site: Site, on_machines: bool) -> None:
+        self.site = site
+        self.on_machines = on_machines
+        self.entries: list[tuple[int, int, Given, list[int]]] = []
+
+    def enter(self, begin: int, end: int, given: Given, totals=None) -> None:
+        self.entries.append((begin, end, given, totals or totals_of(given.values())))
+
+    def instants(self, job: Job, at: int) -> list[int]:
+        return [at, *(begin for begin, *_ in self.entries if at < begin < at + job.estimate)]
+
+    def throughout(self, job: Job, at: int) -> Free:
+        """What is free on each machine throughout [at, at + estimate)?"""
+        level = self.site.empty
+        for t in self.instants(job, at):
+            level = least(level, self.site.free([given for b, e, given, _ in self.entries if b <= t < e]))
+        return level
+
+    def enough(self, job: Job, at: int) -> bool:
+        if self.on_machines:
+            return self.site.place(job, self.throughout(job, at)) is not None
+        for t in self.instants(job, at):
+            there = totals_of(self.site.empty)
+            for b, e, _, taken in self.entries:
+                if b <= t < e:
+                    there = [x - y for x, y in zip(there, taken, strict=True)]
+            if not covers(there, job.amounts):
+                return False
+        return True
+
+    def earliest(self, job: Job, now: int) -> int:
+        instants = sorted({now, *(end for _, end, *_ in self.entries if end > now)})
+        return next(at for at in instants if self.enough(job, at))
+
+    def holds(self, job: Job, at: int) -> Given:
+        """What would a reservation hold?"""
+        found = self.site.place(job, self.throughout(job, at)) if self.on_machines else {}
+        assert found is not None
+        return found
+
+    def where(self, job: Job, now: int, free: Free) -> Given | None:
+        """Where does a job go that may start now?"""
+        return self.site.place(job, least(free, self.throughout(job, now)) if self.on_machines else free)
+
+
+def reservations(cluster: Machines, asked: list[Asked], count: int | None, key=lambda job: job.submit):
+    """So many reservations (None: one each), planned from scratch at every pass."""
+    site, jobs = Site(cluster), [Job(each, cluster.resources) for each in asked]
+    given: list[Given] = [{} for _ in jobs]
+
+    def schedule(now, waiting, ended, arrived, starts, running):
+        queue = sorted(waiting, key=lambda j: key(jobs[j]))
+        started = []
+
+        def free():
+            return site.free([given[j] for j in [*running, *started]])
+
+        while queue and (found := site.place(jobs[queue[0]], free())) is not None:
+            started.append(queue[0])
+            given[queue.pop(0)] = found
+        plan = Plan(site, any(not jobs[j].takes_any for j in queue))
+        for j in running:
+            plan.enter(0, max(starts[j] + jobs[j].estimate, now + 1), given[j])
+        for j in started:
+            plan.enter(0, now + jobs[j].estimate, given[j])
+        reserved = 0
+        for j in queue:
+            at = plan.earliest(jobs[j], now)
+            if at == now:
+                given[j] = plan.where(jobs[j], now, free())
+                started.append(j)
+                plan.enter(now, now + jobs[j].estimate, given[j])
+            elif reserved != count:
+                reserved += 1
+                plan.enter(at, at + jobs[j].estimate, plan.holds(jobs[j], at), list(jobs[j].amounts))
+        return started
+
+    return _clock([(job.submit, job.run) for job in jobs], schedule), given
+
+
 def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.submit):
     """Conservative with compression, for run <= estimate; returns starts, given, and first promises.
 
     A reservation holds machines, first fit among what is free throughout; but totals only as long as all jobs
-    that hold reservations take any machines in any mix. When that changes, all are put at their earliest holes,
-    in the order of their starts.
+    that hold reservations take any machines in any mix. If that has changed when a job ends or arrives, all are
+    put at their earliest holes, in the order of their starts.
     """
     site, jobs = Site(cluster), [Job(each, cluster.resources) for each in asked]
     given: list[Given] = [{} for _ in jobs]
     promises: list[int | None] = [None] * len(jobs)
-    plan: dict[int, int] = {}  # planned start of every waiting job
-    held: dict[int, Given] = {}  # what its reservation holds; nothing while only totals count
+    planned: dict[int, int] = {}  # planned start of every waiting job
+    held: dict[int, Given] = {}  # what its reservation holds: machines, or nothing while only totals count
     busy: dict[int, int] = {}  # when running jobs are expected to end
     on_machines = False
 
-    def others(j):
-        """Running jobs and reservations but for one: begin, end, machines, totals."""
+    def without(j: int) -> Plan:
+        """The plan of running jobs and of all reservations but for one."""
+        plan = Plan(site, on_machines)
         for i, end in busy.items():
-            yield 0, end, given[i], totals_of(given[i].values())
-        for i, begin in plan.items():
+            plan.enter(0, end, given[i])
+        for i, begin in planned.items():
             if i != j:
-                yield begin, begin + jobs[i].estimate, held.get(i, {}), jobs[i].amounts
-
-    def instants(j, at):
-        return [at, *(begin for begin, *_ in others(j) if at < begin < at + jobs[j].estimate)]
-
-    def throughout(j, at):
-        """What is free on each machine throughout [at, at + estimate), all other reservations kept?"""
-        level = site.empty
-        for t in instants(j, at):
-            level = least(level, site.free([found for b, e, found, _ in others(j) if b <= t < e]))
-        return level
-
-    def enough(j, at):
-        if on_machines:
-            return site.place(jobs[j], throughout(j, at)) is not None
-        for t in instants(j, at):
-            there = totals_of(site.empty)
-            for b, e, _, taken in others(j):
-                if b <= t < e:
-                    there = [x - y for x, y in zip(there, taken, strict=True)]
-            if not covers(there, jobs[j].amounts):
-                return False
-        return True
-
-    def earliest(j, now):
-        return next(at for at in sorted({now, *(e for _, e, *_ in others(j) if e > now)}) if enough(j, at))
+                plan.enter(begin, begin + jobs[i].estimate, held[i], list(jobs[i].amounts))
+        return plan
 
     def put(j, at):
-        plan[j] = at
-        held.pop(j, None)
-        if on_machines:
-            held[j] = site.place(jobs[j], throughout(j, at))
+        held[j] = without(j).holds(jobs[j], at)
+        planned[j] = at
 
     def hold_what_is_needed(by, now):
         nonlocal on_machines
         wanted = any(not jobs[j].takes_any for j in by)
         if wanted != on_machines:
             on_machines = wanted
-            kept = sorted(plan, key=lambda j: (plan[j], j))
-            before = dict(plan)
-            plan.clear()
-            held.clear()
-            for j in kept:
-                put(j, earliest(j, now))
-                assert plan[j] <= before[j]
+            before = dict(planned)
+            planned.clear()
+            for j in sorted(before, key=lambda j: (before[j], j)):
+                put(j, without(j).earliest(jobs[j], now))
+                assert planned[j] <= before[j]
 
     def schedule(now, waiting, ended, arrived, starts, running):
         for j in ended:
             del busy[j]
         queue = sorted(waiting, key=lambda j: key(jobs[j]))
-        hold_what_is_needed(plan, now)
-        for j in [j for j in queue if j in plan] if ended else []:
-            at = earliest(j, now)
-            if at < plan[j]:
+        if ended:
+            hold_what_is_needed(planned, now)
+        for j in [j for j in queue if j in planned] if ended else []:
+            at = without(j).earliest(jobs[j], now)
+            if at < planned[j]:
                 put(j, at)
         for j in arrived:
-            hold_what_is_needed([*plan, j], now)
-            promises[j] = earliest(j, now)
+            hold_what_is_needed([*planned, j], now)
+            promises[j] = without(j).earliest(jobs[j], now)
             put(j, promises[j])
-        started = [j for j in queue if plan[j] <= now]
+        started = [j for j in queue if planned[j] <= now]
         for j in started:
-            level = site.free([given[i] for i in busy])
-            given[j] = site.place(jobs[j], least(level, throughout(j, now)) if on_machines else level)
-            del plan[j]
-            held.pop(j, None)
+            given[j] = without(j).where(jobs[j], now, site.free([given[i] for i in busy]))
+            del planned[j]
             busy[j] = now + jobs[j].estimate
         return started
 
     times = [(job.submit, job.run) for job in jobs]
-    return _clock(times, schedule, lambda: list(plan.values())), given, promises
+    return _clock(times, schedule, lambda: list(planned.values())), given, promises

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from hpcsimkit.policies import FCFS, Conservative, Reservations
 from hpcsimkit.policies.machine_profile import MachineProfile, TotalsProfile
 from hpcsimkit.policies.placements import WorstFit
 from hpcsimkit.policies.profile import LevelProfile, Profile
-from hpcsimkit.policy import Placement
+from hpcsimkit.policy import Backfiller, Placement
 from hpcsimkit.registry import make
 from hpcsimkit.simulation import Simulation
 from tests.kernel import naive_machines
@@ -164,7 +165,10 @@ def test_going_back_to_totals_while_jobs_end() -> None:
     ]
 
 
-def test_a_place_is_refused_that_another_reservation_needs() -> None:
+@pytest.mark.parametrize(
+    "backfiller", [Conservative(), Reservations(), Reservations(1), Reservations(None)], ids=repr
+)
+def test_a_place_is_refused_that_another_reservation_needs(backfiller: Backfiller) -> None:
     """C (one CPU, 9 s) may start at 2 on b only: a is promised to B at 4. The emptiest machine would be a.
 
     ::
@@ -180,7 +184,7 @@ def test_a_place_is_refused_that_another_reservation_needs() -> None:
         asked(1, 5, cpus=2, gpus=1), asked(2, 9, cpus=1),
     ]  # fmt: skip
     slow = Machines(cluster.names, cluster.resources, cluster.amounts, [set(), {"slow"}])
-    policy = Pipeline(placement=WorstFit(), backfiller=Conservative())
+    policy = Pipeline(placement=WorstFit(), backfiller=backfiller)
     assert placed(run_on(slow, jobs, policy)) == [(0, "a"), (0, "b"), (4, "a"), (2, "b")]
 
 
@@ -266,6 +270,21 @@ def test_equals_the_naive_simulator(kind: str, data: st.DataObject, order: str) 
     assert all(start <= promise for start, promise in zip(expected, promised, strict=True))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=80, deadline=None)
+@drawn(data=st.data(), order=st.sampled_from(sorted(ORDERS)), count=st.sampled_from([None, 1, 2]))
+def test_reservations_equal_the_naive_simulator(
+    kind: str, data: st.DataObject, order: str, count: int | None
+) -> None:
+    cluster, jobs = data.draw(cases([kind]))
+    expected, places = naive_machines.reservations(cluster, jobs, count, ORDERS[order])
+    policy = make(order)
+    policy.backfiller = Reservations(count)
+    result = run_on(cluster, jobs, policy)
+    assert result.start_time.tolist() == expected
+    assert given(result) == places
+
+
 def test_the_naive_one_by_hand() -> None:
     """As in the first test of this file."""
     jobs = [asked(0, 5, cpus=2), asked(0, 7, cpus=2), asked(1, 5, cpus=2), asked(2, 8, cpus=1)]
@@ -342,7 +361,7 @@ MACHINES = Machines(["a", "b", "c"], ["cpus", "gpus"], [[4, 0], [4, 2], [2, 2]],
 def reservations(draw: st.DrawFn) -> list[tuple[Job, int, int]]:
     """Draw jobs, when they are asked to start at the earliest, and how long they take."""
     found = []
-    for index in range(draw(st.integers(1, 12))):
+    for index in range(draw(st.integers(1, 9))):
         spread, exclusive = draw(st.booleans()), draw(st.integers(0, 4)) == 0
         amounts = (draw(st.integers(0, 6 if spread else 2)), draw(st.integers(0, 2)))
         request = Request(("cpus", "gpus"), amounts, spread, exclusive, draw(st.sampled_from(["", "", "x"])))
@@ -353,10 +372,15 @@ def reservations(draw: st.DrawFn) -> list[tuple[Job, int, int]]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
-@drawn(reservations(), st.data())
-def test_the_fast_profile_is_the_plain_one(jobs: Any, data: st.DataObject) -> None:
+@settings(max_examples=150, deadline=None)
+@drawn(reservations(), st.data(), st.sampled_from([4, 64]))
+def test_the_fast_profile_is_the_plain_one(jobs: Any, data: st.DataObject, room: int) -> None:
     """Both put jobs at the same earliest holes, move them back alike, and forget the past alike."""
+    with mock.patch("hpcsimkit.policies.machine_profile.FEWEST", room):
+        same_profiles(jobs, data)
+
+
+def same_profiles(jobs: Any, data: st.DataObject) -> None:
     empty = level_of(MACHINES.capacity.tolist())
     fast, plain = MachineProfile(MACHINES, 0, empty), LevelProfile(MACHINES, 0, empty)
     slots = []

@@ -1,0 +1,280 @@
+"""Deep Q-learning with masked actions (Mnih et al., Nature 2015; double: van Hasselt et al., AAAI 2016)."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.network_trainer import NetworkSettings, NetworkTrainer
+from hpcsimkit.agents.torch_networks import ActorCritic
+from hpcsimkit.agents.trainer import Round, State, arrays_of, below, put_arrays
+from hpcsimkit.errors import UsageError
+
+__all__ = ["DQL", "DQLSettings", "Memory", "Transitions", "exploration", "q_targets"]
+
+
+class Transitions(NamedTuple):
+    """What was seen, what was done, what was earned, and what came next, a row each.
+
+    ``goes_on`` tells whether anything came next: of an episode that is over, ``following`` means nothing.
+    """
+
+    observations: Any
+    actions: Any
+    rewards: Any
+    goes_on: Any
+    following: Any
+    following_valid: Any
+
+
+class Memory:
+    """The last so many transitions, in arrays that are made once.
+
+    Parameters
+    ----------
+    capacity : int
+        Transitions kept; each new one takes the place of the oldest.
+    shape : tuple of int
+        Of an observation.
+    actions : int
+        How many there are.
+
+    Examples
+    --------
+    >>> memory = Memory(2, (1,), 2)
+    >>> step = Transitions([[0.5]], [1], [-3.0], [True], [[0.7]], [[True, False]])
+    >>> for reward in (1.0, 2.0, 3.0):
+    ...     memory.add(step._replace(rewards=[reward]))
+    >>> len(memory), memory.kept.rewards.tolist()
+    (2, [3.0, 2.0])
+    """
+
+    def __init__(self, capacity: int, shape: tuple[int, ...], actions: int) -> None:
+        self.capacity = capacity
+        self.added = 0
+        self.kept = Transitions(
+            np.zeros((capacity, *shape), dtype=np.float32), np.zeros(capacity, dtype=np.int64),
+            np.zeros(capacity, dtype=np.float32), np.zeros(capacity, dtype=np.bool_),
+            np.zeros((capacity, *shape), dtype=np.float32), np.zeros((capacity, actions), dtype=np.bool_),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return min(self.added, self.capacity)
+
+    def add(self, transitions: Transitions) -> None:
+        """Remember some transitions, no more than there is room for."""
+        rows = np.arange(self.added, self.added + len(transitions.actions)) % self.capacity
+        for column, values in zip(self.kept, transitions, strict=True):
+            column[rows] = values
+        self.added += len(rows)
+
+    def sample(self, rng: np.random.Generator, count: int) -> Transitions:
+        """Return so many transitions as tensors, each drawn from all of them."""
+        rows = rng.integers(len(self), size=count)
+        return Transitions(*(torch.from_numpy(column[rows]) for column in self.kept))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that is remembered, as arrays by name."""
+        return {name: column[: len(self)] for name, column in self.kept._asdict().items()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], added: int) -> None:
+        """Remember what :meth:`arrays` returned after so many transitions had been added."""
+        self.added = added
+        for name, column in self.kept._asdict().items():
+            column[: len(self)] = arrays[name]
+
+
+def exploration(steps: int, first: float, last: float, over: float) -> float:
+    """Return which share of actions is drawn at random: falls from first to last over so many steps.
+
+    >>> [exploration(steps, 1.0, 0.1, 100) for steps in (0, 50, 100, 900)]
+    [1.0, 0.55, 0.1, 0.1]
+    """
+    done = min(1.0, steps / over) if over > 0 else 1.0
+    return (1 - done) * first + done * last
+
+
+def q_targets(
+    rewards: torch.Tensor, goes_on: torch.Tensor, values: torch.Tensor, valid: torch.Tensor,
+    discount: float, chooser: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """Return what actions turned out to be worth: their reward, and the best that could be done next.
+
+    Parameters
+    ----------
+    rewards, goes_on : tensors of shape (batch,)
+        What was earned, and whether the episode went on.
+    values : tensor of shape (batch, actions)
+        What actions of the next state are believed to be worth, by the target network.
+    valid : tensor of bool, shape (batch, actions)
+        Which of them are options.
+    discount : float
+        In [0, 1].
+    chooser : tensor of shape (batch, actions), optional
+        By what the best of them is chosen: the values of the network that learns, for double Q-learning. By
+        default the same values that say what it is worth.
+
+    Examples
+    --------
+    >>> values, valid = torch.tensor([[1.0, 8.0, 4.0]]), torch.tensor([[True, False, True]])
+    >>> q_targets(torch.tensor([-1.0]), torch.tensor([True]), values, valid, 0.5).tolist()
+    [1.0]
+    >>> chooser = torch.tensor([[2.0, 0.0, 1.0]])
+    >>> q_targets(torch.tensor([-1.0]), torch.tensor([True]), values, valid, 0.5, chooser).tolist()
+    [-0.5]
+    """
+    by = values if chooser is None else chooser
+    best = by.masked_fill(~valid, -torch.inf).argmax(dim=1, keepdim=True)
+    return rewards + discount * goes_on * values.gather(1, best)[:, 0]
+
+
+@dataclass(frozen=True)
+class DQLSettings(NetworkSettings):
+    """Settings of deep Q-learning.
+
+    Parameters
+    ----------
+    memory : int
+        Transitions that are kept to learn from. Each takes up two observations and two masks, in the
+        checkpoint too.
+    begin : int
+        Transitions before anything is learned.
+    batch : int
+        Transitions of an update.
+    every : int
+        Decisions of each episode between updates.
+    target_every : int
+        Updates before the target network is made equal to the one that learns.
+    double : bool
+        The network that learns chooses the best next action, the target network says what it is worth.
+    explore_first, explore_last : float
+        Share of actions drawn at random, at the beginning and later on, in [0, 1].
+    explore_for : float
+        Share of all steps over which it falls from the first to the last, in [0, 1].
+    round : int
+        Decisions of each episode between reports.
+    """
+
+    learning_rate: float = 1e-3
+    gradient_limit: float = 10.0
+    memory: int = 50_000
+    begin: int = 1_000
+    batch: int = 64
+    every: int = 1
+    target_every: int = 250
+    double: bool = True
+    explore_first: float = 1.0
+    explore_last: float = 0.05
+    explore_for: float = 0.5
+    round: int = 64
+
+
+class DQL(NetworkTrainer):
+    """Learns what each action is worth, from a memory of what came of actions; takes the best.
+
+    The scores of its agents are these values. Actions that are no options are never taken, drawn, or counted
+    on. Steps after which an episode was cut off by a time limit are not kept: nobody knows what came next.
+
+    It looks one decision ahead, so what an action costs should be paid, or be seen, at the next decision.
+    The order of a blocking pipeline is asked for the next job before the last one has run; with
+    ``fitting=True`` it is asked when a job can start.
+
+    Parameters are those of :class:`~hpcsimkit.agents.trainer.Trainer`.
+    """
+
+    algorithm = "dql"
+    settings: DQLSettings
+
+    def build(self, seed: int) -> None:
+        """Make the network, its target network, and an empty memory."""
+        super().build(seed)
+        settings = self.settings
+        if not max(settings.batch, settings.begin, settings.episodes) <= settings.memory:
+            raise UsageError(
+                f"dql: a memory of at least {max(settings.batch, settings.begin, settings.episodes)} "
+                f"transitions is needed (batch, begin, episodes), found {settings.memory}"
+            )
+        self.target: ActorCritic = copy.deepcopy(self.networks)
+        self.memory = Memory(settings.memory, self.env.encoder.shape, self.env.mask.actions)
+        self._turns = self._updates = 0
+
+    def round(self) -> Round:
+        """Play, and learn on the way."""
+        sums: list[float] = []
+        learned: list[tuple[float, float]] = []
+        for _ in range(self.settings.round):
+            sums += self._play()
+            if len(self.memory) >= self.settings.begin and self._turns % self.settings.every == 0:
+                learned.append(self._learn(self.memory.sample(self.rng, self.settings.batch)))
+        loss, value = np.mean(learned, axis=0).tolist() if learned else (float("nan"), float("nan"))
+        return Round(sums, {"loss": loss, "value": value, "exploration": self.exploration})
+
+    @property
+    def exploration(self) -> float:
+        """Share of actions that is drawn at random now."""
+        settings = self.settings
+        over = settings.explore_for * settings.steps
+        return exploration(self.steps, settings.explore_first, settings.explore_last, over)
+
+    def _play(self) -> list[float]:
+        """Decide once in each episode, and remember it; returns the sums of rewards of those that ended."""
+        seen, valid = self.observations, self.vector.action_masks()
+        actions = self._act(seen, valid)
+        told, rewards, over, infos = self.vector.step(actions)
+        after = np.asarray(told)
+        kept = np.array([not info.get("TimeLimit.truncated", False) for info in infos])
+        columns = (seen, actions, rewards, ~over, after, self.vector.action_masks())
+        self.memory.add(Transitions(*(column[kept] for column in columns)))
+        self.observations = after
+        self.steps += len(actions)
+        self._turns += 1
+        return [infos[place]["episode"]["r"] for place in np.flatnonzero(over).tolist()]
+
+    def _act(self, observations: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Choose the best option of each episode, or draw one."""
+        with torch.no_grad():
+            scores = self.networks.scores(torch.from_numpy(observations)).numpy()
+        best = np.where(valid, scores, -np.inf).argmax(axis=1)
+        drawn = np.where(valid, self.rng.random(valid.shape), -1.0).argmax(axis=1)
+        explores = self.rng.random(len(valid)) < self.exploration
+        return np.where(explores, drawn, best)
+
+    def loss(self, batch: Transitions) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return by how much values are off their targets (Huber's loss), and the values."""
+        values = self.networks.scores(batch.observations).gather(1, batch.actions[:, None])[:, 0]
+        with torch.no_grad():
+            following = self.target.scores(batch.following)
+            chooser = self.networks.scores(batch.following) if self.settings.double else None
+            targets = q_targets(
+                batch.rewards, batch.goes_on, following, batch.following_valid, self.settings.discount,
+                chooser,
+            )  # fmt: skip
+        return torch.nn.functional.smooth_l1_loss(values, targets), values
+
+    def _learn(self, batch: Transitions) -> tuple[float, float]:
+        """Take a step down the gradient; returns the loss and the mean value."""
+        loss, values = self.loss(batch)
+        self.descend(loss)
+        self._updates += 1
+        if self._updates % self.settings.target_every == 0:
+            self.target.load_state_dict(self.networks.state_dict())
+        return loss.item(), values.mean().item()
+
+    def state(self) -> State:
+        """Return target network, memory and counts."""
+        tensors = {f"target.{name}": values for name, values in arrays_of(self.target).items()}
+        tensors |= {f"memory.{name}": values for name, values in self.memory.arrays().items()}
+        return State(
+            tensors, {"added": self.memory.added, "turns": self._turns, "updates": self._updates}
+        )  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on with target network, memory and counts."""
+        put_arrays(below("target", state.tensors), self.target)
+        self.memory.restore(below("memory", state.tensors), state.about["added"])
+        self._turns, self._updates = state.about["turns"], state.about["updates"]

@@ -1,0 +1,57 @@
+"""The names of all trainers, as ``algorithm`` of a training file says them; they load when asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from hpcsimkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from hpcsimkit.agents.trainer import Trainer
+
+__all__ = ["TRAINERS", "settings_of", "trainer_named"]
+
+TRAINERS: Mapping[str, str] = {
+    "ppo": "hpcsimkit.agents.ppo:PPO",
+    "a2c": "hpcsimkit.agents.a2c:A2C",
+    "pg": "hpcsimkit.agents.a2c:PolicyGradient",
+    "dql": "hpcsimkit.agents.dql:DQL",
+    "maskable-ppo": "hpcsimkit.agents.sb3:SB3Trainer",
+    "sb3-ppo": "hpcsimkit.agents.sb3:SB3PPO",
+    "sb3-a2c": "hpcsimkit.agents.sb3:SB3A2C",
+    "sb3-dqn": "hpcsimkit.agents.sb3:SB3DQN",
+}
+"""A trainer's name, and its module and class."""
+
+
+def trainer_named(name: str) -> type[Trainer]:
+    """Return the trainer of a name.
+
+    Raises
+    ------
+    UsageError
+        There is none; the nearest names are given.
+
+    Examples
+    --------
+    >>> trainer_named("ppo").__name__
+    'PPO'
+    """
+    if name not in TRAINERS:
+        near = difflib.get_close_matches(str(name), TRAINERS, n=3, cutoff=0.4)
+        hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(TRAINERS)}"
+        raise UsageError(f"unknown algorithm {name!r}; {hint}")
+    module, _, attribute = TRAINERS[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def settings_of(trainer: type[Trainer]) -> type[Any]:
+    """Return the dataclass of a trainer's settings.
+
+    >>> settings_of(trainer_named("ppo")).__name__
+    'PPOSettings'
+    """
+    return get_type_hints(trainer)["settings"]

@@ -1,0 +1,107 @@
+"""How far a training or an evaluation is: a bar on a terminal, nothing anywhere else."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.campaigns.console import grouped
+
+if TYPE_CHECKING:
+    from hpcsimkit.agents.learning_curve import Report
+    from hpcsimkit.campaigns.training import Training
+
+__all__ = ["show_evaluation", "show_training", "time_left"]
+
+
+def time_left(done: float, of: float, rate: float) -> str:
+    """Return how long the rest takes, in words.
+
+    >>> time_left(1000, 8000, 100.0), time_left(0, 8000, 0.0)
+    ('0:01:10 left', '')
+    """
+    return f"{timedelta(seconds=round((of - done) / rate))} left" if rate > 0 else ""
+
+
+@contextmanager
+def show_training(training: Training, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
+    """Show how far a training is: yields what is to be told its reports; silent if quiet or nobody looks."""
+    with _bar(quiet=quiet) as draw:
+        judged = ""
+
+        def tell(report: Report) -> None:
+            nonlocal judged
+            if math.isfinite(report.validation):
+                value = training.validation.sign * report.validation
+                judged = f", {training.validation.metric} {value:.4g}"
+            rate = report.steps_per_second
+            draw(f"{training.algorithm}{judged}", report.steps, report.of, rate, "steps/s")
+
+        yield tell
+
+
+@contextmanager
+def show_evaluation(sequences: int, jobs: int, *, quiet: bool) -> Iterator[Callable[[str, int], None]]:
+    """Show how far an evaluation is: yields ``tell(sequence, jobs)``; silent if quiet or nobody looks.
+
+    Parameters
+    ----------
+    sequences, jobs : int
+        How many there are, and how many jobs are simulated for each.
+    quiet : bool
+        Be silent anyway.
+    """
+    with _bar(quiet=quiet) as draw:
+        done: dict[str, int] = {}
+        began = time.monotonic()
+
+        def tell(sequence: str, jobs_done: int) -> None:
+            done[sequence] = jobs_done
+            total = sum(done.values())
+            rate = total / max(time.monotonic() - began, 1e-6)
+            draw(f"{len(done)} of {sequences} sequences", total, sequences * jobs, rate, "jobs/s")
+
+        yield tell
+
+
+Draw = Callable[[str, float, float, float, str], None]
+"""``draw(description, done, of, rate, unit)``"""
+
+
+@contextmanager
+def _bar(*, quiet: bool) -> Iterator[Draw]:
+    """Yield what draws a bar on standard error, ten times a second at most; or does nothing.
+
+    It is redrawn only when told something: there is no thread in the way of processes being forked.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda description, done, of, rate, unit: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    texts = [progress.TextColumn(f"{{task.fields[{name}]}}") for name in ("rate", "left")]
+    bar = progress.Progress(
+        progress.TextColumn("{task.description}"), progress.BarColumn(), *texts,
+        console=Console(stderr=True), auto_refresh=False, transient=True,
+    )  # fmt: skip
+    task: Any = bar.add_task("", total=None, rate="", left="")
+    drawn = 0.0
+
+    def draw(description: str, done: float, of: float, rate: float, unit: str) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        if now - drawn < 0.1 and done < of:
+            return
+        drawn = now
+        rate_text, left = f"{grouped(rate)} {unit}", time_left(done, of, rate)
+        bar.update(task, description=description, completed=done, total=of, rate=rate_text, left=left)
+        bar.refresh()
+
+    with bar:
+        yield draw

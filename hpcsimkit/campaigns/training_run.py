@@ -1,0 +1,288 @@
+"""A training run: from a training to a folder with agents, learning curve and records."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hpcsimkit import __version__
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.campaigns.campaign import Stopped
+from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.campaigns.results_folder import PROVENANCE, ResultsFolder
+from hpcsimkit.campaigns.training import Training
+from hpcsimkit.campaigns.training_data import Division, Validation
+from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.files import read_bytes, write_bytes
+from hpcsimkit.workload import Workload
+
+if TYPE_CHECKING:
+    from hpcsimkit.agents.learning_curve import Report
+    from hpcsimkit.environment import SchedulingEnv
+
+__all__ = ["Trained", "TrainingRun"]
+
+TOML = "training.toml"
+CHECKPOINTS = "checkpoint*"
+PICTURE = "learning_curve"
+PACKAGES = ("simpy", "numpy", "torch", "gymnasium", "stable-baselines3", "sb3-contrib", "safetensors")
+"""Whose versions are recorded."""
+
+
+class Trained(NamedTuple):
+    """What came of a training.
+
+    Parameters
+    ----------
+    agent : Agent
+        The best one, by the validation.
+    metric : str
+        What the validation is about.
+    score : float
+        The best agent's mean of it.
+    policy : str
+        The pipeline whose seat it is.
+    baseline : float
+        The mean of it with the heuristic behind the seat.
+    """
+
+    agent: Agent
+    metric: str
+    score: float
+    policy: str
+    baseline: float
+
+    @property
+    def summary(self) -> str:
+        """All of it in one line."""
+        steps = grouped((self.agent.about or {})["steps"])
+        return (
+            f"{self.metric} in validation: {self.score:.4g} after {steps} steps; "
+            f"{self.policy}: {self.baseline:.4g}"
+        )
+
+
+class TrainingRun:
+    """A training, and the folder it is written to.
+
+    Parameters
+    ----------
+    training : Training
+        What is trained.
+    workloads : sequence of Workload
+        What ``training.workloads()`` returned.
+    place : path
+        The results folder: a new or empty one. Until the training is complete, all of it is beside it, in a
+        folder of the same name with ``.partial``.
+    command : sequence of str
+        What the user typed, for the records.
+    """
+
+    def __init__(
+        self, training: Training, workloads: Sequence[Workload], place: str | os.PathLike[str],
+        command: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.training = training
+        self.workloads = workloads
+        self.folder = ResultsFolder(place)
+        self.command = tuple(command)
+
+    def run(
+        self, *, resume: bool = False, tell: Callable[[Report], None] = lambda report: None
+    ) -> Trained:  # fmt: skip
+        """Train to the end and write the folder.
+
+        Parameters
+        ----------
+        resume : bool
+            Go on from the last checkpoint of an interrupted run of the same training, if there is one.
+        tell : callable
+            Is told how it goes, after every round.
+
+        Raises
+        ------
+        HpcsimkitError
+            Something does not fit together or cannot be written. The last checkpoint stays, for `resume`.
+        Stopped
+            Ctrl-C; likewise.
+        """
+        from hpcsimkit.campaigns.training_environment import environment_of
+
+        division = self.training.divided(self.workloads)
+        env, validation = environment_of(self.training, division), self.training.validated_on(division)
+        baseline = self._baseline(validation)
+        self._check_place(resume=resume)
+        began = datetime.now(UTC)
+        self.folder.open(resume=resume)
+        try:
+            self._write_training()
+            self._train(env, validation, resume, tell)
+            trained = self._finish(env, validation, baseline, division)
+            self._write_provenance(trained, division, began, resumed=resume)
+            self.folder.publish()
+        except BaseException as error:
+            kept = any(self.folder.work.glob(CHECKPOINTS))
+            self.folder.close(keep=kept)
+            if isinstance(error, KeyboardInterrupt):
+                raise Stopped(f"stopped{self._hint() if kept else ' before the first checkpoint'}") from None
+            if isinstance(error, HpcsimkitError) and kept:
+                raise type(error)(f"{error}{self._hint()}") from error
+            raise
+        return trained
+
+    def _baseline(self, validation: Validation) -> float:
+        """Return how well the heuristic behind the seat does."""
+        training = self.training
+        if training.stage == "dispatch":  # its order, where jobs that fit start on the first machine that can
+            from hpcsimkit import registry
+
+            return validation.mean(registry.make(f"{training.policy_name}+fitting"))
+        return validation.mean(training.simulated.policy(training.policy_name))
+
+    def _train(
+        self, env: SchedulingEnv, validation: Validation, resume: bool, tell: Callable[[Report], None]
+    ) -> None:
+        training, (make, settings) = self.training, self.training.trainer_part
+        sign = training.validation.sign
+
+        def validate(agent: Agent) -> float:
+            return sign * validation.mean(training.with_seat(agent))
+
+        trainer = make(
+            env, settings, seed=training.seed, validate=validate, validate_every=training.validation.every
+        )
+        trainer.train(self.folder.work, resume=resume, tensorboard=training.tensorboard, tell=tell)
+
+    def _hint(self) -> str:
+        """Say how to go on."""
+        place = shlex.quote(os.path.relpath(self.folder.place))
+        return f"; to go on from the last checkpoint: the same command with --resume --out {place}"
+
+    # --- what is there already -------------------------------------------------------------------------
+
+    def _check_place(self, *, resume: bool) -> None:
+        """See that nothing is lost: neither agents nor a checkpoint, nor somebody else's files."""
+        place, work = self.folder.place, self.folder.work
+        if place.is_dir() and any(place.iterdir()):
+            what = "a complete training is in it" if (place / TOML).is_file() else "other files are in it"
+            raise UsageError(f"{place}: a new or empty folder is needed; {what}")
+        if any(work.glob(CHECKPOINTS)):
+            if not resume:
+                raise UsageError(
+                    f"{work}: an interrupted training is there; --resume goes on with it, else choose "
+                    "another --out"
+                )
+            self._check_same(work / TOML)
+
+    def _check_same(self, file: Path) -> None:
+        """See that an interrupted training is this one."""
+        there, here = (
+            tomllib.loads(text) for text in (read_bytes(file).decode(), self.training.saved())
+        )  # fmt: skip
+        difference = _difference(here, there)
+        if difference:
+            raise UsageError(
+                f"{file}: an interrupted training of other keys is there: {difference}; choose another --out"
+            )
+
+    # --- files -----------------------------------------------------------------------------------------
+
+    def _write_training(self) -> None:
+        text = (
+            f"# Made by hpcsimkit {__version__}. The same again:\n"
+            "#   python -m hpcsimkit.run train training.toml --out FOLDER\n\n" + self.training.saved()
+        )
+        write_bytes(self.folder.work / TOML, text.encode())
+
+    def _finish(
+        self, env: SchedulingEnv, validation: Validation, baseline: float, division: Division
+    ) -> Trained:
+        """Write into the agents what they were trained for, and draw the learning curve."""
+        from hpcsimkit.agents.trainer import BEST, CURVE, LAST
+        from hpcsimkit.pictures.figures import save_figure
+        from hpcsimkit.pictures.learning_curve import draw_learning_curve, read_curve
+
+        work = self.folder.work
+        about = {**self._about(division), "metric": validation.metric, "baseline": baseline}
+        for name in (LAST, BEST):
+            agent = Agent.load(work / name, encoder=env.encoder, mask=env.mask)
+            agent.about = {**(agent.about or {}), "training": about}
+            agent.save(work / name)
+        figure = draw_learning_curve(
+            read_curve(work / CURVE), validation.metric, {self.training.policy_name: baseline}
+        )
+        for ending in ("png", "svg"):
+            save_figure(figure, work / f"{PICTURE}.{ending}")
+        score = self.training.validation.sign * float((agent.about or {})["validation"])
+        return Trained(agent, validation.metric, score, self.training.policy_name, baseline)
+
+    def _about(self, division: Division) -> dict[str, Any]:
+        """Return what an agent's file says of its training: nothing of where or when it was."""
+        training, parts = self.training, division._asdict()
+        return {
+            "policy": training.policy_name,
+            "slots": training.slots,
+            "reward": repr(training.environment_parts[2]),
+            **{name: [_about_workload(workload) for workload in parts[name]] for name in parts},
+        }
+
+    def _write_provenance(
+        self, trained: Trained, division: Division, began: datetime, *, resumed: bool
+    ) -> None:
+        versions = {name: _version(name) for name in PACKAGES}
+        record = {
+            "version": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "packages": {name: version for name, version in versions.items() if version},
+            "command": shlex.join(self.command),
+            "started": began.isoformat(timespec="seconds"),
+            "resumed": resumed,
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seed": self.training.seed,
+            "algorithm": self.training.algorithm,
+            "network": repr(trained.agent.network),
+            "metric": trained.metric,
+            "best": trained.score,
+            "best_after_steps": (trained.agent.about or {}).get("steps"),
+            "baseline": trained.baseline,
+            **self._about(division),
+        }
+        write_bytes(
+            self.folder.work / PROVENANCE, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
+        )
+
+
+def _difference(here: Mapping[str, Any], there: Mapping[str, Any], prefix: str = "") -> str:
+    """Return the first key in which tables differ, in words; nothing if they are equal.
+
+    >>> _difference({"seed": 1, "trainer": {"steps": 20}}, {"seed": 1, "trainer": {"steps": 10}})
+    'trainer.steps was 10, is 20'
+    """
+    for key in {**there, **here}:
+        one, other = here.get(key), there.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping) and one != other:
+            return _difference(one, other, f"{prefix}{key}.")
+        if one != other:
+            return f"{prefix}{key} was {other!r}, is {one!r}"
+    return ""
+
+
+def _about_workload(workload: Workload) -> dict[str, Any]:
+    facts = {"name": workload.name, "jobs": len(workload), "hash": workload.hash}
+    return {**facts, "steps": list(workload.provenance)}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,430 @@
+"""`train` as a user types it: what it writes, going on after a kill, and everything that can be wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcsimkit.agents import trainer
+from hpcsimkit.agents.agent import Agent
+
+TINY = """
+[generate]
+nodes = 16
+jobs = 300
+load = 1.1
+
+[trainer]
+steps = 512
+episodes = 4
+rollout = 32
+hidden = [8]
+epochs = 1
+
+[episodes]
+jobs = 48
+
+[validation]
+windows = 2
+every = 2
+"""
+"""Four rounds of 128 decisions, validated after the second and the fourth."""
+
+FILES = [
+    "best.hpcsim", "checkpoint.safetensors", "curve.csv", "last.hpcsim", "learning_curve.png",
+    "learning_curve.svg", "provenance.json", "training.toml",
+]  # fmt: skip
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def without_rates(folder: Path) -> list[dict[str, str]]:
+    with (folder / "curve.csv").open() as file:
+        return [{**row, "steps_per_second": ""} for row in csv.DictReader(file)]
+
+
+# --- what it writes ----------------------------------------------------------------------------------------
+
+
+def test_a_training(cli, tiny, tmp_path) -> None:
+    outcome = cli("train", tiny, "--out", "agent")
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("lublin-16: 300 jobs kept on 16 nodes")
+    assert lines[-1] == "results: agent/best.hpcsim"
+    folder = tmp_path / "agent"
+    assert names(folder) == FILES
+    assert names(tmp_path) == ["agent", "tiny.toml"]
+
+    rows = without_rates(folder)
+    assert [int(row["steps"]) for row in rows] == [128, 256, 384, 512]
+    scores = [float(row["validation"]) for row in rows]
+    assert [score == score for score in scores] == [False, True, False, True]
+    record = json.loads((folder / "provenance.json").read_text())
+    best = max(score for score in scores if score == score)
+    assert record["best"] == pytest.approx(-best)  # a lower mean bounded slowdown is better
+    assert f"{record['best']:.4g} after {record['best_after_steps']} steps" in lines[-2]
+    assert f"fcfs+easy: {record['baseline']:.4g}" in lines[-2]
+
+    agent = Agent.load(folder / "best.hpcsim")
+    assert agent.about is not None
+    assert agent.about["steps"] == record["best_after_steps"]
+    about = agent.about["training"]
+    assert (about["policy"], about["slots"], about["metric"]) == ("fcfs+easy", 16, "mean_bounded_slowdown")
+    assert [about[part][0]["jobs"] for part in ("training", "validation")] == [240, 60]
+    assert str(tmp_path) not in (folder / "best.hpcsim").read_bytes().decode("latin-1")
+    assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    assert "mean bounded slowdown" in (folder / "learning_curve.svg").read_text()
+
+
+def test_the_saved_file_trains_the_same_again(cli, tiny, tmp_path) -> None:
+    cli("train", tiny, "--out", "first", "--seed", 3, "--steps", 300, "-q")
+    saved = tomllib.loads((tmp_path / "first" / "training.toml").read_text())
+    assert (saved["seed"], saved["trainer"]["steps"], saved["trainer"]["clip"]) == (3, 300, 0.2)
+    assert cli("train", "first/training.toml", "--out", "second", "-q") == (0, "", "")
+    assert cli("train", "first/training.toml", "--out", "other", "--seed", 4, "-q") == (0, "", "")
+    first, second, other = (tmp_path / name for name in ("first", "second", "other"))
+    for file in ("best.hpcsim", "last.hpcsim", "training.toml"):
+        assert (first / file).read_bytes() == (second / file).read_bytes()
+    assert without_rates(first) == without_rates(second) != without_rates(other)
+
+
+@pytest.mark.parametrize("algorithm", ["a2c", "pg", "dql", "maskable-ppo"])
+def test_algorithms(cli, tmp_path, algorithm) -> None:
+    of_its_own = {"dql": "begin = 64\n", "maskable-ppo": "[trainer.options]\nn_steps = 32\n"}
+    text = TINY.replace("rollout = 32\n", "").replace("epochs = 1\n", of_its_own.get(algorithm, ""))
+    (tmp_path / "t.toml").write_text(text.replace("steps = 512", f"algorithm = '{algorithm}'"))
+    assert cli("train", "t.toml", "--steps", 256, "--out", "agent", "-q") == (0, "", "")
+    assert Agent.load(tmp_path / "agent" / "best.hpcsim").about["algorithm"] == algorithm  # type: ignore[index]
+    assert cli("train", "agent/training.toml", "--out", "again", "-q") == (0, "", "")
+    assert without_rates(tmp_path / "agent") == without_rates(tmp_path / "again")
+
+
+def test_a_log_and_a_place_by_default(cli, tiny, tmp_path) -> None:
+    cli("generate", "lublin", "--nodes", 16, "--jobs", 1400, "--load", 0.9, "-o", "x.swf", "-q")
+    outcome = cli("train", "x.swf", "--steps", 1, "-q")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert names(tmp_path / "results" / "x-ppo") == FILES
+    saved = tomllib.loads((tmp_path / "results" / "x-ppo" / "training.toml").read_text())
+    assert saved["log"] == str(tmp_path / "x.swf")
+    assert len(saved["sha256"]) == 64
+
+
+def test_paths_are_relative_to_the_file(cli, tmp_path) -> None:
+    (tmp_path / "deep").mkdir()
+    for name, seed in (("a", 1), ("b", 2), ("c", 3)):
+        flags = ["--nodes", 16, "--jobs", 200, "--load", 1.1, "--seed", seed]
+        cli("generate", "lublin", *flags, "-o", f"deep/{name}.swf", "-q")
+    text = TINY[TINY.index("[trainer]") :] + 'log = "c.swf"\n'
+    (tmp_path / "deep" / "t.toml").write_text('logs = ["a.swf", "b.swf"]\n' + text)
+    assert cli("train", "deep/t.toml", "--steps", 256, "--out", "agent", "-q") == (0, "", "")
+    saved = tomllib.loads((tmp_path / "agent" / "training.toml").read_text())
+    assert saved["logs"] == [str(tmp_path / "deep" / f"{name}.swf") for name in "ab"]
+    about = json.loads((tmp_path / "agent" / "provenance.json").read_text())
+    assert [part["name"] for part in about["training"]] == ["a", "b"]
+    assert [(part["name"], part["jobs"]) for part in about["validation"]] == [("c", 200)]
+    assert cli("train", "agent/training.toml", "--out", "again", "-q") == (0, "", "")
+    assert without_rates(tmp_path / "agent") == without_rates(tmp_path / "again")
+
+
+def test_own_parts(cli, tiny, tmp_path) -> None:
+    (tmp_path / "myparts.py").write_text(
+        "from hpcsimkit.agents.encoders import QueueWindow\n"
+        "from hpcsimkit.agents.rewards import MinusMeanWait\n"
+        "class Seen(QueueWindow):\n    pass\n"
+        "class Paid(MinusMeanWait):\n    pass\n"
+    )
+    own = '[encoder]\nname = "myparts:Seen"\ntime_scale = 3600.0\n[reward]\nname = "myparts:Paid"\nscale = 60.0\n'
+    tiny.write_text(TINY + own)
+    assert cli("train", tiny, "--out", "agent", "-q") == (0, "", "")
+    saved = tomllib.loads((tmp_path / "agent" / "training.toml").read_text())
+    assert saved["import_from"] == str(tmp_path)
+    assert saved["reward"] == {"name": "myparts:Paid", "scale": 60.0}
+
+
+def test_machines(cli, tmp_path) -> None:
+    (tmp_path / "machines.csv").write_text(
+        "MachineName,TotalCPUs,TotalGPUs,TotalMemory\na,8,0,64000\nb,8,2,64000\nc,8,2,64000\n"
+    )
+    rows = [
+        f"{1 + n % 4},{n % 5 == 0:d},1000,{60 + n * 37 % 500},{600 + n * 37 % 500},{n * 20}"
+        for n in range(300)
+    ]
+    (tmp_path / "day.csv").write_text(
+        "ReqCPUs,ReqGPUs,ReqMem,ActualDuration,ReqDuration,Submit\n" + "\n".join(rows) + "\n"
+    )
+    seat = 'log = "day.csv"\nmachines = "machines.csv"\nstage = "dispatch"\nslots = 4\n'
+    reward = '[reward]\nname = "MinusMeanWait"\nscale = 60.0\n'
+    (tmp_path / "t.toml").write_text(seat + TINY[TINY.index("[trainer]") :] + reward)
+    outcome = cli("train", "t.toml", "--out", "agent", "-q")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert Agent.load(tmp_path / "agent" / "best.hpcsim").encoder.machines == 3  # type: ignore[attr-defined]
+    where = ["--machines", "machines.csv", "day.csv"]
+    flags = ["--sequences", 3, "--jobs", 40, "-p", "bfbp", "-p", "sjf+fitting", "--out", "e"]
+    outcome = cli("evaluate", "agent/best.hpcsim", *where, *flags)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "agent/best.hpcsim: on the dispatch seat of fcfs, takes the best action" in outcome.out
+    compared = ["-p", "agent:agent/best.hpcsim", "-p", "bfbp", "--no-report", "--out", "c", "-q"]
+    assert cli("compare", *where, *compared) == (0, "", "")
+    (tmp_path / "two.csv").write_text(
+        "MachineName,TotalCPUs,TotalGPUs,TotalMemory\na,8,2,64000\nb,8,2,64000\n"
+    )
+    line = cli("evaluate", "agent/best.hpcsim", "--machines", "two.csv", "day.csv", *flags).line()
+    assert line.startswith(
+        "agent/best.hpcsim: RequestsAndMachines(slots=4, machines=3) needs 3 machines, found Machines"
+    )
+
+
+# --- going on --------------------------------------------------------------------------------------------
+
+OFTEN = (
+    "import sys\nimport hpcsimkit.agents.trainer as trainer\nfrom hpcsimkit.run import main\n"
+    "trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0\nmain(sys.argv[1:])\n"
+)
+"""The command line, with a checkpoint after every round."""
+
+
+def until_there(path: Path, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end, "it never happened"
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_killed_and_gone_on_bit_for_bit(cli, tiny, tmp_path, environment) -> None:
+    flags = ["--steps", "5120", "-q", "--out"]
+    assert cli("train", tiny, *flags, "straight").code == 0
+    process = subprocess.Popen(
+        [sys.executable, "-c", OFTEN, "train", "tiny.toml", *flags, "killed"],
+        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    partial = tmp_path / "killed.partial"
+    until_there(partial / "best.hpcsim", process)
+    process.kill()
+    process.communicate()
+    assert 1 <= len(without_rates(partial)) < 40
+    assert not (tmp_path / "killed").exists()
+
+    line = cli("train", tiny, *flags, "killed").line()
+    assert line == (
+        f"{partial}: an interrupted training is there; --resume goes on with it, else choose another --out"
+    )
+    line = cli("train", tiny, *flags, "killed", "--resume", "--seed", 1).line()
+    assert line == (
+        f"{partial}/training.toml: an interrupted training of other keys is there: seed was 0, is 1; "
+        "choose another --out"
+    )
+    assert (
+        "trainer.steps was 5120, is 9"
+        in cli("train", tiny, "--steps", 9, "--out", "killed", "--resume").line()
+    )
+    assert cli("train", tiny, *flags, "killed", "--resume") == (0, "", "")
+    assert not partial.exists()
+    straight, killed = tmp_path / "straight", tmp_path / "killed"
+    assert names(straight) == names(killed) == FILES
+    assert len(without_rates(straight)) == 40
+    assert without_rates(straight) == without_rates(killed)
+    for file in ("best.hpcsim", "last.hpcsim", "training.toml"):
+        assert (straight / file).read_bytes() == (killed / file).read_bytes()
+    line = cli("train", tiny, *flags, "killed", "--resume").line()
+    assert line == f"{killed}: a new or empty folder is needed; a complete training is in it"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_ctrl_c(cli, tiny, tmp_path, environment) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", OFTEN, "train", "tiny.toml", "--steps", "1000000"],
+        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    until_there(tmp_path / "results" / "lublin-16-ppo.partial" / "checkpoint.safetensors", process)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == (
+        "hpcsimkit: stopped; to go on from the last checkpoint: the same command with --resume "
+        "--out results/lublin-16-ppo\n"
+    )
+
+
+def test_ctrl_c_before_the_first_checkpoint(cli, tiny, tmp_path, monkeypatch) -> None:
+    def stop(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trainer.Trainer, "_reports", stop)
+    outcome = cli("train", tiny, "--out", "agent", "-q")
+    assert (outcome.code, outcome.only_line()) == (130, "stopped before the first checkpoint")
+    assert names(tmp_path) == ["tiny.toml"]
+
+
+def test_resume_without_a_checkpoint_begins(cli, tiny, tmp_path) -> None:
+    assert cli("train", tiny, "--out", "agent", "--resume", "-q") == (0, "", "")
+
+
+# --- the disk --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["checkpoint.safetensors", "best.hpcsim"])
+def test_a_full_disk_during_a_checkpoint(cli, tiny, tmp_path, monkeypatch, file) -> None:
+    """The third time a file is written there is no room: what was there stays, and is gone on from."""
+    assert cli("train", tiny, "--out", "straight", "-q").code == 0
+    monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    write, written = Path.write_bytes, []
+
+    def full(path: Path, data: bytes) -> int:
+        if path.name.startswith(f".{file}."):
+            written.append(path)
+            if len(written) == 3:
+                write(path, data[: len(data) // 2])
+                raise OSError(28, "No space left on device", str(path))
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    line = cli("train", tiny, "--out", "agent", "-q").line()
+    assert line == (
+        f"{tmp_path}/agent.partial/{file}: cannot be written: No space left on device; "
+        "to go on from the last checkpoint: the same command with --resume --out agent"
+    )
+    assert not list((tmp_path / "agent.partial").glob(".*.tmp"))
+    assert cli("train", tiny, "--out", "agent", "-q", "--resume") == (0, "", "")
+    assert without_rates(tmp_path / "straight") == without_rates(tmp_path / "agent")
+    for name in ("best.hpcsim", "last.hpcsim"):
+        assert (tmp_path / "straight" / name).read_bytes() == (tmp_path / "agent" / name).read_bytes()
+
+
+def test_a_disk_that_is_full_at_once(cli, tiny, tmp_path, monkeypatch) -> None:
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    line = cli("train", tiny, "--out", "agent", "-q").line()
+    assert line == f"{tmp_path}/agent.partial/training.toml: cannot be written: No space left on device"
+    assert names(tmp_path) == ["tiny.toml"]
+
+
+def test_a_folder_that_holds_something_else(cli, tiny, tmp_path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
+    line = cli("train", tiny, "--out", "thesis", "-q").line()
+    assert line == f"{tmp_path}/thesis: a new or empty folder is needed; other files are in it"
+
+
+# --- wrong input -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed = 1\nslot = 3\n", "t.toml:2: slot: unknown key; nearest: slots"),
+        ("seed = -1\n", "t.toml:1: seed must be greater than or equal to 0, found -1"),
+        ("nodes = 0\n", "t.toml:1: nodes must be greater than or equal to 1, found 0"),
+        ("workers = 2\n", "t.toml:1: workers: unknown key"),
+        ("policies = ['fcfs']\n", "t.toml:1: policies: unknown key; nearest: policy"),
+        ("stage = 'head'\n", "t.toml:1: stage must be 'order', 'inspector', 'placement', 'backfiller' or 'dispatch'"),
+        ("policy = 'fcfs+esay'\n", "t.toml:1: policy: unknown policy 'esay' in 'fcfs+esay'; nearest: easy"),
+        ("policy = 'bfbp'\n", "t.toml:1: policy: BestFitBinPacking() has no order seat: a pipeline is needed"),
+        ("stage = 'dispatch'\npolicy = 'fcfs+easy'\n", "t.toml:2: policy: behind a dispatch seat stands an order only"),
+        ("stage = 'dispatch'\n", "t.toml: encoder.name: RequestsAndMachines needs machines, and none are given"),
+        ("stage = 'inspector'\n[generate]\njobs = 2000\n", "cannot do with the inspector seat: AttributeError"),
+        ("train_share = 1.5\n", "t.toml:1: train_share must be less than or equal to 1, found 1.5"),
+        ("logs = ['a']\nlog = 'b'\n", "t.toml: one of 'log', 'logs' and 'generate' is needed, several are given"),
+        ("[generate]\nnode = 4\n", "t.toml:2: generate.node: unknown key; nearest: nodes"),
+        ("[episodes]\njob = 4\n", "t.toml:2: episodes.job: unknown key; nearest: jobs"),
+        ("[validation]\nwindow = 4\n", "t.toml:2: validation.window: unknown key; nearest: windows"),
+        ("[validation]\nmetric = 'mean_wait'\n", "t.toml:2: validation.metric: unknown metric 'mean_wait'; nearest: mean_wait_time"),
+        ("[validation]\nmetric = 'jobs'\n", "t.toml:2: validation.metric: of jobs neither lower nor higher values are better"),
+        ("[trainer]\nsteps = 9\nepoch = 3\n", "t.toml:3: trainer.epoch: unknown key; nearest: epochs"),
+        ("[trainer]\nalgorithm = 'pppo'\n", "t.toml:2: trainer.algorithm: unknown algorithm 'pppo'; nearest: ppo"),
+        ("[trainer]\nalgorithm = 3\n", "t.toml:2: trainer.algorithm: unknown algorithm 3; known: ppo, a2c"),
+        ("[trainer]\nalgorithm = 'a2c'\nclip = 0.1\n", "t.toml:3: trainer.clip: unknown key"),
+        ("[trainer]\nhidden = [8, 0]\n", "t.toml:2: trainer.hidden[1] must be greater than or equal to 1, found 0"),
+        ("[trainer]\nkind = 'deep'\n", "t.toml:2: trainer.kind must be 'dense' or 'slots', found 'deep'"),
+        ("[trainer]\ndiscount = 1.1\n", "t.toml:2: trainer.discount must be less than or equal to 1, found 1.1"),
+        ("[trainer]\nlearning_rate = nan\n", "t.toml:2: trainer.learning_rate must be a finite number, found nan"),
+        ("[trainer]\ndevice = 'abacus'\n", "t.toml:2: trainer.device: cpu or cuda is needed, found 'abacus'"),
+        ("[encoder]\nname = 'QueueWindw'\n", "t.toml:2: encoder.name: unknown encoder 'QueueWindw'; nearest: QueueWindow"),
+        ("[encoder]\nname = 'nosuchmodule:Nobody'\n", "t.toml:2: encoder.name: 'nosuchmodule:Nobody' cannot be imported"),
+        ("[encoder]\nname = 'math:pi'\n", "t.toml:2: encoder.name: 'math:pi' needs a subclass of Encoder, found 3.14"),
+        ("[encoder]\ntime_scal = 3.0\n", "t.toml:2: encoder.time_scal: unknown key"),
+        ("[mask]\ndecline = 1\n", "t.toml:2: mask.decline must be a valid boolean, found 1"),
+        ("[reward]\nname = 'MinusMeanWait'\nscale = 0.0\n", "t.toml:3: reward.scale must be greater than 0, found 0.0"),
+        ("[reward]\nname = 'Improvement'\n", "t.toml:1: reward: Improvement needs the key 'baseline'"),
+        ("[reward]\nname = 'Improvement'\nbaseline = 'esay'\n", "t.toml:3: reward.baseline: unknown policy 'esay'"),
+        ("jobs = 100\n", "lublin-256: windows of 256 jobs are needed for training, found 80 jobs"),
+        ("jobs = 600\n", "lublin-256: windows of 256 jobs are needed for validation, found 120 jobs"),
+        ("jobs = 600\n[validation]\npart = [500, 700]\n", "validation.part needs [first, end] with 0 < first < end <= 600"),
+        ("jobs = 600\ntrain_share = 0.9\n[validation]\npart = [300, 600]\n", "validation.part [300, 600] overlaps with the 540 jobs"),
+        ("log = 'no.swf'\n", "no.swf: no such file"),
+        ("seed = \n", "t.toml:1: not TOML: invalid value"),
+    ],
+)  # fmt: skip
+def test_training_files_name_the_line(cli, tmp_path, text, message) -> None:
+    (tmp_path / "t.toml").write_text(text)
+    assert message in cli("train", "t.toml", "--out", "agent").line()
+    assert names(tmp_path) == ["t.toml"]
+
+
+def test_a_gpu_that_is_not_there(cli, tmp_path, monkeypatch) -> None:
+    import torch
+
+    (tmp_path / "t.toml").write_text("[trainer]\ndevice = 'cuda'\n")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    line = cli("train", "t.toml").line()
+    assert line.startswith("t.toml:2: trainer.device: 'cuda' is not there: torch ")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    line = cli("train", "t.toml").line()
+    assert line == "t.toml:2: trainer.device: ppo learns on the CPU only, found 'cuda'"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuch.toml"], "nosuch.toml: no such file"),
+        (["nosuch.swf"], "nosuch.swf: no such file"),
+        (["tiny.toml", "--algorithm", "x"], "--algorithm: unknown algorithm 'x'; known: ppo, a2c, pg, dql"),
+        (["tiny.toml", "--algorithm", "dql"], "trainer.rollout: unknown key"),
+        (["tiny.toml", "--steps", "0"], "--steps must be greater than or equal to 1, found 0"),
+        (["tiny.toml", "--seed", "-1"], "--seed must be greater than or equal to 0, found -1"),
+        (["tiny.toml", "--nosuch"], "No such option: --nosuch"),
+    ],
+)
+def test_flags_that_are_not_understood(cli, tiny, tmp_path, arguments, message) -> None:
+    assert message in cli("train", *arguments).line()
+    assert names(tmp_path) == ["tiny.toml"]
+
+
+@pytest.mark.parametrize(("missing", "named"), [(["torch"], "torch"), (["gymnasium", "safetensors"], "gymnasium, safetensors")])  # fmt: skip
+def test_packages_that_are_not_installed(cli, tiny, tmp_path, monkeypatch, missing, named) -> None:
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
+    line = cli("train", tiny).line()
+    assert line == f"training needs the packages {named}: pip install 'hpcsimkit[rl]'"
+    assert names(tmp_path) == ["tiny.toml"]
+
+
+def test_help_loads_no_torch(command, environment, tmp_path) -> None:
+    code = "import sys, hpcsimkit.run as r\ntry: r.main(['train', '--help'])\nexcept SystemExit: print(*sys.modules)"
+    done = subprocess.run(
+        [command[0], "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert not {"numpy", "torch", "gymnasium", "scipy"} & set(done.stdout.splitlines()[-1].split())
