@@ -45,7 +45,7 @@ SHORT = {
         steps=1024 * 5, **EIGHT,
         options={
             "buffer_size": 2000, "batch_size": 16, "train_freq": 8, "target_update_interval": 300,
-            "learning_starts": 1500, "exploration_fraction": 1.0, "exploration_final_eps": 0.9,
+            "learning_starts": 1500, "exploration_fraction": 1.0, "exploration_final_eps": 0.5,
         },
     ),
 }  # fmt: skip
@@ -192,7 +192,7 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(
         return -mean_wait(seated(agent, FEW), range(3), FEW) + 0 * random.random() * float(torch.rand(1))
 
     def made() -> SB3Trainer:
-        return trainer(algorithm, validate=validate, validate_every=2)
+        return trainer(algorithm, seed=5, validate=validate, validate_every=2)
 
     goes_on_as_if_never_stopped(made, 4, tmp_path, monkeypatch)
 
