@@ -190,8 +190,8 @@ class Need:
 
     def text(self) -> str:
         """Return what is needed in words."""
-        resources, amounts = (*self.shape.resources, *self.lacking), (*self.amounts, *self.lacking.values())
-        what = amounts_text(resources, amounts)
+        wanted = dict(zip(self.shape.resources, self.amounts, strict=True)) | self.lacking
+        what = amounts_text(wanted, wanted.values())
         having = f" that have {self.constraint}" if self.constraint else ""
         whole = "whole " if self.exclusive else ""
         if self._in_all:

@@ -843,3 +843,12 @@ def test_yes_or_no_columns_of_workloads() -> None:
             Workload({**columns, "exclusive": [1, wrong]}, resources=("cpus",))
     with pytest.raises(WorkloadError, match="column 'nodes' needs whole numbers, found bool"):
         Workload({**columns, "nodes": [True, True]}, resources=("cpus",))
+
+
+def test_what_is_lacking_is_named_once() -> None:
+    """Whether the cluster knows no GPUs, or knows them and none of its machines has one."""
+    request = Request(("cpus", "gpus"), (2, 1))
+    job = Job(index=0, id=1, submit_time=0, run_time=1, requested_time=1, nodes=1, request=request)
+    for cluster in (Machines.of(1, cpus=4), Machines.of(1, cpus=4, gpus=0)):
+        text = cluster.shortage(job, cluster.capacity)
+        assert text == "needs a machine with 2 cpus, 1 gpus; the cluster has no gpus"
