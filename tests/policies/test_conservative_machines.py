@@ -22,7 +22,7 @@ from hpcsimkit.policies import FCFS, Conservative, Reservations
 from hpcsimkit.policies.machine_profile import MachineProfile, TotalsProfile
 from hpcsimkit.policies.placements import WorstFit
 from hpcsimkit.policies.profile import LevelProfile, Profile
-from hpcsimkit.policy import Backfiller, Placement
+from hpcsimkit.policy import Backfiller, Placement, Policy
 from hpcsimkit.registry import make
 from hpcsimkit.simulation import Simulation
 from tests.kernel import naive_machines
@@ -50,52 +50,58 @@ class Prefers(Placement):
 # --- by hand ---------------------------------------------------------------------------------------------
 
 
+CROSSING = [asked(0, 5, cpus=1), asked(0, 5, cpus=2), asked(1, 5, cpus=2), asked(2, 8, cpus=1)]
+"""A, D, B and C, which needs one CPU for 8 s."""
+
+
 @pytest.mark.parametrize("policy", [CONSERVATIVE, REPLAN, make("fcfs+easy-k(2)")], ids=repr)
-def test_a_hole_must_be_on_one_machine_all_the_time(policy: Any) -> None:
-    """C needs one CPU for 8 s. At 2 there is always one, but not always on the same machine.
-
-    B is promised machine a (both CPUs) from 5 to 10; machine b is taken till 7 by D. C waits for b, until 7.
+def test_a_hole_must_be_on_one_machine_all_the_time(policy: Policy) -> None:
+    """B is promised both CPUs of a from 5. So one CPU is always free, but first on a and then on b: C starts at 5.
 
     ::
 
         a   AAAAABBBBB
-        a   AAAAABBBBB
-        b   DDDDDDDCCCCCCCC
-        b   DDDDDDD
+        a   .....BBBBB
+        b   DDDDDCCCCCCCC
+        b   DDDDD
     """
-    jobs = [asked(0, 5, cpus=2), asked(0, 7, cpus=2), asked(1, 5, cpus=2), asked(2, 8, cpus=1)]
-    assert placed(run_on(TWO, jobs, policy)) == [(0, "a"), (0, "b"), (5, "a"), (7, "b")]
+    assert placed(run_on(TWO, CROSSING, policy)) == [(0, "a"), (0, "b"), (5, "a"), (5, "b")]
 
 
-def test_as_long_as_all_take_totals_only_totals_are_promised() -> None:
-    """One CPU each on a and b. At 1, B (two CPUs) is promised 6, C one CPU from 3 to 13.
-
-    ::
-
-        a   AAACCCCCCCCCC
-        b   DDDDDD.......BB
-    """
-    single = Machines(["a", "b"], ["cpus"], [[1], [1]])
-    rows = [(0, 3, 3, 1), (0, 6, 6, 1), (1, 4, 4, 1), (1, 2, 2, 2), (2, 2, 2, 1)]
-    expected = starts(workload(rows, 2), "fcfs+conservative")
-    result = Simulation(workload(rows, 2), CONSERVATIVE, single).run()
-    assert result.start_time.tolist() == expected == [0, 0, 3, 7, 9]
+def test_easy_promises_some_machine_only() -> None:
+    """C starts on a at once, since B can have b at 5."""
+    assert placed(run_on(TWO, CROSSING, make("fcfs+easy"))) == [(0, "a"), (0, "b"), (5, "b"), (2, "a")]
 
 
 def totals(submit: int, run: int, cpus: int) -> Asked:
     return asked(submit, run, cpus=cpus, spread=True)
 
 
-def test_totals_need_not_stay_on_one_machine_in_the_plan() -> None:
-    """a and b have one CPU. A has a till 5, B b till 10. At 2, C (2 CPUs) is promised 10, then D (5 s) 5 to 10.
+THREE = Machines(["a", "b", "c"], ["cpus"], [[1], [1], [1]])
 
-    All ask for totals. At 6 A has ended late in D's favour: E (4 s) would end at 10 too, and waits, for D is there.
+
+def test_totals_need_not_stay_on_one_machine_in_the_plan() -> None:
+    """A asked for 1 s of a CPU and takes none; D (two CPUs) is promised 1, so E (one CPU for 2 s) too.
+
+    When A has ended, one CPU is free till 1, and one beside D after that: enough for E.
+
+    ::
+
+        a   EE
+        b   BD
+        c   CD
     """
-    single = Machines(["a", "b"], ["cpus"], [[1], [1]])
-    jobs = [totals(0, 5, 1), totals(0, 10, 1), totals(2, 3, 2), totals(2, 5, 1), totals(6, 4, 1)]
-    assert placed(run_on(single, jobs, CONSERVATIVE)) == [
-        (0, "a"), (0, "b"), (10, "a b"), (5, "a"), (13, "a")
+    jobs = [totals(0, 0, 1), totals(0, 1, 1), totals(0, 1, 1), totals(0, 1, 2), totals(0, 2, 1)]
+    assert placed(run_on(THREE, jobs, CONSERVATIVE))[3:] == [(1, "b c"), (0, "a")]
+
+
+def test_if_one_job_needs_a_machine_totals_stay_where_they_are_promised() -> None:
+    """The same, and F needs a machine for 1 s: D holds a and b from 1 to 2, E c from 1 to 3. F takes A's place."""
+    jobs = [
+        totals(0, 0, 1), totals(0, 1, 1), totals(0, 1, 1), totals(0, 1, 2), totals(0, 2, 1),
+        asked(0, 1, cpus=1),
     ]  # fmt: skip
+    assert placed(run_on(THREE, jobs, CONSERVATIVE))[3:] == [(1, "a b"), (1, "c"), (0, "a")]
 
 
 def test_a_job_that_needs_a_machine_makes_reservations_hold_machines() -> None:
@@ -147,6 +153,18 @@ def test_what_a_job_leaves_by_starting_elsewhere_is_there_when_the_next_one_ends
     assert placed(run_on(cluster, jobs, CONSERVATIVE))[3:] == [(4, "a"), (5, "b")]
 
 
+def test_when_the_last_job_that_needs_a_machine_has_gone_only_totals_are_promised() -> None:
+    """Three machines of one CPU. A needs a machine and takes no time; B and C take totals till 1.
+
+    D (two CPUs) is promised a and b at 1, E (one CPU for 2 s) c at 1. When A has ended, it does not matter which
+    CPU E has from 1 on: it starts at 0 on a, and D at 1 on b and c.
+    """
+    jobs = [
+        asked(0, 0, cpus=1), totals(0, 1, 1), totals(0, 1, 1), totals(0, 1, 2), totals(0, 2, 1),
+    ]  # fmt: skip
+    assert placed(run_on(THREE, jobs, CONSERVATIVE))[3:] == [(1, "b c"), (0, "a")]
+
+
 def test_going_back_to_totals_while_jobs_end() -> None:
     """All come at 0 on four CPUs. B and C take no time; B is the only one that needs a machine.
 
@@ -156,20 +174,15 @@ def test_going_back_to_totals_while_jobs_end() -> None:
     jobs = [
         totals(0, 1, 2), asked(0, 0), totals(0, 0, 1), totals(0, 1, 3), totals(0, 1, 2),
     ]  # fmt: skip
-    assert [start for start, _ in placed(run_on(Machines.of(1, cpus=4), jobs, CONSERVATIVE))] == [
-        0,
-        0,
-        0,
-        1,
-        0,
-    ]
+    result = run_on(Machines.of(1, cpus=4), jobs, CONSERVATIVE)
+    assert result.start_time.tolist() == [0, 0, 0, 1, 0]
 
 
 @pytest.mark.parametrize(
     "backfiller", [Conservative(), Reservations(), Reservations(1), Reservations(None)], ids=repr
 )
 def test_a_place_is_refused_that_another_reservation_needs(backfiller: Backfiller) -> None:
-    """C (one CPU, 9 s) may start at 2 on b only: a is promised to B at 4. The emptiest machine would be a.
+    """C (one CPU, 9 s) may start at 2 on b only: a is promised to B at 4. As full as b, it would be taken first.
 
     ::
 
@@ -203,7 +216,7 @@ def test_a_job_that_outlives_its_estimate_delays_others() -> None:
 
 
 def test_a_job_that_runs_longer_where_it_was_placed_delays_others_only_that_much() -> None:
-    """Every job takes 2 s more than asked for on machine b. A hole for 5 s before 7 is none for B's 7 s."""
+    """Every job takes 2 s more than asked for on machine b. D is promised b at 5 and starts when it is free, at 7."""
     jobs = [asked(0, 5, cpus=2), asked(0, 5, cpus=2), asked(1, 3, cpus=2), asked(2, 3, cpus=2)]
     result = run_on(
         TWO,
@@ -216,7 +229,7 @@ def test_a_job_that_runs_longer_where_it_was_placed_delays_others_only_that_much
 
 
 def test_an_exclusive_job_waits_for_a_whole_machine_and_holds_it() -> None:
-    """B wants a machine for itself: a at 6, since C has a CPU of b till 9. D (one CPU, 3 s) ends by then on a."""
+    """C wants a machine for itself: a at 6, since B has b till 9. D (one CPU, 3 s) ends by then; E (4 s) does not."""
     jobs = [
         asked(0, 6, cpus=1), asked(0, 9, cpus=2), asked(1, 2, cpus=1, exclusive=True),
         asked(2, 3, cpus=1), asked(3, 4, cpus=1),
@@ -285,13 +298,13 @@ def test_reservations_equal_the_naive_simulator(
     assert given(result) == places
 
 
-def test_the_naive_one_by_hand() -> None:
-    """As in the first test of this file."""
-    jobs = [asked(0, 5, cpus=2), asked(0, 7, cpus=2), asked(1, 5, cpus=2), asked(2, 8, cpus=1)]
-    jobs = [replace(job, requested=job.run) for job in jobs]
-    found, places, promises = naive_machines.conservative(TWO, jobs)
-    assert found == promises == [0, 0, 5, 7]
-    assert places == [{0: (2,)}, {1: (2,)}, {0: (2,)}, {1: (1,)}]
+def test_the_naive_ones_by_hand() -> None:
+    """As in the first tests of this file."""
+    jobs = [replace(job, requested=job.run) for job in CROSSING]
+    places = [{0: (1,)}, {1: (2,)}, {0: (2,)}, {1: (1,)}]
+    assert naive_machines.conservative(TWO, jobs) == ([0, 0, 5, 5], places, [0, 0, 5, 5])
+    assert naive_machines.reservations(TWO, jobs, 2) == ([0, 0, 5, 5], places)
+    assert naive_machines.easy(TWO, jobs) == ([0, 0, 5, 2], [{0: (1,)}, {1: (2,)}, {1: (2,)}, {0: (1,)}])
 
 
 # --- any cluster -----------------------------------------------------------------------------------------
@@ -337,11 +350,11 @@ class Pairs(Cluster):
         return f"needs {job.nodes} nodes of one colour; {level.tolist()} are free"
 
 
-def test_a_cluster_of_your_own() -> None:
-    """C (8 s) does not fit red, which B has from 5; blue is taken by D till 7 (as above)."""
-    rows = [(0, 5, 5, 2), (0, 7, 7, 2), (1, 5, 5, 2), (2, 8, 8, 1)]
-    for name in ("fcfs+conservative", "fcfs+conservative-replan", "fcfs+easy-k(2)"):
-        assert starts(workload(rows, 4), name, cluster=Pairs(2, 2)) == [0, 0, 5, 7], name
+@pytest.mark.parametrize("name", ["conservative", "conservative-replan", "easy-k(2)"])
+def test_a_cluster_of_your_own(name: str) -> None:
+    """As on two machines of two CPUs, in the first test."""
+    rows = [(0, 5, 5, 1), (0, 5, 5, 2), (1, 5, 5, 2), (2, 8, 8, 1)]
+    assert starts(workload(rows, 4), f"fcfs+{name}", cluster=Pairs(2, 2)) == [0, 0, 5, 5]
 
 
 @settings(max_examples=100, deadline=None)
