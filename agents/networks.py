@@ -95,7 +95,7 @@ class Network:
 
     def scores(self, observation: Floats) -> Floats:
         """Return one score for each action, float32, shape (actions,)."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs a method scores(observation)")
 
     def __eq__(self, other: object) -> bool:
         return (

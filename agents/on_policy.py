@@ -63,7 +63,7 @@ class OnPolicyTrainer(NetworkTrainer):
 
     def learn(self, batch: Batch) -> tuple[float, float, float]:
         """Learn from a round of steps; returns the mean policy loss, value loss and entropy."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs a method learn(batch)")
 
     def round(self) -> Round:
         """Play so many decisions of each episode, and learn from them."""

@@ -139,15 +139,15 @@ class Trainer:
 
     def build(self, seed: int) -> None:
         """Make networks and optimiser; first weights come from the seed."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs a method build(seed)")
 
     def round(self) -> Round:
         """Play for a while from where the episodes are, and learn from it."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs a method round()")
 
     def network(self) -> Network:
         """Return what has been learned so far, as a network that acts: a copy."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs a method network()")
 
     def state(self) -> State:
         """Return what else must be known to go on bit for bit."""
