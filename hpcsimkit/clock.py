@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from simpy.core import Environment
 from simpy.events import Event
 
-__all__ = ["ARRIVAL", "END", "Clock", "Instant", "what_is_there_frozen"]
+__all__ = ["ARRIVAL", "BEFORE_ENDS", "END", "Clock", "Instant", "what_is_there_frozen"]
 
-END, ARRIVAL = 1, 2
+BEFORE_ENDS, END, ARRIVAL = 0, 1, 2
 """Ranks of events within an instant; 1 is that of SimPy's own timeouts."""
 
 

@@ -8,10 +8,10 @@ from types import TracebackType
 from simpy.core import EmptySchedule
 
 from hpcsimkit.clock import Clock
-from hpcsimkit.errors import HpcsimkitError, PolicyError
+from hpcsimkit.errors import HpcsimkitError, PolicyError, StalledError
 from hpcsimkit.system import System
 
-__all__ = ["IDLE_WAKES", "Guard", "IdleWakes"]
+__all__ = ["IDLE_WAKES", "Guard", "IdleWakes", "stalled"]
 
 IDLE_WAKES = 10_000
 """So often may a policy be woken while nothing runs and nothing is to come, without starting anything."""
@@ -67,6 +67,15 @@ class Guard:
         where = next((f for f in reversed(frames) if "site-packages" not in f.filename), frames[-1])
         what = " ".join(f"{type(error).__name__}: {error}".split())
         return PolicyError(f"{self.name} at t={self.clock.now} s: {what} ({where.filename}:{where.lineno})")
+
+
+def stalled(system: System) -> StalledError:
+    """Return the error of a run in which jobs wait for ever."""
+    job = system.queue.first()
+    return StalledError(
+        f"stalled at t={system.now} s: {len(system.queue)} jobs wait, nothing runs, nothing is to come; "
+        f"job {job.id} {system.cluster.shortage(job, system.free)}"
+    )
 
 
 class IdleWakes:

@@ -93,6 +93,11 @@ class JobQueue:
         """Return the job of a row of the workload."""
         return self._system.jobs[row]
 
+    def among(self, jobs: list[Job]) -> list[Job]:
+        """Return those of some jobs that wait, in the order given."""
+        waiting = self._key_of
+        return [job for job in jobs if job.index in waiting]
+
     def oldest(self, limit: int) -> list[Job]:
         """Return the `limit` jobs that joined first, in policy order."""
         if limit >= len(self):

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.job import Job
+from hpcsimkit.reservation import reserve
+from hpcsimkit.system import Mode
 from hpcsimkit.timeline import Steps
 
 if TYPE_CHECKING:
     from hpcsimkit.decision import Decision
     from hpcsimkit.system import System
 
-__all__ = ["Observer", "Timeline"]
+__all__ = ["Observer", "Promises", "Timeline"]
+
+BACKFILLED = int(Mode.BACKFILLED)
 
 
 class Observer:
@@ -22,6 +26,9 @@ class Observer:
 
     def on_submit(self, job: Job, system: System) -> None:
         """A job has joined the queue."""
+
+    def on_block(self, job: Job, system: System) -> None:
+        """A job is the head of a pass and does not fit; nothing has been started behind it yet."""
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """A job has started."""
@@ -104,3 +111,64 @@ class Timeline(Observer):
             self._time.append(system.now)
             self._waiting.append(waiting)
             self._busy.append(self._nodes)
+
+
+class Promises(Observer):
+    """Counts what blocked jobs were promised and did not get, whoever backfills behind them.
+
+    When a job is blocked at the head of the queue, the reservation that it could have at that moment, before
+    anything is started behind it, is its promise. A promise is broken when the job starts later. It lapses
+    when the order puts another job first, and may be made anew. Pipelines without a backfiller make none.
+
+    With :class:`~hpcsimkit.reservation.EASY` none is broken, unless jobs outlive their requested times.
+
+    Attributes
+    ----------
+    made : int
+        Jobs that started from the head of the queue, after they had been blocked there.
+    broken : int
+        Those of them that started later than promised.
+    delay : int
+        By how much in all [s].
+
+    Examples
+    --------
+    The blocked second job could start at 9 s; the third, which fits, keeps it waiting:
+
+    >>> from hpcsimkit.policies import Greedy
+    >>> from hpcsimkit.pipeline import Pipeline
+    >>> from hpcsimkit.simulation import Simulation
+    >>> from hpcsimkit.workload import Workload
+    >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9, 9, 50], "nodes": [3, 4, 1]}, machine_size=4)
+    >>> promises = Promises()
+    >>> _ = Simulation(w, Pipeline(backfiller=Greedy()), observers=[promises]).run()
+    >>> promises.made, promises.broken, promises.delay
+    (1, 1, 43)
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def on_begin(self, system: System) -> None:
+        """Forget an earlier run."""
+        self._forget()
+
+    def on_block(self, job: Job, system: System) -> None:
+        """Note when the job could start, the first time."""
+        if job.index != self._job:
+            self._job, self._at = job.index, reserve(job, system)[0]
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """See whether the promise is kept."""
+        if job.index == self._job:
+            late = max(system.now - self._at, 0)
+            self._job = -1
+            self.made += 1
+            self.broken += late > 0
+            self.delay += late
+        elif system.modes[job.index] != BACKFILLED:
+            self._job = -1
+
+    def _forget(self) -> None:
+        self._job = -1
+        self._at = self.made = self.broken = self.delay = 0

@@ -122,7 +122,6 @@ class Pipeline(Policy):
         self._committed: Job | None = None
         self._head: Job | None = None
         self._reserved: set[int] = set()
-        self._rejections: dict[int, int] = {}
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
             self.backfiller.base = EASY()
         for stage in (self.order, self.inspector, self.placement, self.backfiller, self.estimates):
@@ -167,7 +166,7 @@ class Pipeline(Policy):
         else:
             return None
         if filler is not None:
-            self._block(job, filler)
+            self._block(job, system, filler)
             for other in filler.fill(job, system):
                 system.start(other, None, _BACKFILLED)
             if filler.settles:
@@ -201,7 +200,7 @@ class Pipeline(Policy):
         if self.commit:
             self._committed = job
         if self._filler is not None:
-            self._block(job, self._filler)
+            self._block(job, system, self._filler)
             yield from self._backfill(job, system, self._filler)
 
     def _run_fitting(self, system: System) -> Asking:
@@ -251,12 +250,14 @@ class Pipeline(Policy):
         filler.seen_pass = system.passes
         return False
 
-    def _block(self, job: Job, filler: Backfiller) -> None:
+    def _block(self, job: Job, system: System, filler: Backfiller) -> None:
         """Note which job is blocked, and that it holds a reservation if the backfiller makes one."""
         if job is not self._head:
             self._head = job
             if filler.reserves:
                 self._reserved.add(job.index)
+        for notify in system.on_block:
+            notify(job, system)
 
     # --- the questions -------------------------------------------------------------------------------
 
@@ -283,7 +284,7 @@ class Pipeline(Policy):
 
     def _accept(self, job: Job, system: System) -> Asking:
         """Ask the inspector; a held job is asked about again, `max_interval` later at the latest."""
-        held = self._rejections.get(job.index, 0)
+        held = system.holds.get(job.index, 0)
         if job is self._committed or (self.max_rejections is not None and held >= self.max_rejections):
             return True
         inspector = self.inspector
@@ -291,7 +292,7 @@ class Pipeline(Policy):
             base: Inspector = inspector.base or Inspector()
             decision = Decision(
                 "inspector", system, job,
-                options=lambda: (True, False) if system.anything_ahead else (True,),
+                options=lambda: (True, False) if self._may_hold(system) else (True,),
                 default=lambda: base.accept(job, system),
             )  # fmt: skip
             accepted = yield from ask(inspector, decision)
@@ -300,14 +301,18 @@ class Pipeline(Policy):
             accepted = inspector.accept(job, system)
         if accepted or job not in system.queue:
             return True
-        if not system.anything_ahead:
+        if not self._may_hold(system):
             raise StalledError(
                 f"job {job.id} at t={system.now} s is held although nothing runs and nothing is to come"
             )
-        self._rejections[job.index] = held + 1
+        system.holds[job.index] = held + 1
         if self.max_interval is not None:
             system.wake(system.now + self.max_interval)
         return False
+
+    def _may_hold(self, system: System) -> bool:
+        """Tell whether a held job is asked about again."""
+        return system.anything_ahead or (system.stands_still and self.max_interval is not None)
 
     def _place(self, job: Job, level: Level, system: System) -> Asking:
         """Ask the placement; returns an allocation within the level, or None if the job does not fit it."""

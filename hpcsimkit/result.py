@@ -61,7 +61,8 @@ class Result:
     seed : int
         Seed of the run.
     options : mapping
-        Whatever else decided the schedule: ``walltime, dependencies, period``.
+        Whatever else decided the schedule: ``walltime, dependencies, period``, and ``semantics`` if it is not
+        the textbook's.
     choices : tuple of (str, int)
         Answers of open seats: stage and position among the options.
     seconds : float
@@ -120,6 +121,7 @@ class Result:
                 "walltime": simulation.walltime,
                 "dependencies": simulation.dependencies,
                 "period": simulation.period,
+                **({} if simulation.semantics == "textbook" else {"semantics": simulation.semantics}),
                 **(
                     {} if simulation.service_time is None else {"service_time": repr(simulation.service_time)}
                 ),

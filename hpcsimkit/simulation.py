@@ -15,8 +15,8 @@ from hpcsimkit.clock import ARRIVAL, END, Clock, Instant, what_is_there_frozen
 from hpcsimkit.cluster import Allocation, Cluster, as_cluster
 from hpcsimkit.decision import Decision
 from hpcsimkit.dependencies import Dependencies
-from hpcsimkit.errors import HpcsimkitError, PolicyError, StalledError, UsageError
-from hpcsimkit.guard import Guard, IdleWakes
+from hpcsimkit.errors import HpcsimkitError, PolicyError, UsageError
+from hpcsimkit.guard import Guard, IdleWakes, stalled
 from hpcsimkit.job import Job
 from hpcsimkit.observers import Observer
 from hpcsimkit.pipeline import Pipeline
@@ -72,6 +72,8 @@ class Simulation:
     >>> Simulation(w, Pipeline()).run().start_time.tolist()
     [0, 10, 20]
     """
+
+    semantics = "textbook"  # see :mod:`~hpcsimkit.semantics` for others
 
     def __init__(
         self,
@@ -163,6 +165,11 @@ class Simulation:
             raise UsageError("the run is not over yet")
         return Result.of(self, seconds=self._seconds)
 
+    def another(self, policy: Policy) -> Simulation:
+        """Return a run of another policy, all else being equal; nobody observes it."""
+        same = ("seed", "walltime", "dependencies", "period", "service_time")
+        return type(self)(self.workload, policy, self.cluster, **{name: getattr(self, name) for name in same})
+
     # --- the course of a run ---------------------------------------------------------------------------
 
     def _check(self) -> None:
@@ -203,6 +210,7 @@ class Simulation:
         system = self.system = System(workload, self.cluster, order, estimator, self.seed, self.service_time)
         system.now = self._environment.now
         system.on_start, system.on_reject, system.on_wake = self._on_start, self._on_reject, self._on_wake
+        system.on_block, system.another = self._told("on_block"), self.another
         self._schedule = policy.schedule
         self._special = bool(self.period) or system.estimator.corrects
         if not isinstance(policy, Pipeline):  # which resets its stages itself
@@ -241,29 +249,20 @@ class Simulation:
 
     def _finish(self) -> None:
         if len(self.system.queue):
-            raise self._stalled()
+            raise stalled(self.system)
         self._over = True
         for notify in self._told("on_finish"):
             notify(self.system)
-
-    def _stalled(self) -> StalledError:
-        system, job = self.system, self.system.queue.first()
-        return StalledError(
-            f"stalled at t={system.now} s: {len(system.queue)} jobs wait, nothing runs, nothing is to come; "
-            f"job {job.id} {system.cluster.shortage(job, system.free)}"
-        )
 
     # --- events ----------------------------------------------------------------------------------------
 
     def _arrivals(self) -> Generator[Event, None, None]:
         """Submit the jobs at their times: one process for all of them."""
-        environment, system = self._environment, self.system
-        jobs = system.jobs
+        environment, system, jobs = self._environment, self.system, self.system.jobs
         rows: list[int] = self.workload.arrival_order.tolist()
         if self._dependencies is not None:
             rows = self._dependencies.independent(rows)
         system.arrivals_left = len(rows)
-        told = self._told_submit
         now = environment.now
         for row in rows:
             job = jobs[row]
@@ -274,7 +273,7 @@ class Simulation:
             try:
                 system.submit(job)
                 self._pass_wanted = True
-                for notify in told:
+                for notify in self._told_submit:
                     notify(job, system)
             except HpcsimkitError:
                 raise
@@ -326,7 +325,7 @@ class Simulation:
         if len(self.system.queue):
             self._pass_wanted = True
             if self._idle_wakes.too_many(self.system):
-                raise self._stalled()
+                raise stalled(self.system)
 
     def _submit_later(self, job: Job) -> None:
         """Submit a job whose preceding job has just ended, when it has thought long enough."""

@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from hpcsimkit.cluster import Allocation, Cluster, Level, Nodes
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.job import Job
 from hpcsimkit.jobqueue import make_queue
-from hpcsimkit.policy import Estimator, Order
+from hpcsimkit.policy import Estimator, Order, Policy
 from hpcsimkit.service_time import ServiceTime
 from hpcsimkit.workload import Workload
 
@@ -61,6 +62,10 @@ class Running:
     def rows(self) -> list[int]:
         """Rows of the running jobs in the workload, by expected end."""
         return [entry[1] for entry in self.entries]
+
+    def by_expected_end(self) -> list[tuple[int, int, Allocation]]:
+        """Return expected end [s], row and allocation of each, for whoever makes a reservation."""
+        return self.entries
 
     def overrun(self, now: int) -> bool:
         """Tell whether some job runs although it was expected to have ended."""
@@ -118,6 +123,10 @@ class System:
         Passes begun so far.
     corrections : int
         Estimates of running jobs corrected so far.
+    holds : dict of int to int
+        How often the job of a row was held by an inspector, if ever.
+    stands_still : bool
+        Whether a wake-up with nothing ahead comes at once, the clock standing still (published rules).
     arrivals_left : int
         Submissions that are certain to come, whatever happens to the jobs that wait.
     allocations : list of Allocation or None
@@ -126,6 +135,9 @@ class System:
         Starts (rows) and ends (complements of rows) in the order in which they happened; on machines only.
     service_time : ServiceTime or None
         The locality model; ask :meth:`expected_penalty`.
+    another : callable
+        ``another(policy)`` returns a :class:`~hpcsimkit.simulation.Simulation` of another policy, all else
+        being equal: for whoever compares.
     estimate : callable
         ``estimate(job)``: how long the scheduler believes the job takes in all [s], >= 1.
     """
@@ -158,6 +170,8 @@ class System:
         self.version = self.passes = self.corrections = 0
         self.ended: list[int] = []
         self.rejected: list[int] = []
+        self.holds: dict[int, int] = {}
+        self.stands_still = False
         count = len(workload)
         self.state = bytearray(count)
         self.modes = bytearray(count)
@@ -174,6 +188,8 @@ class System:
         self.on_start: Callable[[Job, Allocation], None] = lambda job, allocation: None
         self.on_reject: Callable[[Job], None] = lambda job: None
         self.on_wake: Callable[[int], None] = lambda at: None
+        self.on_block: list[Callable[[Job, System], None]] = []
+        self.another: Callable[[Policy], Any]
 
     # --- reading -----------------------------------------------------------------------------------
 

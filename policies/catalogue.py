@@ -8,6 +8,9 @@ from typing import Any
 from hpcsimkit.policies import orders, placements
 from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.conservative import Conservative
+from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
+from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3
+from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.policies.inspectors import HoldUnfit
 from hpcsimkit.policies.optimization import Optimization
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
@@ -91,6 +94,16 @@ def window(jobs: int = 50) -> Parts:
     return {"window": jobs}
 
 
+def max_interval(seconds: int = MAX_INTERVAL) -> Parts:
+    """Ask an inspector again about a held job after so many seconds at the latest."""
+    return {"max_interval": seconds}
+
+
+def max_rejections(times: int = MAX_REJECTIONS) -> Parts:
+    """Let an inspector hold a job so often at most."""
+    return {"max_rejections": times}
+
+
 CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
     "order": {
         "fcfs": orders.FCFS, "lcfs": orders.LCFS, "sjf": orders.SJF, "ljf": orders.LJF, "saf": orders.SAF,
@@ -98,14 +111,14 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "wfp3": orders.WFP3, "unicef": orders.UNICEF, "f1": orders.F1, "f2": orders.F2, "f3": orders.F3,
         "f4": orders.F4, "xfactor": orders.XFactor, "slurm": SlurmMultifactor, "random": orders.RandomOrder,
         "oracle-sjf": OracleSJF, "oracle-saf": OracleSAF, "fcfs-shortest": orders.FCFSShortest,
-        "drf": DominantShare,
+        "drf": DominantShare, "published-wfp3": InvertedWFP3, "published-unicef": InvertedUNICEF,
     },
     "inspector": {"hold-unfit": HoldUnfit},
     "backfilling": {
         "none": no_backfilling, "easy": easy, "easy-sjf": easy_sjf, "easy-saf": easy_saf,
         "easy-bestfit": easy_bestfit, "easy-k": Reservations, "easy-ar": easy_ar, "easy-noise": easy_noise,
         "easy++": easy_plus_plus, "conservative": Conservative, "conservative-replan": conservative_replan,
-        "greedy": Greedy,
+        "greedy": Greedy, "published-easy": PublishedEASY,
     },
     "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo},
     "pipeline": {"binpacking": binpacking, "random-fit": random_fit, "optimization": Optimization},
@@ -115,7 +128,10 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "round-robin": placements.RoundRobin, "random-place": placements.RandomPlacement,
     },
     "policy": {"bfbp": BestFitBinPacking},
-    "option": {"commit": commit, "fitting": fitting, "window": window},
+    "option": {
+        "commit": commit, "fitting": fitting, "window": window, "max-interval": max_interval,
+        "max-rejections": max_rejections,
+    },
 }  # fmt: skip
 """What a name stands for, by kind: a class of stages, or a function that returns parts of a pipeline."""
 

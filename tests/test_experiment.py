@@ -202,16 +202,19 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
     on_machines = {
         "machines": "m.csv", "machines_sha256": "0" * 64, "placement": "best-fit", "locality": "sierra",
     }  # fmt: skip
-    assert set(values) | set(on_machines) == set(Experiment.model_fields) - {"generate"}
+    rules = {"semantics": "dirlab"}
+    assert set(values) | set(on_machines) | set(rules) == set(Experiment.model_fields) - {"generate"}
     (tmp_path / "e.toml").write_text(toml_text(values))
     experiment = Experiment.read(tmp_path / "e.toml")
-    assert experiment.model_dump(exclude={"generate", *on_machines}) == {**values, "log": str(log)}
+    assert experiment.model_dump(exclude={"generate", *on_machines, *rules}) == {**values, "log": str(log)}
     (tmp_path / "e.toml").write_text(toml_text(on_machines))
     experiment = Experiment.read(tmp_path / "e.toml")
     assert experiment.model_dump(include=set(on_machines)) == {
         **on_machines,
         "machines": str(tmp_path / "m.csv"),
     }
+    (tmp_path / "e.toml").write_text(toml_text(rules))
+    assert Experiment.read(tmp_path / "e.toml").semantics == "dirlab"
 
 
 def test_a_file_with_generate(tmp_path) -> None:

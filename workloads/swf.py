@@ -31,7 +31,7 @@ from hpcsimkit.workloads.swf_header import (
 )
 from hpcsimkit.workloads.swf_lines import Lines, parse_lines
 
-__all__ = ["NO_ESTIMATE", "SWF_FIELDS", "read_swf", "swf_text", "write_swf"]
+__all__ = ["NO_ESTIMATE", "SWF_FIELDS", "read_swf", "read_swf_lines", "swf_text", "swf_workload", "write_swf"]
 
 SWF_FIELDS = (
     "id", "submit_time", "wait_time", "run_time", "allocated_processors", "cpu_time",
@@ -123,10 +123,29 @@ def read_swf(
         raise UsageError(f"size must be 'requested' or 'allocated', found {size!r}")
     if machine_size is not None and machine_size < 1:
         raise UsageError(f"machine_size must be 1 or more, found {machine_size}")
+    return swf_workload(path, read_swf_lines(path), size=size, machine_size=machine_size, strict=strict)
+
+
+def read_swf_lines(path: str | os.PathLike[str]) -> Lines:
+    """Return the lines of a log, before any rule is applied.
+
+    Raises
+    ------
+    WorkloadError
+        The file cannot be read, is not SWF, or holds no job.
+    """
     lines = parse_lines(_checked_content(path))
-    header = read_header(text for _, text in lines.comments)
     if not len(lines.line):
         raise WorkloadError(_no_job_line(path, lines))
+    return lines
+
+
+def swf_workload(
+    path: str | os.PathLike[str], lines: Lines, *, size: Size = "requested",
+    machine_size: int | None = None, strict: bool = False,
+) -> Workload:  # fmt: skip
+    """Make of the lines of a log what :func:`read_swf` returns."""
+    header = read_header(text for _, text in lines.comments)
     nodes, replaced = _nodes(lines.fields, size)
     rules = list(_rules(lines.fields, nodes))
     if strict:

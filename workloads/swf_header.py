@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from hpcsimkit.workload import Workload
 
-__all__ = ["former_steps", "header_text", "header_to_write", "machine_size_of", "read_header"]
+__all__ = [
+    "former_steps", "header_number", "header_text", "header_to_write", "machine_size_of", "read_header",
+]  # fmt: skip
 
 KEY = re.compile(r";+[ \t]{0,2}([A-Za-z][\w ./-]{0,60}?)[ \t]*:(?!//)[ \t]*(.*)")
 FREE_TEXT = "Comment"
@@ -47,11 +49,13 @@ def machine_size_of(header: Mapping[str, str]) -> int | None:
     >>> machine_size_of({"MaxNodes": "338 (batch partition; 512 total)"})
     338
     """
-    for key in SIZE_KEYS:
-        number = re.match(r"\s*(\d+)", _values(header).get(key.lower(), ""))
-        if number and 0 < int(number[1]) < 2**31:
-            return int(number[1])
-    return None
+    return next((size for key in SIZE_KEYS if (size := header_number(header, key))), None)
+
+
+def header_number(header: Mapping[str, str], key: str) -> int | None:
+    """Return the number that a value begins with, if it is one of processors: 1 or more, below 2^31."""
+    number = re.match(r"\s*(\d+)", _values(header).get(key.lower(), ""))
+    return int(number[1]) if number and 0 < int(number[1]) < 2**31 else None
 
 
 def header_to_write(workload: Workload) -> dict[str, str]:

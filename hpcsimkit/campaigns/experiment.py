@@ -131,6 +131,8 @@ class Experiment(Table):
         Jobs wait for their preceding job (SWF fields 17 and 18).
     period : int, optional
         Passes happen only at multiples of so many seconds.
+    semantics : {"textbook", "dirlab"}
+        By which rules the clock runs: see :mod:`hpcsimkit.semantics`.
     warmup, cooldown : float
         Seconds after the first and before the last submission that the metrics leave out.
     seed : int
@@ -172,6 +174,7 @@ class Experiment(Table):
     walltime: Literal["run", "kill"] = "run"
     dependencies: bool = False
     period: int | None = Field(None, ge=1)
+    semantics: Literal["textbook", "dirlab"] = "textbook"
     warmup: float = Field(0.0, ge=0, allow_inf_nan=False)
     cooldown: float = Field(0.0, ge=0, allow_inf_nan=False)
     seed: int = Field(0, ge=0)
@@ -206,6 +209,9 @@ class Experiment(Table):
         for name in ("placement", "locality"):
             if getattr(self, name) is not None and self.machines is None:
                 raise ValueError(f"{name!r} needs 'machines': nodes that are only counted are all alike")
+        for name in ("dependencies", "period", "locality") if self.semantics == "dirlab" else ():
+            if getattr(self, name):
+                raise ValueError(f"{name!r} is not known to the rules 'dirlab'")
         if self.machines is not None and "policies" not in self.model_fields_set:
             object.__setattr__(self, "policies", list(MACHINE_POLICIES))  # still a default: not set by anyone
         return self

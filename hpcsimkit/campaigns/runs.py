@@ -24,7 +24,7 @@ from hpcsimkit.placements import Placements
 from hpcsimkit.policy import Policy, parts
 from hpcsimkit.recording import Trace
 from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
+from hpcsimkit.semantics import SEMANTICS
 from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
 
@@ -36,7 +36,7 @@ __all__ = ["FINISHED", "Run", "fingerprint", "finished_run", "prepare", "run_pol
 FINISHED = "finished"
 """The folder, only in a results folder in the making, that holds a file for each run that is complete."""
 
-DECISIVE = ("seed", "walltime", "dependencies", "period", "warmup", "cooldown", "trace")
+DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup", "cooldown", "trace")
 """What of an experiment decides a run's files, beside the workload and the policy."""
 
 
@@ -173,7 +173,7 @@ def _simulate(
     observers: list[Observer] = [Ended(tell)]
     if experiment.trace:
         observers.append(Trace(folder / "traces" / f"{file_name(name)}.jsonl"))
-    return Simulation(
+    return SEMANTICS[experiment.semantics](
         workload,
         policy,
         experiment.cluster,

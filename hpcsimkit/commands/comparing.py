@@ -18,6 +18,7 @@ from hpcsimkit.commands.flags import (
     NodeCount,
     PlacementName,
     Quiet,
+    Semantics,
     Size,
     Skip,
     Source,
@@ -63,6 +64,7 @@ def compare(
     period: Annotated[
         int | None, typer.Option(metavar="S", help="Schedule only every so many seconds.")
     ] = None,
+    semantics: Semantics = None,
     warmup: Annotated[
         float | None,
         typer.Option(metavar="S", help="Metrics leave out so many seconds after the first submission."),

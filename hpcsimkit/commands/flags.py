@@ -71,6 +71,13 @@ Walltime = Annotated[
     str | None,
     typer.Option(metavar="run|kill", help="Do jobs run to their end, or to their requested time?  [run]"),
 ]
+Semantics = Annotated[
+    str | None,
+    typer.Option(
+        metavar="textbook|dirlab",
+        help="By which rules the clock runs; dirlab: those of published simulators.  [textbook]",
+    ),
+]
 LoadFactor = Annotated[
     float | None, typer.Option(metavar="X", help="Divide the time between submissions by this.")
 ]
