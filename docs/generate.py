@@ -1,4 +1,4 @@
-"""Pages of the reference that are made from the code: metrics, policies, command line, modules."""
+"""Pages that are made from the code: metrics, policies, command line, keys of training files, modules."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import hpcsimkit
 
@@ -34,6 +34,7 @@ def write_all(folder: Path) -> None:
         "metrics.md": metrics_page(),
         "policies.md": policies_page(),
         "cli.md": cli_page(),
+        "training.md": training_page(),
         **{f"api/{name}.md": module_page(name) for name in modules()},
         "api/index.md": modules_page(),
     }
@@ -169,6 +170,182 @@ def paragraph_text(paragraph: str) -> str:
     commands = [line for line in lines if line.startswith(COMMAND)]
     words = plain("\n".join(line for line in lines if line not in commands))
     return words + "\n" + ("\n```text\n" + "\n".join(commands) + "\n```\n" if commands else "")
+
+
+# --- keys of training files ------------------------------------------------------------------------------
+
+
+def training_page() -> str:
+    """Return the tables of all keys that a training file may have."""
+    from hpcsimkit.campaigns.training import EpisodeTable, Training, ValidationTable
+
+    parts = ["## Outside all tables\n", key_table(top_level_keys()), "## `[generate]`\n"]
+    parts += [key_table(keys_of_model(Training.inner["generate"]))]
+    parts += ["## `[episodes]`\n", key_table(keys_of_model(EpisodeTable))]
+    parts += [part_section(*both) for both in zip(parts_of("order"), parts_of("dispatch"), strict=True)]
+    parts += ["## `[trainer]`\n", *trainer_sections()]
+    parts += ["## `[validation]`\n", key_table(keys_of_model(ValidationTable))]
+    return "\n".join(parts)
+
+
+def parts_of(stage: str) -> Sequence[Any]:
+    """Return the kinds of parts that a training of a seat has: encoder, mask, reward."""
+    from hpcsimkit.campaigns.training_parts import Part
+
+    return Part.all(stage)
+
+
+def key_table(keys: Mapping[str, tuple[str, str, str]]) -> str:
+    """Return a table of keys: default, what may be given, what it is."""
+    header = ("Key", "Default", "May be", "What it is")
+    return table(header, [(code(name), *facts) for name, facts in keys.items()])
+
+
+def top_level_keys() -> dict[str, tuple[str, str, str]]:
+    """Return the keys outside all tables: what is trained, then what is simulated."""
+    from hpcsimkit.campaigns.experiment import Experiment
+    from hpcsimkit.campaigns.training import Training
+    from hpcsimkit.campaigns.training_source import Source
+
+    own = set(Training.__annotations__) | {"seed"}
+    tables = {*Training.inner, "encoder", "mask", "reward", "trainer"}
+    simulated, trained = keys_of_model(Experiment), keys_of_model(Training)
+    shared = {name: simulated[name] for name in Source.model_fields if name not in own | tables}
+    return {name: key for name, key in trained.items() if name in own - tables} | shared
+
+
+def keys_of_model(model: Any) -> dict[str, tuple[str, str, str]]:
+    """Return the keys of a table as pydantic checks them."""
+    texts = parameters_in(model)
+    return {
+        name: (code(shown(field.default)), range_of(field), texts.get(name, ""))
+        for name, field in model.model_fields.items()
+    }
+
+
+def part_section(part: Any, of_dispatch: Any) -> str:
+    """Return what an encoder, a mask or a reward may be, and the parameters of each."""
+    usual = code(part.default)
+    if of_dispatch.default != part.default:
+        usual += f", for the stage `dispatch`: {code(of_dispatch.default)}"
+    lines = [
+        f"## `[{part.kind}]`\n",
+        f"`name` says which; by default {usual}. All other keys are its parameters.\n",
+    ]
+    for name, maker in sorted(part.known.items()):
+        keys, given = keys_of_maker(maker), given_to(maker)
+        lines.append(f"### `{name}`\n\n" + summary(maker).replace("`name`", name) + "\n")
+        lines += [key_table(keys)] if keys else []
+        if given:
+            lines.append(f"{', '.join(map(code, given))}: as the training says, no keys.\n")
+    return "\n".join(lines)
+
+
+def given_to(maker: Any) -> list[str]:
+    """Return the parameters of a part that follow from the rest of the training."""
+    return [
+        name for name in inspect.signature(maker).parameters if name in ("slots", "machines", "resources")
+    ]
+
+
+def keys_of_maker(maker: Any) -> dict[str, tuple[str, str, str]]:
+    """Return the parameters of a class as a training checks them."""
+    from hpcsimkit.campaigns import training_parts
+
+    hints, texts, found = training_parts._hints(maker), parameters_in(maker), {}
+    for name, parameter in inspect.signature(maker).parameters.items():
+        if name in given_to(maker):
+            continue
+        hint, default = training_parts._field(name, hints.get(name, Any), parameter.default, ours=True)
+        may_be = "name of a policy" if hints.get(name) is hpcsimkit.Policy else range_of(field_of(hint))
+        found[name] = ("needed" if default is ... else code(shown(default)), may_be, texts.get(name, ""))
+    return found
+
+
+def field_of(hint: Any) -> Any:
+    """Return a type, with the range in it, as pydantic sees it."""
+    from pydantic.fields import FieldInfo
+
+    return FieldInfo.from_annotation(hint)
+
+
+def trainer_sections() -> list[str]:
+    """Return the settings of all trainers, those with the same settings together."""
+    from hpcsimkit.agents.trainers_catalogue import TRAINERS, settings_of, trainer_named
+
+    groups: dict[Any, list[str]] = {}
+    for name in TRAINERS:
+        groups.setdefault(settings_of(trainer_named(name)), []).append(name)
+    lines = ["`algorithm` says how the agent learns; by default `ppo`. All other keys are its settings.\n"]
+    rows = [(code(name), summary(trainer_named(name))) for name in TRAINERS]
+    lines.append(table(("`algorithm`", "What it is"), rows))
+    for settings, names in groups.items():
+        lines += [f"### {', '.join(map(code, names))}\n", key_table(keys_of_maker(settings))]
+    return lines
+
+
+def shown(default: Any) -> str:
+    """Return a default as TOML writes it; nothing where TOML has no word for it.
+
+    >>> shown((64, 64)), shown("tanh"), shown(False), shown(None)
+    ('[64, 64]', '"tanh"', 'false', '')
+    """
+    if isinstance(default, list | tuple):
+        return f"[{', '.join(map(shown, default))}]"
+    if isinstance(default, str):
+        return f'"{default}"'
+    if isinstance(default, float):
+        return str(round(default, 4))
+    return str(default).lower() if isinstance(default, int) else ""
+
+
+def range_of(field: Any) -> str:
+    """Return what a value may be, in words.
+
+    >>> from typing import Annotated, Literal
+    >>> from pydantic import Field
+    >>> range_of(field_of(Annotated[int, Field(ge=1)])), range_of(field_of(Literal["run", "kill"]))
+    ('integer >= 1', '`"run"`, `"kill"`')
+    """
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    if choices:
+        return ", ".join(code(shown(choice)) for choice in choices)
+    inner = [field_of(each) for each in get_args(field.annotation) if get_origin(each) is Annotated]
+    optional = inner if type(None) in get_args(field.annotation) else []
+    limits = {type(limit).__name__: limit for each in (field, *optional) for limit in each.metadata}
+    signs = (("Ge", "ge", ">="), ("Gt", "gt", ">"), ("Le", "le", "<="), ("Lt", "lt", "<"))
+    ranges = [f"{sign} {getattr(limits[name], of)}" for name, of, sign in signs if name in limits]
+    return " ".join([type_words(field.annotation), ", ".join(r for r in ranges if "None" not in r)]).strip()
+
+
+def type_words(hint: Any) -> str:
+    """Return a type in words, as TOML calls it; None is left out.
+
+    >>> type_words(int | None), type_words(list[str]), type_words(tuple[int, ...])
+    ('integer', 'string list', 'integer list')
+    """
+    words: dict[Any, str] = {int: "integer", float: "number", str: "string", bool: "boolean"}
+    words |= dict.fromkeys((dict, Mapping), "table")
+    origin, inner = get_origin(hint), [each for each in get_args(hint) if each not in (type(None), ...)]
+    if origin in (list, tuple):
+        return f"{type_words(inner[0])} list"
+    if origin in (dict, Mapping) or not inner:
+        return words.get(origin or hint, getattr(hint, "__name__", str(hint)))
+    return type_words(inner[0]) if origin is Annotated else " or ".join(map(type_words, inner))
+
+
+def parameters_in(thing: Any) -> dict[str, str]:
+    """Return what docstrings say of parameters, by name; a class says what its bases do not."""
+    found: dict[str, str] = {}
+    for each in reversed(inspect.getmro(thing)):
+        text = inspect.cleandoc(vars(each).get("__doc__") or "")
+        section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)", text, re.MULTILINE | re.DOTALL)
+        for names, words in re.findall(
+            r"^(\w[^\n]*)\n((?: +[^\n]*\n?|\n)*)", section[1] if section else "", re.MULTILINE
+        ):
+            for name in names.partition(":")[0].split(","):
+                found[name.strip()] = without_roles(" ".join(words.split()))
+    return found
 
 
 # --- modules ---------------------------------------------------------------------------------------------
