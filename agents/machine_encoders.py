@@ -14,7 +14,7 @@ from hpcsimkit.machines import Machines
 from hpcsimkit.policies.dispatch import PairDecision
 from hpcsimkit.system import System
 
-__all__ = ["ExpectedFree", "JobMachinePairs", "MachineRows"]
+__all__ = ["ExpectedFree", "JobMachinePairs", "MachineRows", "amounts_inverted", "checked_machines"]
 
 
 class MachineRows(Encoder):
@@ -30,7 +30,7 @@ class MachineRows(Encoder):
     Parameters
     ----------
     machines, resources : int
-        Of the cluster.
+        How many machines the cluster has, and how many kinds of resources (CPUs, GPUs, memory ...).
     """
 
     low, high = 0.0, 1.0
@@ -46,9 +46,9 @@ class MachineRows(Encoder):
 
     def bind(self, system: System) -> Encode:
         """Work out what machines have, once for the run."""
-        cluster = _checked(self, system, self.machines, self.resources)
-        inverse, largest = _inverse(cluster.capacity), cluster.capacity.max(axis=0)
-        sizes = cluster.capacity * _inverse(largest)
+        cluster = checked_machines(self, system, self.machines, self.resources)
+        inverse, largest = amounts_inverted(cluster.capacity), cluster.capacity.max(axis=0)
+        sizes = cluster.capacity * amounts_inverted(largest)
 
         def encode(decision: Decision, out: Observation) -> None:
             out[:, : self.resources] = system.free * inverse
@@ -78,7 +78,7 @@ class JobMachinePairs(Encoder):
     slots : int
         Slots for jobs.
     machines, resources : int
-        Of the cluster.
+        How many machines the cluster has, and how many kinds of resources (CPUs, GPUs, memory ...).
     time_scale : float
         Seconds that count as one.
     """
@@ -98,8 +98,8 @@ class JobMachinePairs(Encoder):
 
     def bind(self, system: System) -> Encode:
         """Work out what machines have, once for the run."""
-        cluster = _checked(self, system, self.machines, self.resources)
-        inverse, whole = _inverse(cluster.capacity), _inverse(cluster.capacity.max(axis=0))
+        cluster = checked_machines(self, system, self.machines, self.resources)
+        inverse, whole = amounts_inverted(cluster.capacity), amounts_inverted(cluster.capacity.max(axis=0))
         requested, submitted = system.workload.requested_time, system.column("submit_time")
         resources = self.resources
 
@@ -139,7 +139,7 @@ class ExpectedFree(Encoder):
     step : int
         Seconds from one to the next.
     resources : int
-        Of the cluster; 1 on counted nodes.
+        How many kinds of resources the cluster has (CPUs, GPUs, memory ...); 1 where nodes are counted.
     """
 
     low, high = 0.0, 1.0
@@ -158,7 +158,7 @@ class ExpectedFree(Encoder):
         """Find out what all there is."""
         cluster = system.cluster
         if isinstance(cluster, Machines):
-            _checked(self, system, len(cluster), self.resources)
+            checked_machines(self, system, len(cluster), self.resources)
         elif self.resources != 1:
             raise UsageError(f"{self!r} needs {self.resources} resources, found {cluster!r}")
         totals = np.array(_totals(cluster.capacity))
@@ -187,12 +187,13 @@ def _given(allocation: Any) -> tuple[int, ...]:
     return (allocation,) if isinstance(allocation, int) else allocation.totals
 
 
-def _inverse(amounts: NDArray[np.int64]) -> NDArray[np.float64]:
+def amounts_inverted(amounts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return 1 over amounts, 0 where there is nothing."""
     return np.divide(1.0, amounts, out=np.zeros(amounts.shape), where=amounts > 0)
 
 
-def _checked(encoder: Encoder, system: System, machines: int, resources: int) -> Machines:
+def checked_machines(encoder: Encoder, system: System, machines: int, resources: int) -> Machines:
+    """Return the machines of a run, if they are as many, with as many resources, as an encoder is for."""
     cluster = system.cluster
     if not isinstance(cluster, Machines) or cluster.capacity.shape != (machines, resources):
         raise UsageError(

@@ -46,7 +46,7 @@ __all__ = [
 class Parameters:
     """Equality and representation from what the constructor stored, as scikit-learn's estimators have.
 
-    What has its default value is not shown; of a large array, shape and a hash are.
+    What has its default value is not shown; of a large array or list, size and a hash are.
     """
 
     def __repr__(self) -> str:
@@ -76,6 +76,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 10:
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"<{value.dtype} array {value.shape} {digest[:16]}>"
+    if isinstance(value, list) and len(value) > 20:
+        return f"<list of {len(value)} {hashlib.sha256(repr(value).encode()).hexdigest()[:16]}>"
     return repr(value)
 
 

@@ -16,8 +16,10 @@ import typer
 
 from hpcsimkit import __version__
 from hpcsimkit.commands.comparing import compare, plot, policies
+from hpcsimkit.commands.explaining import explain
 from hpcsimkit.commands.flags import EXAMPLES, PROGRAM, examples_text
 from hpcsimkit.commands.learning import evaluate, train
+from hpcsimkit.commands.reproducing import reproduce
 from hpcsimkit.commands.workloads import describe, lublin
 from hpcsimkit.errors import HpcsimkitError
 
@@ -34,7 +36,7 @@ app = typer.Typer(
 )
 generate = typer.Typer(rich_markup_mode=None)
 app.add_typer(generate, name="generate", help="Make a workload by a model, as a log.")
-for _command in (compare, train, evaluate, describe, policies, plot):
+for _command in (compare, train, evaluate, explain, reproduce, describe, policies, plot):
     app.command(epilog=EXAMPLES[_command])(_command)
 generate.command(epilog=EXAMPLES[lublin])(lublin)
 

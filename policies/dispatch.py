@@ -62,15 +62,18 @@ class PairDecision(Decision):
 
     __slots__ = ("jobs", "numbers", "valid", "waiting_and_fitting")
 
-    def __init__(self, system: System, slots: int, usable: Usable) -> None:
+    def __init__(self, system: System, slots: int, usable: Usable, *, distinct: bool = False) -> None:
         super().__init__("dispatch", system, None, self._pairs, self._first)
         queue = system.queue
         rows, sizes, _ = queue.table
-        positions = queue.ranked(np.flatnonzero(usable.counts[sizes]))
+        positions = queue.ranked(usable.counts[usable.kinds[rows]].nonzero()[0])
         self.waiting_and_fitting = len(positions)
-        self.numbers = sizes[positions[:slots]]
-        self.jobs = [system.jobs[row] for row in rows[positions[:slots]].tolist()]
-        self.valid = usable.machines[self.numbers]
+        if distinct:
+            positions = positions[usable.first_of_each(rows[positions])]
+        first = positions[:slots]
+        self.numbers, rows = sizes[first], rows[first]
+        self.jobs = [system.jobs[row] for row in rows.tolist()]
+        self.valid = usable.machines[usable.kinds[rows]]
 
     def _pairs(self) -> Pairs:
         return Pairs(self.jobs, self.valid)
@@ -80,32 +83,43 @@ class PairDecision(Decision):
 
 
 class Usable:
-    """Which machines have enough for each need of a run, brought up to date where levels have changed.
+    """Which machines have enough for each job of a run, brought up to date where levels have changed.
 
     Attributes
     ----------
-    machines : array of bool, shape (needs, machines)
-        To be read only.
-    counts : array of int64, shape (needs,)
-        How many of them.
+    kinds : array of int64, shape (jobs of the run,)
+        Jobs of one kind need the same.
+    machines : array of bool, shape (kinds, machines)
+        Which machines have enough; to be read only.
+    counts : array of int64, shape (kinds,)
+        How many have.
     """
 
-    def __init__(self, cluster: Machines) -> None:
-        self._needs = cluster.needs
-        self._numbers = np.arange(len(self._needs), dtype=np.int64)
+    def __init__(self, cluster: Machines, jobs: Sequence[Job]) -> None:
+        numbers, self.kinds = np.unique([cluster.size_of(job) for job in jobs], return_inverse=True)
+        self._amounts = np.ascontiguousarray(cluster.needs.amounts[numbers].T)
+        requested = [job.requested_time for job in jobs]
+        self._requests = np.unique(np.column_stack([self.kinds, requested]), axis=0, return_inverse=True)[1]
         self._level = cluster.capacity
-        self.machines = self._needs.usable(self._numbers, self._level)
+        self._ever = cluster.needs.usable(numbers, self._level)
+        self.machines = self._ever.copy()
         self.counts = np.count_nonzero(self.machines, axis=1)
+
+    def first_of_each(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the places of jobs, given by rows, of which none before asks for the same; in order."""
+        return np.sort(np.unique(self._requests.ravel()[rows], return_index=True)[1])
 
     def update(self, level: MachineLevel) -> None:
         """Look again at the machines of which another amount is free."""
         if level is self._level:
             return
-        for machine in np.flatnonzero((level != self._level).any(axis=1)).tolist():
-            now = self._needs.usable(self._numbers, level, slice(machine, machine + 1))[:, 0]
-            self.counts += now
+        for machine in (level != self._level).any(axis=1).nonzero()[0].tolist():
+            enough = self._ever[:, machine]
+            for amounts, free in zip(self._amounts, level[machine].tolist(), strict=True):
+                enough = enough & (amounts <= free)
+            self.counts += enough
             self.counts -= self.machines[:, machine]
-            self.machines[:, machine] = now
+            self.machines[:, machine] = enough
         self._level = level
 
 
@@ -124,6 +138,9 @@ class Dispatch(Policy):
         So many jobs are offered at most, >= 1.
     order : Order, optional
         Which jobs come first; by default those that came first.
+    distinct : bool
+        Of jobs that ask for the same, and for the same time, only the first is offered: a slot stands for a
+        kind of request, and a hundred equal jobs do not fill the slots.
 
     Examples
     --------
@@ -131,10 +148,13 @@ class Dispatch(Policy):
     Dispatch(seat=External(), slots=10)
     """
 
-    def __init__(self, seat: External, slots: int, order: Order | None = None) -> None:
+    def __init__(
+        self, seat: External, slots: int, order: Order | None = None, *, distinct: bool = False
+    ) -> None:  # fmt: skip
         self.seat = seat
         self.slots = slots
         self.order = order
+        self.distinct = distinct
 
     @property
     def queue_order(self) -> Order:
@@ -159,7 +179,7 @@ class Dispatch(Policy):
                 raise UsageError(
                     f"a dispatch needs jobs that share one machine each; job {job.id} asks for {need.text()}"
                 )
-        self._usable = Usable(cluster)
+        self._usable = Usable(cluster, system.jobs)
         self.seat.reset(system)
 
     def schedule(self, system: System) -> Generator[Decision, Any, None]:
@@ -168,7 +188,7 @@ class Dispatch(Policy):
         assert isinstance(cluster, Machines)
         while len(system.queue):
             self._usable.update(system.free)
-            decision = PairDecision(system, self.slots, self._usable)
+            decision = PairDecision(system, self.slots, self._usable, distinct=self.distinct)
             if not decision.jobs:
                 return
             job, machine = yield from ask(self.seat, decision)

@@ -92,6 +92,8 @@ def _run(work: Work, name: str, connection: Connection) -> None:
     try:
         work(name, connection.send)
         connection.send(DONE)
+    except KeyboardInterrupt:  # told to end, it has come to a good end and kept what it had
+        pass
     except HpcsimkitError as error:
         connection.send(error)
     except Exception as error:  # whatever it is, it becomes one line where it is shown

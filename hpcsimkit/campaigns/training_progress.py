@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.campaigns.console import grouped, number_text
 
 if TYPE_CHECKING:
     from hpcsimkit.agents.learning_curve import Report
     from hpcsimkit.campaigns.training import Training
 
-__all__ = ["show_evaluation", "show_training", "time_left"]
+__all__ = ["progress_bar", "show_evaluation", "show_training", "time_left"]
 
 
 def time_left(done: float, of: float, rate: float) -> str:
@@ -31,14 +31,14 @@ def time_left(done: float, of: float, rate: float) -> str:
 @contextmanager
 def show_training(training: Training, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
     """Show how far a training is: yields what is to be told its reports; silent if quiet or nobody looks."""
-    with _bar(quiet=quiet) as draw:
+    with progress_bar(quiet=quiet) as draw:
         judged = ""
 
         def tell(report: Report) -> None:
             nonlocal judged
             if math.isfinite(report.validation):
                 value = training.validation.sign * report.validation
-                judged = f", {training.validation.metric} {value:.4g}"
+                judged = f", {training.validation.metric} {number_text(value)}"
             rate = report.steps_per_second
             draw(f"{training.algorithm}{judged}", report.steps, report.of, rate, "steps/s")
 
@@ -56,7 +56,7 @@ def show_evaluation(sequences: int, jobs: int, *, quiet: bool) -> Iterator[Calla
     quiet : bool
         Be silent anyway.
     """
-    with _bar(quiet=quiet) as draw:
+    with progress_bar(quiet=quiet) as draw:
         done: dict[str, int] = {}
         began = time.monotonic()
 
@@ -74,7 +74,7 @@ Draw = Callable[[str, float, float, float, str], None]
 
 
 @contextmanager
-def _bar(*, quiet: bool) -> Iterator[Draw]:
+def progress_bar(*, quiet: bool) -> Iterator[Draw]:
     """Yield what draws a bar on standard error, ten times a second at most; or does nothing.
 
     It is redrawn only when told something: there is no thread in the way of processes being forked.

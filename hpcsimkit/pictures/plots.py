@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "busy_window",
     "cumulative",
+    "plot_boxes",
     "plot_busy",
     "plot_fairness",
     "plot_gantt",
@@ -129,7 +130,7 @@ def plot_slowdown(results: Results, ax: Axes | None = None) -> Axes:
     the 95th percentile, the diamond is the mean and the cross the maximum.
     """
     values = {name: _finite(result.bounded_slowdown()) for name, result in results.items()}
-    ax = _boxes(values, axes_of(ax, 7.5, 0.8 + 0.32 * len(values)))
+    ax = plot_boxes(values, axes_of(ax, 7.5, 0.8 + 0.32 * len(values)))
     ax.set_xlabel("bounded slowdown (1 = no wait)")
     return ax
 
@@ -141,7 +142,7 @@ def plot_fairness(results: Results, ax: Axes | None = None) -> Axes:
     Users are weighted equally, however many jobs they have; at most `POINTS` users are drawn as dots.
     """
     values = {name: user_slowdowns(result) for name, result in results.items()}
-    ax = _boxes(values, axes_of(ax, 7.5, 0.8 + 0.32 * len(values)), dots=True)
+    ax = plot_boxes(values, axes_of(ax, 7.5, 0.8 + 0.32 * len(values)), dots=True)
     ax.set_xlabel("mean bounded slowdown of a user's jobs (1 = no wait)")
     return ax
 
@@ -154,8 +155,22 @@ def user_slowdowns(result: Result) -> Floats:
     return np.bincount(of, weights=slowdown[counted]) / np.maximum(np.bincount(of), 1)
 
 
-def _boxes(values: Mapping[str, Floats], ax: Axes, dots: bool = False) -> Axes:
-    """Draw horizontal boxes of percentiles, the first policy on top."""
+def plot_boxes(
+    values: Mapping[str, Floats], ax: Axes, *, dots: bool = False, logarithmic: bool = True
+) -> Axes:  # fmt: skip
+    """Draw horizontal boxes of percentiles, the first policy on top; read as in `plot_slowdown`.
+
+    Parameters
+    ----------
+    values : mapping of str to array of float
+        A sample for each policy.
+    ax : Axes
+        Where to draw.
+    dots : bool
+        Draw the sample itself as well, at most `POINTS` of it.
+    logarithmic : bool
+        Scale of the axis; without it, it is as matplotlib makes it.
+    """
     for place, (name, line) in enumerate(line_styles(values).items()):
         sample = values[name]
         if not len(sample):
@@ -171,8 +186,9 @@ def _boxes(values: Mapping[str, Floats], ax: Axes, dots: bool = False) -> Axes:
         marker: dict[str, Any] = {"markersize": 4.5, "zorder": 6}
         ax.plot([sample.max()], [place], marker="x", color=line.colour, **marker)
         ax.plot([sample.mean()], [place], marker="D", color=INK, markeredgecolor=PAPER, **marker)
-    ax.set_xscale("log")
-    ax.set_xlim(left=0.93)
+    if logarithmic:
+        ax.set_xscale("log")
+        ax.set_xlim(left=0.93)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     ax.set_yticks(range(len(values)), list(values))
     ax.set_ylim(len(values) - 0.4, -0.6)

@@ -12,7 +12,7 @@ from hpcsimkit import __version__, registry
 from hpcsimkit.workloads import read_swf
 
 COMMANDS = [
-    "compare", "describe", "evaluate", "generate", "generate lublin", "policies", "plot", "train",
+    "compare", "describe", "evaluate", "generate", "generate lublin", "policies", "plot", "reproduce", "train",
 ]  # fmt: skip
 
 

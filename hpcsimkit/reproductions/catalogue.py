@@ -1,0 +1,40 @@
+"""The names of all published experiments that can be done again; they load when asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.reproductions.reproduction import Reproduction
+
+__all__ = ["SYSTEMS", "reproduction_named"]
+
+SYSTEMS: Mapping[str, str] = {
+    "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
+    "schedinspector": "hpcsimkit.reproductions.schedinspector.reproduction:SchedInspector",
+}
+"""A system's name, and the module and class of its reproduction."""
+
+
+def reproduction_named(name: str) -> type[Reproduction]:
+    """Return the reproduction of a system.
+
+    Raises
+    ------
+    UsageError
+        There is none of that name.
+
+    Examples
+    --------
+    >>> reproduction_named("masked-pppo")
+    Traceback (most recent call last):
+    hpcsimkit.errors.UsageError: unknown system 'masked-pppo'; nearest: masked-ppo
+    """
+    if name not in SYSTEMS:
+        near = difflib.get_close_matches(name, SYSTEMS, n=3, cutoff=0.4)
+        hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(SYSTEMS)}"
+        raise UsageError(f"unknown system {name!r}; {hint}")
+    module, _, attribute = SYSTEMS[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)

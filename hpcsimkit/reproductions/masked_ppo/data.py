@@ -1,0 +1,231 @@
+"""What is drawn from the logs: training sets, the days of the test, and further days that nobody has seen."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
+from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.workload import Workload
+from hpcsimkit.workloads.beocat import days, training_set
+from hpcsimkit.workloads.cells import clock_of
+from hpcsimkit.workloads.job_table import read_job_table
+
+__all__ = ["FULL", "QUICK", "Beocat", "Days", "Scale", "in_queue_order"]
+
+TIMEZONE = "America/Chicago"
+TOO_LARGE = "fit none of the nine machines"
+MANY = 10**9
+
+Days = Mapping[date, Workload]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done.
+
+    Parameters
+    ----------
+    sets : int
+        Training sets; one agent for each of them and each of the two metrics.
+    steps : int
+        Decisions that an agent learns from.
+    random_seeds : int
+        Runs of a random scheduler on each day.
+    improved_steps : int
+        Decisions that an improved agent learns from.
+    copies : int
+        How often a day with too many jobs is thinned anew for training.
+    large_jobs, gpu_jobs : int
+        Of a training set.
+    low, high : int
+        Jobs of a day of the test.
+    least : int
+        Further days have so many jobs at least.
+    """
+
+    sets: int = 20
+    steps: int = 300_000
+    random_seeds: int = 10
+    improved_steps: int = 2_000_000
+    copies: int = 4
+    large_jobs: int = 2000
+    gpu_jobs: int = 40
+    low: int = 900
+    high: int = 1100
+    least: int = 300
+
+
+FULL = Scale()
+QUICK = Scale(sets=3, steps=30_000, random_seeds=3, improved_steps=150_000, copies=1)
+
+
+def in_queue_order(workload: Workload) -> Workload:
+    """Return the jobs in the order in which the published code queues them.
+
+    It takes them from a binary heap by submission, then requested time; jobs that are equal in both come out
+    as the heap happens to have them, which decides much: two jobs in three share their submission.
+
+    >>> w = Workload({"submit_time": [5, 5], "run_time": [1, 1], "nodes": [1, 1], "requested_time": [9, 4]})
+    >>> in_queue_order(w).requested_time.tolist()
+    [4, 9]
+    """
+    heap: list[_Queued] = []
+    for row, key in enumerate(
+        zip(workload.submit_time.tolist(), workload.requested_time.tolist(), strict=True)
+    ):
+        heapq.heappush(heap, _Queued(key, row))
+    rows = [heapq.heappop(heap).row for _ in range(len(workload))]
+    return workload.select(rows, "by submission, then requested time, as from a heap")
+
+
+class _Queued(NamedTuple):
+    """A job of a heap, which sees its key only."""
+
+    key: tuple[int, int]
+    row: int
+
+    def __lt__(self, other: tuple[Any, ...]) -> bool:
+        return self.key < other[0]
+
+
+def _runnable(workload: Workload) -> Workload:
+    """Return the jobs that some machine can run, queued."""
+    queued = in_queue_order(workload)  # all of them: a heap without the others would be another one
+    return queued.without(NINE_MACHINES.misfits(queued), TOO_LARGE)
+
+
+@dataclass(frozen=True)
+class Beocat:
+    """Months of Beocat, and what is drawn from them.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        The logs, in any order.
+    scale : Scale
+        How much is drawn.
+    seed : int
+        Where the chance comes from.
+    """
+
+    files: Sequence[Path]
+    scale: Scale
+    seed: int
+
+    @cached_property
+    def months(self) -> list[Workload]:
+        """The logs, the earliest first."""
+        logs = [read_job_table(file) for file in self.files]
+        for file, log in zip(self.files, logs, strict=True):
+            if not len(log) or log.submit_time.min() < datetime(2000, 1, 1).timestamp():
+                raise WorkloadError(f"{file}: jobs with Unix time as submit time are needed: a log of Beocat")
+        return sorted(logs, key=lambda log: int(log.submit_time.min()))
+
+    @cached_property
+    def log(self) -> Workload:
+        """All jobs, by submission."""
+        first, *others = self.months
+        return replace(first.merge(*others), name="beocat")
+
+    @cached_property
+    def cut(self) -> date:
+        """The day from which on nobody is trained: first of the last log, or of a log's last third."""
+        begins = [int(month.submit_time.min()) for month in self.months]
+        first, last = begins[0], int(self.log.submit_time.max())
+        moment = begins[-1] if len(begins) > 1 else first + 2 * (last - first) // 3
+        return datetime.fromtimestamp(moment, clock_of(TIMEZONE)).date()
+
+    @cached_property
+    def test_days(self) -> Days:
+        """Days with about a thousand jobs, as in the paper.
+
+        Raises
+        ------
+        WorkloadError
+            There are fewer than two.
+        """
+        scale = self.scale
+        found = {day: _runnable(jobs) for day, jobs in days(self.log, scale.low, scale.high, TIMEZONE)}
+        if len(found) < 2:
+            raise WorkloadError(
+                f"{', '.join(file.name for file in self.files)}: at least 2 days with {scale.low} to "
+                f"{scale.high} jobs are needed, found {len(found)}"
+            )
+        return found
+
+    @cached_property
+    def unseen_days(self) -> Days:
+        """All days from the cut on that have enough jobs, those with too many thinned by chance."""
+        scale = self.scale
+        since = {day: jobs for day, jobs in days(self.log, scale.least, MANY, TIMEZONE) if day >= self.cut}
+        return {
+            day: self._thinned(jobs, np.random.default_rng([self.seed, day.toordinal()]))
+            for day, jobs in since.items()
+        }
+
+    @cached_property
+    def training_days(self) -> list[Workload]:
+        """Days to learn from that have enough jobs; those with too many are thinned, several times over."""
+        scale, found = self.scale, []
+        for day, jobs in days(self.training_part, scale.least, MANY, TIMEZONE):
+            copies = scale.copies if len(jobs) > scale.high else 1
+            for number in range(copies):
+                found.append(self._thinned(jobs, np.random.default_rng([self.seed, day.toordinal(), number])))
+        return found
+
+    def _thinned(self, jobs: Workload, rng: np.random.Generator) -> Workload:
+        scale = self.scale
+        if len(jobs) <= scale.high:
+            return _runnable(jobs)
+        rows = rng.choice(len(jobs), int(rng.integers(scale.low, scale.high + 1)), replace=False)
+        return _runnable(jobs.select(np.sort(rows), f"{len(rows)} of {len(jobs)} jobs, by chance"))
+
+    @cached_property
+    def all_days(self) -> Days:
+        """Both kinds; a day that is of both is the same in both."""
+        return {**self.test_days, **self.unseen_days}
+
+    @cached_property
+    def training_part(self) -> Workload:
+        """Jobs from before the cut, and not of a day of the test: what may be learned from."""
+        zone = clock_of(TIMEZONE)
+        midnight = int(datetime.combine(self.cut, time(), zone).timestamp())
+        submitted = self.log.submit_time
+        kept = (submitted < midnight) & ~NINE_MACHINES.misfits(self.log)
+        for jobs in self.test_days.values():
+            kept &= ~np.isin(self.log.id, jobs.id)
+        return self.log.select(kept, f"submitted before {self.cut}, without the days of the test")
+
+    @cached_property
+    def training_sets(self) -> list[Workload]:
+        """Large jobs and GPU jobs, all submitted at once."""
+        scale, sets = self.scale, []
+        for number in range(1, scale.sets + 1):
+            rng = np.random.default_rng([self.seed, number])
+            drawn = training_set(
+                self.training_part, rng, large_jobs=scale.large_jobs, gpu_jobs=scale.gpu_jobs
+            )
+            sets.append(replace(in_queue_order(drawn), name=f"set {number}"))
+        return sets
+
+    def lines(self) -> Iterator[str]:
+        """Yield lines about all that."""
+        dropped = int(NINE_MACHINES.misfits(self.log).sum())
+        yield f"beocat: {grouped(len(self.log))} jobs of {len(self.files)} logs on {NINE_MACHINES.summary}"
+        yield f"  {grouped(dropped)} jobs left out: {TOO_LARGE}"
+        for month in self.months:
+            for reason, count in month.skipped.items():
+                yield f"  {month.name}: {grouped(count)} rows left out: {reason}"
+        test, unseen = self.test_days, self.unseen_days
+        yield f"  {len(test)} days of the test ({self.scale.low} to {self.scale.high} jobs)"
+        yield f"  {len(unseen)} days from {self.cut} on that nobody is trained on, thinned to as many jobs"

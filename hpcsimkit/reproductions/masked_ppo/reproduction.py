@@ -1,0 +1,69 @@
+"""The masked-PPO scheduler's experiment, from logs to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from hpcsimkit.reproductions.learners import Training
+from hpcsimkit.reproductions.masked_ppo.conclusions import Findings
+from hpcsimkit.reproductions.masked_ppo.contest import Playing, contestants
+from hpcsimkit.reproductions.masked_ppo.data import FULL, QUICK, Beocat
+from hpcsimkit.reproductions.masked_ppo.learners import Family, families
+from hpcsimkit.reproductions.masked_ppo.scores import Scores
+from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
+from hpcsimkit.reproductions.tasks import Shelf, Task
+
+__all__ = ["MaskedPPO"]
+
+
+class MaskedPPO(Reproduction):
+    """Twenty agents for each of two metrics, trained on constructed sets, tested on days of the log."""
+
+    title = "Masked PPO: job and machine chosen at once"
+    logs_needed = (
+        "logs of Beocat, one or more months, as job tables (JobName, ReqMem, ReqCPUs, ReqGPUs, ReqDuration, "
+        "ActualDuration, Submit); the paper's come from https://github.com/shutchison/HPC_Scheduling_with_RL"
+    )
+    rates = {"training": 2500.0, "playing": 10_000.0, "heuristics": 10_000.0}  # noqa: RUF012
+
+    @cached_property
+    def beocat(self) -> Beocat:
+        """The logs, and what is drawn from them."""
+        return Beocat(self.logs, QUICK if self.quick else FULL, self.seed)
+
+    @cached_property
+    def families(self) -> list[Family]:
+        """Agents to be trained."""
+        return families(self.beocat)
+
+    @cached_property
+    def plays(self) -> list[Playing]:
+        """Everybody's runs on all days."""
+        return [Playing(each, self.beocat.all_days) for each in contestants(self.beocat, self.families)]
+
+    def prepare(self) -> Iterator[str]:
+        """Read the logs, draw days and training sets; say what will be done."""
+        yield from self.beocat.lines()
+        for family in self.families:
+            counts = (f"{len(learners)} for {metric}" for metric, learners in family.learners.items())
+            steps = next(iter(family.learners.values()))[0].settings.steps
+            yield f"  agents {family.name}: {' and '.join(counts)}, {steps} decisions each; {family.about}"
+
+    def stages(self) -> Sequence[Sequence[Task]]:
+        """Return trainings, then runs."""
+        trainings = [
+            Training(learner)
+            for family in self.families
+            for learners in family.learners.values()
+            for learner in learners
+        ]
+        return [trainings, self.plays]
+
+    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+        """Return tables, tests and targets; draw training curves and boxes."""
+        days = [str(day) for day in self.beocat.all_days]
+        outcomes = ((play.contestant.row, shelf.outcome(play)) for play in self.plays)
+        findings = Findings(self.beocat, self.families, Scores.of(outcomes, days), quick=self.quick)
+        return findings.conclusion(self.title, shelf, pictures)

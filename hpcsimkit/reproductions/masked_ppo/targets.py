@@ -1,0 +1,84 @@
+"""What is to be reached: the paper's claims, and what a trained agent must beat to be worth its training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, CONTROLS
+from hpcsimkit.reproductions.masked_ppo.published_numbers import LOWER_THAN_BFBP, TABLES
+from hpcsimkit.reproductions.masked_ppo.scores import UTILISATION, WAIT, Scores
+from hpcsimkit.reproductions.masked_ppo.statistics import judged
+from hpcsimkit.reproductions.targets import Target
+
+__all__ = ["SIGNIFICANT", "baseline_targets", "family_targets"]
+
+SIGNIFICANT = 0.05
+POINTS = 0.1
+"""By so many percentage points utilisation may be below BFBP's."""
+
+BEATEN = ("SJF", *CONTROLS)
+"""Who must wait longer than a trained agent."""
+
+
+def baseline_targets(scores: Scores) -> Iterator[Target]:
+    """Yield the paper's baselines beside ours: its 23 days are others, only their order can be met."""
+    for measure, unit in ((WAIT, "min"), (UTILISATION, "%")):
+        paper = TABLES[measure]
+        for row in BASELINES:
+            ours = scores.mean(row, measure)
+            yield Target(
+                f"{row}: {measure} [{unit}], {len(scores.days)} days (paper: 23 others)", paper[row], ours,
+                None, None,
+            )  # fmt: skip
+    waits = {row: scores.mean(row, WAIT) for row in BASELINES}
+    in_order = sorted(BASELINES, key=lambda row: waits[row])
+    as_published = sorted(BASELINES, key=lambda row: TABLES[WAIT][row])
+    agree = sum(one == other for one, other in zip(in_order, as_published, strict=True))
+    what = f"baselines in the order {' < '.join(as_published)} by wait [places]"
+    yield Target(what, float(len(as_published)), float(agree), None, agree == len(as_published))
+
+
+def family_targets(
+    name: str, rows: tuple[str, str], test: Scores, unseen: Scores, others: Sequence[str]
+) -> Iterator[Target]:
+    """Yield what a family of agents is to reach.
+
+    Parameters
+    ----------
+    name : str
+        The family.
+    rows : tuple of two str
+        Its agents for wait, and for utilisation.
+    test, unseen : Scores
+        On the two sets of days.
+    others : sequence of str
+        With whom agents are compared; the p-values are corrected for being so many.
+    """
+    for_wait, for_utilisation = rows
+    for days, scores in (("test", test), ("unseen", unseen)):
+        below = _below_bfbp(scores, for_wait)
+        yield Target(
+            f"{name}: wait below BFBP's by 16.9 %, {days} days [%]", LOWER_THAN_BFBP, below[0], below[1],
+            below[0] >= LOWER_THAN_BFBP,
+        )  # fmt: skip
+    verdict = judged(unseen, WAIT, for_wait, tuple(BASELINES), others)
+    for other in BEATEN:
+        found = verdict.paired[other]
+        met = found.difference.mean < 0 and found.t_test_holm < SIGNIFICANT
+        what = f"{name}: wait below that of {other}, p < {SIGNIFICANT} on unseen days [%]"
+        yield Target(what, None, -100 * found.relative, None, met)
+        yield Target(
+            f"{name}: its p-value (paired, Holm) against {other}", None, found.t_test_holm, None, met
+        )
+    for days, scores in (("test", test), ("unseen", unseen)):
+        gap = scores.mean(for_utilisation, UTILISATION) - scores.mean("BFBP", UTILISATION)
+        yield Target(
+            f"{name}: utilisation at most {POINTS} points below BFBP's, {days} days [points]", -0.02, gap,
+            scores.spread(for_utilisation, UTILISATION), gap >= -POINTS,
+        )  # fmt: skip
+
+
+def _below_bfbp(scores: Scores, row: str) -> tuple[float, float | None]:
+    """Return by how much the mean wait is below BFBP's [%], and how much that differs between agents."""
+    bfbp, spread = scores.mean("BFBP", WAIT), scores.spread(row, WAIT)
+    return 100 * (1 - scores.mean(row, WAIT) / bfbp), None if spread is None else 100 * spread / bfbp

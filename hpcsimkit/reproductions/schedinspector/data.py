@@ -1,0 +1,173 @@
+"""The logs, cut into jobs to learn from and sequences to be tested on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.errors import UsageError
+from hpcsimkit.reproductions.sequences import SequenceSet, starts_in
+from hpcsimkit.workload import Workload
+from hpcsimkit.workloads import read_swf
+from hpcsimkit.workloads.dirlab import published_starts, read_published
+
+__all__ = ["FULL", "QUICK", "Scale", "Trace", "Traces", "name_of"]
+
+CODE = "schedinspector"
+JOBS = 256
+"""Of a sequence that is tested on."""
+
+PUBLISHED_SEED = 1
+PUBLISHED_SLICE = 10_000
+"""The published code trains on the first so many jobs."""
+
+TRAINED_SHARE = 0.2
+"""Of a log's jobs, the first ones, in the paper."""
+
+NAMES = {r"sdsc-sp2": "SDSC-SP2", r"ctc-sp2": "CTC-SP2", r"hpc2n": "HPC2N", r"lublin[-_]?(1|256)": "Lublin"}
+"""What the paper calls logs, by how the names of their files begin."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done.
+
+    Parameters
+    ----------
+    sequences : int
+        On which everybody meets, of each set.
+    steps : int
+        Decisions that an agent of the tables learns from.
+    study_steps : int
+        And one of the paper's figures 5 to 12; 0 leaves them out.
+    orders : tuple of str
+        Base schedulers.
+    whole : bool
+        Train and test as the published code does too.
+    """
+
+    sequences: int = 50
+    steps: int = 6_000_000
+    study_steps: int = 3_000_000
+    orders: tuple[str, ...] = ("sjf", "f1")
+    whole: bool = True
+
+
+FULL = Scale()
+QUICK = Scale(sequences=20, steps=500_000, study_steps=0, orders=("sjf",), whole=False)
+
+
+def name_of(path: Path) -> str:
+    """Return what the paper calls a log, or the name of its file.
+
+    >>> name_of(Path("HPC2N-2002-2.2-cln.swf.gz")), name_of(Path("lublin-1.swf")), name_of(Path("KTH.swf"))
+    ('HPC2N', 'Lublin', 'KTH')
+    """
+    stem = path.name.removesuffix(".gz").removesuffix(".swf")
+    return next((name for known, name in NAMES.items() if re.match(known, stem, re.IGNORECASE)), stem)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A log.
+
+    Parameters
+    ----------
+    path : Path
+        Its file.
+    scale : Scale
+        How much is done.
+    seed : int
+        Where the choice of sequences comes from.
+    """
+
+    path: Path
+    scale: Scale
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return name_of(self.path)
+
+    @cached_property
+    def log(self) -> Workload:
+        """As the published code reads it: requested times are run times."""
+        return self._long_enough(read_published(self.path, CODE))
+
+    @cached_property
+    def honest(self) -> Workload:
+        """As it is, with requested times as users gave them."""
+        log = read_swf(self.path)
+        return self._long_enough(log if log.machine_size is None else log.fitting(log.machine_size))
+
+    @property
+    def longest_time(self) -> int:
+        """Longest run time of the log [s]: what the published code divides requested times by."""
+        return int(self.log.run_time.max())
+
+    def first_part(self, log: Workload) -> Workload:
+        """Return the jobs that are learned from."""
+        return log.first(int(TRAINED_SHARE * len(log)))
+
+    @cached_property
+    def rest(self) -> SequenceSet:
+        """Sequences of jobs that nobody has learned from."""
+        return SequenceSet.of(f"{self.name}-rest", self.log, self._starts_in_rest(self.log), JOBS)
+
+    @cached_property
+    def whole(self) -> SequenceSet:
+        """Sequences of the published test: from all of the log, jobs that are learned from among them."""
+        starts = published_starts(CODE, len(self.log), PUBLISHED_SEED, self.scale.sequences)
+        return SequenceSet.of(f"{self.name}-whole", self.log, starts.tolist(), JOBS)
+
+    @cached_property
+    def honest_rest(self) -> SequenceSet:
+        """Sequences of jobs that nobody has learned from, with the requested times of the log."""
+        return SequenceSet.of(f"{self.name}-honest", self.honest, self._starts_in_rest(self.honest), JOBS)
+
+    def _starts_in_rest(self, log: Workload) -> list[int]:
+        first, last = len(self.first_part(log)), len(log) - JOBS
+        return starts_in(first, last, self.scale.sequences, self.seed)
+
+    def _long_enough(self, log: Workload) -> Workload:
+        if len(log) < 5 * JOBS:
+            raise UsageError(f"{self.path}: {5 * JOBS} jobs or more are needed, found {len(log)}")
+        return log
+
+
+@dataclass(frozen=True)
+class Traces:
+    """All logs; see :class:`Trace`."""
+
+    paths: Sequence[Path]
+    scale: Scale
+    seed: int
+
+    @cached_property
+    def all(self) -> list[Trace]:
+        """The logs in the order given."""
+        traces = [Trace(path, self.scale, self.seed) for path in self.paths]
+        names = [trace.name for trace in traces]
+        for trace in traces:
+            if names.count(trace.name) > 1:
+                raise UsageError(f"{trace.path}: a log {trace.name!r} is given twice")
+        return traces
+
+    @property
+    def first(self) -> Trace:
+        """SDSC-SP2, which the paper's figures are about, or else the first log given."""
+        return next((trace for trace in self.all if trace.name == "SDSC-SP2"), self.all[0])
+
+    def lines(self) -> Iterator[str]:
+        """Say what there is."""
+        for trace in self.all:
+            count, learned = len(trace.log), len(trace.first_part(trace.log))
+            yield (
+                f"{trace.name}: {grouped(count)} jobs, the first {grouped(learned)} to learn from; "
+                f"{len(trace.rest.scenarios)} sequences of {JOBS} of the rest to be tested on"
+            )

@@ -1,0 +1,84 @@
+"""Pictures like the paper's: training curves with rejections, boxes over sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.pictures.figures import MUTED, POLICY_COLOURS, new_figure, style, title
+from hpcsimkit.pictures.learning_curve import Curve
+from hpcsimkit.pictures.plots import plot_boxes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_boxes", "draw_curves"]
+
+COLUMNS = 4
+SMOOTHED = 5
+"""Rounds that a point of a line is the mean of."""
+
+
+@style()
+def draw_curves(curves: Mapping[str, Curve]) -> Figure:
+    """Return a figure with a panel a training: reward and share of rejections of each round.
+
+    Parameters
+    ----------
+    curves : mapping of str to curve
+        By the name of the panel; see :func:`~hpcsimkit.pictures.learning_curve.read_curve`.
+    """
+    columns = min(COLUMNS, len(curves))
+    rows = -(-len(curves) // columns)
+    figure = new_figure(2.6 * columns + 0.8, 0.5 + 2.2 * rows, rows=rows, columns=columns)
+    for number, (ax, (name, curve)) in enumerate(zip(figure.axes, curves.items(), strict=False)):
+        rounds = np.arange(1, len(curve["steps"]) + 1)
+        ax.plot(rounds, curve["reward"], color=POLICY_COLOURS[1], linewidth=0.5, alpha=0.5)
+        ax.plot(rounds, _smoothed(curve["reward"]), color=POLICY_COLOURS[1], label="reward of an episode")
+        ax.axhline(0, color=MUTED, linewidth=0.8)
+        other = ax.twinx()
+        other.plot(rounds, curve["rejected"], color=POLICY_COLOURS[2], linewidth=1.0, label="rejected")
+        other.set_ylim(0, 1)
+        title(ax, name)
+        if number % columns == 0:
+            ax.set_ylabel("reward", color=POLICY_COLOURS[1])
+        if number % columns == columns - 1 or number == len(curves) - 1:
+            other.set_ylabel("share rejected", color=POLICY_COLOURS[2])
+        if number >= len(curves) - columns:
+            ax.set_xlabel("rounds of 100 episodes")
+    for ax in figure.axes[len(curves) : rows * columns]:
+        ax.set_axis_off()
+    return figure
+
+
+def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return means over the last rounds, fewer at the beginning.
+
+    >>> _smoothed(np.array([1.0, 3.0, 5.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    ends = np.arange(1, len(values) + 1)
+    begins = np.maximum(ends - SMOOTHED, 0)
+    return (sums[ends] - sums[begins]) / (ends - begins)
+
+
+@style()
+def draw_boxes(values: Mapping[str, NDArray[np.float64]], label: str) -> Figure:
+    """Return a figure with a box for each scheduler over sequences, which are dots; its scale is logarithmic.
+
+    Parameters
+    ----------
+    values : mapping of str to array of float, shape (sequences,)
+        By scheduler.
+    label : str
+        Of the axis.
+    """
+    figure = new_figure(7.5, 0.9 + 0.32 * len(values))
+    ax = plot_boxes(values, figure.axes[0], dots=True, logarithmic=True)
+    ax.set_xlim(left=0.8 * min(float(each.min()) for each in values.values()))
+    ax.set_xlabel(label)
+    return figure

@@ -1,0 +1,210 @@
+"""Everybody on the same sequences of jobs: who schedules, what is measured, and who is better for sure."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.campaigns.evaluation_statistics import Comparison, Mean, compared, mean_of
+from hpcsimkit.metrics import evaluate
+from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.policy import Policy
+from hpcsimkit.reproductions.learners import Learner, trained_agent
+from hpcsimkit.reproductions.tasks import Task, Tell
+from hpcsimkit.scenario import Scenario
+from hpcsimkit.workload import Workload
+
+__all__ = ["BSLD", "MEASURES", "Contestant", "Meeting", "SequenceSet", "Standing", "standings", "starts_in"]
+
+Floats = NDArray[np.float64]
+Rules = Literal["textbook", "dirlab"]
+
+MEASURES = ("mean_bounded_slowdown", "mean_wait_time", "max_bounded_slowdown", "utilisation")
+"""What is measured of each run, of :data:`~hpcsimkit.metrics.METRICS`."""
+
+BSLD = MEASURES[0]
+
+
+@dataclass(frozen=True)
+class SequenceSet:
+    """Sequences that everybody meets on.
+
+    Parameters
+    ----------
+    name : str
+        Unique, and fit to be part of the name of a folder.
+    scenarios : sequence of Scenario
+        By the rules ``dirlab``; those who go by the textbook get the same jobs by its rules.
+    """
+
+    name: str
+    scenarios: Sequence[Scenario]
+
+    @classmethod
+    def of(cls, name: str, log: Workload, starts: Sequence[int], jobs: int) -> SequenceSet:
+        """Cut sequences of so many jobs out of a log, from some rows on."""
+        return cls(name, tuple(Scenario.sequence(log, start, jobs) for start in starts))
+
+    @property
+    def jobs(self) -> int:
+        """Of all sequences."""
+        return sum(len(scenario.workload) for scenario in self.scenarios)
+
+
+def starts_in(first: int, last: int, count: int, seed: int) -> list[int]:
+    """Draw where sequences begin: rows from `first` to before `last`.
+
+    >>> starts_in(5, 8, 4, seed=1)
+    [6, 6, 7, 7]
+    """
+    return np.random.default_rng(seed).integers(first, last, count).tolist()
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Who schedules sequences: a policy, or a pipeline with a trained agent on its open seat.
+
+    Parameters
+    ----------
+    name : str
+        Unique in a set of sequences; the row of tables.
+    policy : Policy
+        Who; of a learner's agent the pipeline whose seat it takes.
+    rules : {"dirlab", "textbook"}
+        By which rules.
+    learner : Learner, optional
+        Whose agent takes the seat.
+    sample : bool
+        The agent draws its actions, or takes the best.
+    changes : mapping of str to object
+        Parameters of the agent's encoder that are others here: those that are about a log.
+    """
+
+    name: str
+    policy: Policy
+    rules: Rules = "dirlab"
+    learner: Learner | None = None
+    sample: bool = True
+    changes: Mapping[str, Any] | None = None
+
+    def scheduler(self, shelf: Path) -> Policy:
+        """Return who schedules; agents are found in the folder of all tasks."""
+        if self.learner is None:
+            return self.policy
+        agent = trained_agent(self.learner, shelf / self.learner.name, sample=self.sample)
+        if self.changes:
+            encoder = copy.copy(agent.encoder)
+            vars(encoder).update(self.changes)
+            agent = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
+        return with_agent(self.policy, agent)
+
+
+def with_agent(policy: Policy, agent: Agent) -> Policy:
+    """Return a pipeline with an agent on its open seat, before the heuristic behind it."""
+    assert isinstance(policy, Pipeline)
+    pipeline = copy.copy(policy)
+    agent.base = getattr(policy, agent.stage).base
+    setattr(pipeline, agent.stage, agent)
+    return pipeline
+
+
+@dataclass(frozen=True)
+class Meeting(Task):
+    """Runs of a contestant on all sequences of a set; the outcome has a list of values by measure.
+
+    Parameters
+    ----------
+    contestant : Contestant
+        Who.
+    sequences : SequenceSet
+        On what.
+    seed : int
+        Where the chance of who draws comes from; each sequence adds its number.
+    """
+
+    contestant: Contestant
+    sequences: SequenceSet
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Set and contestant."""
+        words = "".join(each if each.isalnum() else " " for each in self.contestant.name.lower())
+        return f"runs-{self.sequences.name}-{'-'.join(words.split())}"
+
+    @property
+    def kind(self) -> str:
+        """Agents, and all others, who are faster."""
+        return "runs" if self.contestant.learner is None else "runs of agents"
+
+    @property
+    def size(self) -> int:
+        """A decision a job."""
+        return self.sequences.jobs
+
+    def inputs(self) -> Any:
+        """Return who, and on what."""
+        who = self.contestant
+        return {
+            "policy": who.policy, "rules": who.rules, "learner": who.learner, "sample": who.sample,
+            "changes": who.changes, "scenarios": self.sequences.scenarios, "seed": self.seed,
+            "measures": MEASURES,
+        }  # fmt: skip
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Simulate."""
+        policy, done = self.contestant.scheduler(folder.parent), 0
+        outcome: dict[str, list[float]] = {name: [] for name in MEASURES}
+        for number, scenario in enumerate(self.sequences.scenarios):
+            rules = replace(scenario, seed=self.seed + number)
+            if self.contestant.rules == "textbook":
+                rules = replace(rules, semantics="textbook", following=None)
+            values = evaluate(rules.simulation(policy).run(), names=MEASURES)
+            for name in MEASURES:
+                outcome[name].append(float(values[name]))
+            done += len(scenario.workload)
+            tell(done)
+        return outcome
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A row of a table: how somebody does, and whether one of the rows differs from it for sure.
+
+    Parameters
+    ----------
+    mean : Mean
+        Of a measure over the sequences.
+    against : Comparison or None
+        What that one has more than this, sequence by sequence; None for the row itself.
+    """
+
+    mean: Mean
+    against: Comparison | None
+
+
+def standings(values: Mapping[str, Floats], one: str) -> dict[str, Standing]:
+    """Compare a row with all others on the same sequences.
+
+    Parameters
+    ----------
+    values : mapping of str to array of float, shape (sequences,)
+        Of each row.
+    one : str
+        The row that is compared with the others; p-values are corrected for their number (Holm).
+
+    Examples
+    --------
+    >>> rows = standings({"a": np.array([1.0, 2.0, 4.0]), "b": np.array([2.0, 4.0, 5.0])}, "a")
+    >>> rows["a"].against is None, round(rows["b"].against.difference.mean, 3)
+    (True, -1.333)
+    """
+    found = compared(values[one], {name: each for name, each in values.items() if name != one})
+    return {name: Standing(mean_of(each), found.get(name)) for name, each in values.items()}

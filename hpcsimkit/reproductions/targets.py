@@ -1,0 +1,79 @@
+"""What a reproduction is to reach, and whether it did: a table, and a file that others can read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hpcsimkit.campaigns.console import plain_table
+
+__all__ = ["Target", "targets_json", "targets_rows", "targets_table"]
+
+HEADINGS = ("target", "paper", "ours", "spread", "met")
+
+
+class Target(NamedTuple):
+    """One thing to reach.
+
+    Parameters
+    ----------
+    what : str
+        In words, with its unit.
+    paper : float or None
+        What was published, if it was.
+    ours : float
+        What came out here.
+    spread : float or None
+        Standard deviation of it over seeds, if there are several.
+    met : bool or None
+        Reached, or not; None if it is stated for comparison only.
+    """
+
+    what: str
+    paper: float | None
+    ours: float
+    spread: float | None
+    met: bool | None
+
+
+def targets_rows(targets: Sequence[Target]) -> list[list[str]]:
+    """Return the targets as rows of a table, below the headings `HEADINGS`.
+
+    >>> targets_rows([Target("mean wait [min]", 456.79, 501.23, 4.0, False)])
+    [['mean wait [min]', '456.8', '501.2', '4', 'no']]
+    """
+    words = {True: "yes", False: "no", None: "-"}
+    return [
+        [target.what, *map(_number, (target.paper, target.ours, target.spread)), words[target.met]]
+        for target in targets
+    ]
+
+
+def targets_table(targets: Sequence[Target]) -> str:
+    """Return the targets as a table of plain text."""
+    return plain_table(HEADINGS, targets_rows(targets))
+
+
+def targets_json(targets: Sequence[Target]) -> bytes:
+    """Return the targets as a list in JSON; what is not a number is null.
+
+    >>> json.loads(targets_json([Target("p", None, float("nan"), 0.5, True)]))
+    [{'what': 'p', 'paper': None, 'ours': None, 'spread': 0.5, 'met': True}]
+    """
+    rows = [
+        {name: None if _is_none(value) else value for name, value in target._asdict().items()}
+        for target in targets
+    ]
+    return (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _is_none(value: object) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _number(value: float | None) -> str:
+    from hpcsimkit.pictures.figures import format_number
+
+    return format_number(value)
