@@ -24,15 +24,17 @@ class A2C(OnPolicyTrainer):
 
     algorithm = "a2c"
 
-    def learn(self, batch: Batch) -> tuple[float, float, float]:
+    def learn(self, batch: Batch) -> dict[str, float]:
         """Take one step down the gradient, from all steps at once."""
-        logarithms = masked_log_probabilities(self.networks.scores(batch.observations), batch.valid)
+        logarithms = masked_log_probabilities(
+            self.networks.scores(batch.observations, batch.valid), batch.valid
+        )
         chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
         policy = policy_gradient_loss(chosen, self.weights(batch))
         value = torch.nn.functional.mse_loss(self.networks.values(batch.observations), batch.returns)
         entropy = -(logarithms.exp() * logarithms).sum(dim=1).mean()
         self.descend(policy + self.settings.value_weight * value - self.settings.entropy_weight * entropy)
-        return policy.item(), value.item(), entropy.item()
+        return {"policy_loss": policy.item(), "value_loss": value.item(), "entropy": entropy.item()}
 
     def weights(self, batch: Batch) -> torch.Tensor:
         """Return by what each step's log probability is weighted, normalised over the round."""

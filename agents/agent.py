@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -12,9 +13,14 @@ import numpy as np
 
 from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.machine_encoders import ExpectedFree, JobMachinePairs, MachineRows
-from hpcsimkit.agents.masks import JobMachine, Slots
+from hpcsimkit.agents.masks import AcceptReject, JobMachine, Slots
 from hpcsimkit.agents.model_file import read_model, write_model
 from hpcsimkit.agents.networks import Network, network_of
+from hpcsimkit.agents.prospects import PairProspects
+from hpcsimkit.agents.rlbackfilling.encoder import Candidates
+from hpcsimkit.agents.rlscheduler.encoder import WaitingJobs
+from hpcsimkit.agents.schedinspector.features import InspectorFeatures
+from hpcsimkit.agents.schedinspector.whole_state import WholeState
 from hpcsimkit.decision import Answering, Decision
 from hpcsimkit.errors import UsageError
 from hpcsimkit.learning import Encoder, Mask
@@ -25,11 +31,15 @@ __all__ = ["ENCODERS", "MASKS", "Agent"]
 
 ENCODERS: Mapping[str, type[Encoder]] = {
     cls.__name__: cls
-    for cls in (ExpectedFree, JobMachinePairs, MachineRows, QueueWindow, RequestsAndMachines)
-}
+    for cls in (
+        Candidates, ExpectedFree, InspectorFeatures, JobMachinePairs, MachineRows, PairProspects,
+        QueueWindow,
+        RequestsAndMachines, WaitingJobs, WholeState,
+    )
+}  # fmt: skip
 """Encoders that model files may name."""
 
-MASKS: Mapping[str, type[Mask]] = {cls.__name__: cls for cls in (JobMachine, Slots)}
+MASKS: Mapping[str, type[Mask]] = {cls.__name__: cls for cls in (AcceptReject, JobMachine, Slots)}
 """Masks that model files may name."""
 
 
@@ -83,6 +93,12 @@ class Agent(Answering):
             about=self.about,
         )  # fmt: skip
 
+    @property
+    def slots(self) -> int | None:
+        """Options it can choose among, as its mask or else its training says; None if neither does."""
+        trained = (self.about or {}).get("training", {}).get("slots")
+        return getattr(self.mask, "slots", trained)
+
     def check(self) -> None:
         """See that the network reads what the encoder writes, and scores what the mask knows.
 
@@ -119,13 +135,10 @@ class Agent(Answering):
         return self.mask.position(decision, self._choose(decision))
 
     def _choose(self, decision: Decision) -> int:
-        valid = self._valid
-        scores = self.network.scores(self._observation)
-        scores = scores[: len(valid)]  # rows of the observation that are no slots are no actions
-        actions = np.flatnonzero(valid)
+        actions = np.flatnonzero(self._valid)
         if not len(actions):
             raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
-        wanted = scores[actions].astype(np.float64)
+        wanted = self.network.scores_of(self._observation, actions).astype(np.float64)
         if self._random is not None:  # the largest of scores with Gumbel noise is a draw from their softmax
             wanted = wanted + self._random.gumbel(size=len(wanted))
         return int(actions[np.argmax(wanted)])
@@ -147,7 +160,7 @@ class Agent(Answering):
     @classmethod
     def load(
         cls, path: str | os.PathLike[str], *, encoder: Encoder | None = None, mask: Mask | None = None,
-        sample: bool | None = None,
+        parts: Any = None, sample: bool | None = None,
     ) -> Agent:  # fmt: skip
         """Read what :meth:`save` wrote.
 
@@ -157,6 +170,9 @@ class Agent(Answering):
             The file.
         encoder, mask : Encoder, Mask, optional
             If they are of your own: equal to those the agent was saved with.
+        parts : module, optional
+            Has the classes of your own encoder and mask under their names; they are made with the parameters
+            in the file. A model file never imports anything: without it only the kit's own parts are made.
         sample : bool, optional
             Draw actions or take the best, whatever the file says.
 
@@ -169,8 +185,8 @@ class Agent(Answering):
         try:
             network = network_of(tensors=tensors, **about["network"])
             agent = cls(
-                _restored(about["encoder"], ENCODERS, encoder),
-                _restored(about["mask"], MASKS, mask),
+                _restored(about["encoder"], Encoder, encoder, ENCODERS, parts),
+                _restored(about["mask"], Mask, mask, MASKS, parts),
                 network,
                 str(about["stage"]),
                 sample=about["sample"] if sample is None else sample,
@@ -185,23 +201,41 @@ class Agent(Answering):
 
 
 def _described(part: Parameters, known: Mapping[str, type[Any]]) -> dict[str, Any]:
-    """Return the name and the parameters of an encoder or mask."""
-    names = inspect.signature(type(part)).parameters
-    name = type(part).__name__
-    return {
-        "name": name if known.get(name) is type(part) else f"{type(part).__module__}:{name}",
-        "parameters": {key: getattr(part, key) for key in names},
-    }
+    """Return the name and the parameters of an encoder or mask, as JSON gives them back."""
+    kind = type(part)
+    parameters = {key: getattr(part, key) for key in inspect.signature(kind).parameters}
+    module = kind.__module__.partition("@")[0]  # of a file: its name alone, wherever it lies
+    try:
+        plain = json.loads(json.dumps(parameters, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{part!r} cannot be written into a model file: {error}") from None
+    name = kind.__name__ if known.get(kind.__name__) is kind else f"{module}:{kind.__name__}"
+    return {"name": name, "parameters": plain}
 
 
-def _restored(described: Mapping[str, Any], known: Mapping[str, type[Any]], given: Any) -> Any:
+def _restored(
+    described: Mapping[str, Any], base: type[Any], given: Any, known: Mapping[str, type[Any]], parts: Any
+) -> Any:
     """Make an encoder or mask as described; one that was given must be just that."""
     if given is not None:
         found = _described(given, known)
         if found != dict(described):
             raise UsageError(f"made for {described['name']}({described['parameters']}), given {given!r}")
         return given
-    name = described["name"]
-    if name not in known:
-        raise UsageError(f"made for {name}, which is not the kit's own: hand it to Agent.load")
-    return known[name](**described["parameters"])
+    kind = known.get(described["name"]) or _own(str(described["name"]), base, parts)
+    return kind(**described["parameters"])
+
+
+def _own(name: str, base: type[Any], parts: Any) -> type[Any]:
+    """Return a class of the user's own from where he says that it is, and from nowhere else."""
+    module, _, attribute = name.rpartition(":")
+    if parts is None:
+        raise UsageError(
+            f"made for {name}, which is not the kit's own: hand it to Agent.load, or say where it is: "
+            f"parts={module}, for evaluate --parts {module}"
+        )
+    found = getattr(parts, attribute, None)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        where = getattr(parts, "__name__", repr(parts)).partition("@")[0]
+        raise UsageError(f"made for {name}; {where} has no {base.__name__} {attribute!r}")
+    return found

@@ -108,11 +108,15 @@ class Windows(Episodes):
                 f"{self.workload.name} has {whole}"
             )
         first = int(rng.integers(whole - needed + 1))
-        window = self.workload.first(needed, first)
+        return self.at(first, int(rng.integers(2**31)))
+
+    def at(self, first: int, seed: int) -> Scenario:
+        """Return the window that begins, with its warm-up, at a job, counted from 0 by submission."""
+        window = self.workload.first(self.jobs + self.warmup, first)
         begin = None
         if self.warmup:
             begin = int(window.submit_time[window.arrival_order[self.warmup]])
-        return Scenario(window, self.cluster, int(rng.integers(2**31)), learn_from=begin)
+        return Scenario(window, self.cluster, seed, learn_from=begin)
 
 
 class Generated(Episodes):

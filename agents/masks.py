@@ -11,7 +11,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.learning import Mask, Valid
 from hpcsimkit.policies.dispatch import PairDecision
 
-__all__ = ["JobMachine", "Slots"]
+__all__ = ["AcceptReject", "JobMachine", "Slots"]
 
 
 class Slots(Mask):
@@ -69,6 +69,21 @@ class Slots(Mask):
         if position >= self.slots:
             raise UsageError(f"{self!r} has no slot for option {position} of {decision!r}")
         return position
+
+
+class AcceptReject(Slots):
+    """Action 0 accepts the job that an inspector is asked about, action 1 rejects it.
+
+    Where a rejected job would never be asked about again, rejecting it is no option.
+
+    Examples
+    --------
+    >>> AcceptReject().actions
+    2
+    """
+
+    def __init__(self) -> None:
+        super().__init__(slots=2)
 
 
 class JobMachine(Mask):

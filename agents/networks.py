@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["ACTIVATIONS", "NETWORKS", "Dense", "Network", "SlotScores", "network_of"]
+__all__ = ["ACTIVATIONS", "NETWORKS", "Dense", "Network", "RowsThenWhole", "SlotScores", "network_of"]
 
 Floats = NDArray[np.float32]
 Tensors = Mapping[str, Floats]
@@ -97,6 +97,17 @@ class Network:
         """Return one score for each action, float32, shape (actions,)."""
         raise NotImplementedError(f"{type(self).__name__} needs a method scores(observation)")
 
+    def scores_of(self, observation: Floats, actions: NDArray[np.intp]) -> Floats:
+        """Return the scores of some actions, float32, of their shape."""
+        return self.scores(observation)[actions]
+
+    def many(self, observations: Floats, valid: NDArray[np.bool_] | None = None) -> Floats:
+        """Return the scores of many observations at once, float32, shape (observations, actions).
+
+        With `valid` (of that shape) the scores of actions that are no options may be 0 instead.
+        """
+        return np.stack([self.scores(observation) for observation in observations])
+
     def __eq__(self, other: object) -> bool:
         return (
             type(self) is type(other)
@@ -138,6 +149,10 @@ class Dense(Network):
         """Return the outputs for the whole observation."""
         return self.forward(observation.reshape(-1))
 
+    def many(self, observations: Floats, valid: NDArray[np.bool_] | None = None) -> Floats:
+        """Return the outputs for each whole observation."""
+        return self.forward(observations.reshape(len(observations), -1))
+
 
 class SlotScores(Network):
     """The same small network scores each row of the observation; one score a row, one action a row.
@@ -156,6 +171,51 @@ class SlotScores(Network):
     def scores(self, observation: Floats) -> Floats:
         """Return the score of each row."""
         return self.forward(observation)[:, 0]
+
+    def scores_of(self, observation: Floats, actions: NDArray[np.intp]) -> Floats:
+        """Return the scores of some rows: it takes as long as there are rows."""
+        return self.forward(observation[actions])[:, 0]
+
+    def many(self, observations: Floats, valid: NDArray[np.bool_] | None = None) -> Floats:
+        """Return the score of each row of each observation; with `valid`, 0 for rows that are no options."""
+        if valid is None:
+            return self.forward(observations)[..., 0]
+        scores = np.zeros(valid.shape, dtype=np.float32)
+        scores[valid] = self.forward(observations[:, : valid.shape[1]][valid])[:, 0]
+        return scores
+
+
+class RowsThenWhole(Network):
+    """A network that scores each row, and one that reads all these scores: a critic, never written to a file.
+
+    Parameters
+    ----------
+    rows : SlotScores
+        Reads a row.
+    whole : Dense
+        Reads the scores of all rows.
+    """
+
+    kind = "rows then whole"
+
+    def __init__(self, rows: SlotScores, whole: Dense) -> None:
+        self.rows = rows
+        self.whole = whole
+        self.activation = rows.activation
+        self._layers = [*rows._layers, *whole._layers]
+        self.tensors = {
+            f"{name}.{key}": values
+            for name, part in (("rows", rows), ("whole", whole))
+            for key, values in part.tensors.items()
+        }
+
+    def scores(self, observation: Floats) -> Floats:
+        """Return the outputs for the whole observation."""
+        return self.whole.scores(self.rows.scores(observation))
+
+    def many(self, observations: Floats, valid: NDArray[np.bool_] | None = None) -> Floats:
+        """Return the outputs for each whole observation."""
+        return self.whole.many(self.rows.many(observations))
 
 
 NETWORKS: Mapping[str, type[Network]] = {network.kind: network for network in (Dense, SlotScores)}

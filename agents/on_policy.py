@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from hpcsimkit.agents.network_trainer import NetworkSettings, NetworkTrainer
+from hpcsimkit.agents.networks import Network
 from hpcsimkit.agents.returns import generalised_advantages
-from hpcsimkit.agents.torch_networks import masked_log_probabilities
 from hpcsimkit.agents.trainer import Round
 
 __all__ = ["Batch", "OnPolicyTrainer", "Settings"]
+
+Floats = NDArray[np.float32]
 
 
 class Batch(NamedTuple):
@@ -24,13 +28,33 @@ class Batch(NamedTuple):
     valid: torch.Tensor
     actions: torch.Tensor
     log_probabilities: torch.Tensor
+    values: torch.Tensor
     advantages: torch.Tensor
     returns: torch.Tensor
 
     def rows(self, rows: NDArray[np.int64]) -> Batch:
         """Return some of the steps."""
-        chosen = torch.from_numpy(rows)
+        chosen = torch.from_numpy(rows).to(self.actions.device)
         return Batch(*(values[chosen] for values in self))
+
+    def parts(self, size: int) -> list[Batch]:
+        """Return all steps in their order, so many at a time."""
+        return [Batch(*part) for part in zip(*(torch.split(values, size) for values in self), strict=True)]
+
+
+class Move(NamedTuple):
+    """A decision in each place of a row of episodes, or several such rows; columns are arrays of that shape.
+
+    Places that are not playing hold nothing of interest.
+    """
+
+    playing: NDArray[np.bool_]
+    observations: Floats
+    valid: NDArray[np.bool_]
+    actions: NDArray[np.int64]
+    log_probabilities: Floats
+    rewards: Floats
+    over: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -41,16 +65,26 @@ class Settings(NetworkSettings):
     ----------
     rollout : int
         Decisions of each episode before something is learned.
+    whole_episodes : bool
+        Each of the episodes side by side is played once, to its end, before something is learned, however
+        many decisions that takes. (Then `steps` may be exceeded by those of the last round.)
     trace : float
         lambda of generalised advantages, in [0, 1].
     entropy_weight, value_weight : float
         Of the two other parts of the loss.
+    value_learning_rate : float, optional
+        Of the critic, if it is to learn at another rate.
+    reward_scale : float
+        What is learned from are the rewards times this; what is told of them, and agents, are as ever.
     """
 
     rollout: int = 128
+    whole_episodes: bool = False
     trace: float = 0.95
     entropy_weight: float = 0.0
     value_weight: float = 0.5
+    value_learning_rate: float | None = None
+    reward_scale: float = 1.0
 
 
 class OnPolicyTrainer(NetworkTrainer):
@@ -61,53 +95,76 @@ class OnPolicyTrainer(NetworkTrainer):
 
     settings: Settings
 
-    def learn(self, batch: Batch) -> tuple[float, float, float]:
-        """Learn from a round of steps; returns the mean policy loss, value loss and entropy."""
+    def learn(self, batch: Batch) -> dict[str, float]:
+        """Learn from a round of steps; returns what is to be told of it."""
         raise NotImplementedError(f"{type(self).__name__} needs a method learn(batch)")
 
+    def learning_rates(self) -> Sequence[tuple[nn.Module, float]]:
+        """Return actor and critic with a rate each, if they differ."""
+        rate, of_values = self.settings.learning_rate, self.settings.value_learning_rate
+        if of_values is None:
+            return super().learning_rates()
+        return [(self.networks.actor, rate), (self.networks.critic, of_values)]
+
     def round(self) -> Round:
-        """Play so many decisions of each episode, and learn from them."""
+        """Play for a while, and learn from it."""
         batch, sums = self._play()
-        policy, value, entropy = self.learn(batch)
-        return Round(sums, {"policy_loss": policy, "value_loss": value, "entropy": entropy})
+        return Round(sums, self.learn(batch))
 
     def _play(self) -> tuple[Batch, list[float]]:
         """Play a round; returns its steps, and the sums of rewards of the episodes that ended."""
-        settings, vector = self.settings, self.vector
-        size = (settings.rollout, settings.episodes)
-        observations = np.zeros((*size, *self.env.encoder.shape), dtype=np.float32)
-        valid = np.zeros((*size, self.env.mask.actions), dtype=np.bool_)
-        actions, over = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.bool_)
-        values, rewards, chosen = (np.zeros(size, dtype=np.float32) for _ in range(3))
-        sums: list[float] = []
-        for step in range(settings.rollout):
-            observations[step], valid[step] = self.observations, vector.action_masks()
-            actions[step], chosen[step], values[step] = self._act(observations[step], valid[step])
-            after_it, rewards[step], over[step], infos = vector.step(actions[step])
-            self.observations = np.asarray(after_it)
-            for place in np.flatnonzero(over[step]).tolist():
-                sums.append(infos[place]["episode"]["r"])
-                if infos[place]["TimeLimit.truncated"]:  # cut off, not over: what would have come counts
-                    last = torch.from_numpy(infos[place]["terminal_observation"][None])
-                    with torch.no_grad():
-                        rewards[step, place] += settings.discount * float(self.networks.values(last))
-        with torch.no_grad():
-            after = self.networks.values(torch.from_numpy(self.observations)).numpy()
-        advantages = generalised_advantages(
-            rewards, values, over, after, settings.discount, settings.trace
-        )  # fmt: skip
-        self.steps += actions.size
-        columns = (observations, valid, actions, chosen, advantages, advantages + values)
-        return Batch(*(torch.from_numpy(column.reshape(-1, *column.shape[2:])) for column in columns)), sums
+        settings, sums = self.settings, list[float]()
+        actor, critic = self.networks.network(), self.networks.value_network()
+        playing, moves = np.ones(settings.episodes, dtype=np.bool_), list[Move]()
+        while playing.any() if settings.whole_episodes else len(moves) < settings.rollout:
+            move = self._move(actor, critic, playing.copy(), sums)
+            moves.append(move)
+            if settings.whole_episodes:
+                playing &= ~move.over
+        return self._worth(Move(*map(np.stack, zip(*moves, strict=True))), critic), sums
 
-    def _act(
-        self, observations: NDArray[np.float32], valid: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-        """Draw an action for each episode; returns them, their log probabilities, and the states' values."""
-        seen = torch.from_numpy(observations)
-        with torch.no_grad():
-            logarithms = masked_log_probabilities(self.networks.scores(seen), torch.from_numpy(valid)).numpy()
-            values = self.networks.values(seen).numpy()
-        noise = self.rng.gumbel(size=logarithms.shape)
-        actions = np.where(valid, logarithms + noise, -np.inf).argmax(axis=1)
-        return actions, logarithms[np.arange(len(actions)), actions], values
+    def _move(self, actor: Network, critic: Network, playing: NDArray[np.bool_], sums: list[float]) -> Move:
+        """Take a decision in some of the places; sums of rewards of episodes that end with it are noted."""
+        count = len(playing)
+        move = Move(
+            playing, self.observations.copy(), self.vector.action_masks(), np.zeros(count, dtype=np.int64),
+            np.zeros(count, dtype=np.float32), np.zeros(count, dtype=np.float32),
+            np.zeros(count, dtype=np.bool_),
+        )  # fmt: skip
+        at = np.flatnonzero(playing)
+        move.actions[at], move.log_probabilities[at] = self.act(actor, move.observations[at], move.valid[at])
+        self.observations[at], earned, move.over[at], infos = self.vector.step_places(at, move.actions[at])
+        move.rewards[at] = earned * self.settings.reward_scale
+        for place, info in zip(at.tolist(), infos, strict=True):
+            if move.over[place]:
+                sums.append(info["episode"]["r"])
+                if info["TimeLimit.truncated"]:  # cut off, not over: what would have come counts
+                    last = info["terminal_observation"][None]
+                    move.rewards[place] += self.settings.discount * critic.many(last)[0, 0]
+        return move
+
+    def _worth(self, moves: Move, critic: Network) -> Batch:
+        """Reckon what actions were worth; returns the moves that were made, a row each."""
+        settings, played = self.settings, moves.playing
+        values = np.zeros(played.shape, dtype=np.float32)
+        values[played] = critic.many(moves.observations[played])[:, 0]
+        after = critic.many(self.observations)[:, 0] * (not settings.whole_episodes)
+        advantages = generalised_advantages(
+            moves.rewards, values, moves.over, after, settings.discount, settings.trace
+        )
+        self.steps += int(played.sum())
+        columns = (
+            moves.observations, moves.valid, moves.actions, moves.log_probabilities, values, advantages,
+            advantages + values,
+        )  # fmt: skip
+        return Batch(*(torch.from_numpy(column[played]).to(self.device) for column in columns))
+
+    def act(
+        self, actor: Network, observations: Floats, valid: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], Floats]:  # fmt: skip
+        """Draw an action for each episode; returns them, and their log probabilities."""
+        scores = actor.many(observations, valid)[:, : valid.shape[1]]
+        scores = np.where(valid, scores - scores.max(axis=1, keepdims=True), -np.inf)
+        logarithms = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        actions = (logarithms + self.rng.gumbel(size=logarithms.shape)).argmax(axis=1)
+        return actions, logarithms[np.arange(len(actions)), actions]

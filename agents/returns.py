@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["discounted_returns", "generalised_advantages"]
+__all__ = ["NORMALISATIONS", "discounted_returns", "generalised_advantages"]
+
+NORMALISATIONS = ("round", "batch")
+"""Over which steps PPO brings advantages to mean 0 and standard deviation 1."""
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]

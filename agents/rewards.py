@@ -15,17 +15,20 @@ from hpcsimkit.placements import Placements
 from hpcsimkit.policies.objectives import EQUAL_WEIGHTS, capability, capacity
 from hpcsimkit.policy import Policy
 from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
 from hpcsimkit.system import System
 
 __all__ = [
     "Capability",
     "Capacity",
+    "FinalScore",
     "Improvement",
     "MinusMeanBoundedSlowdown",
     "MinusMeanWait",
     "Utilisation",
 ]
+
+KINDS = ("native", "percentage", "win-loss", "bounded")
+"""How an improvement may be paid."""
 
 
 class MinusMeanWait(Reward):
@@ -194,10 +197,43 @@ class Capacity(Reward):
         return capacity([job.requested_time for job in system.queue])
 
 
+class FinalScore(Reward):
+    """Nothing until the end, and then a metric: minus it, if lower is better. (RLScheduler, SC 2020.)
+
+    Parameters
+    ----------
+    metric : str
+        One of :data:`~hpcsimkit.metrics.METRICS`, with a direction.
+
+    Raises
+    ------
+    UsageError
+        When a run begins: there is no such metric.
+    """
+
+    def __init__(self, metric: str = "mean_bounded_slowdown") -> None:
+        self.metric = metric
+
+    def on_begin(self, system: System) -> None:
+        """Nothing is earned yet."""
+        _check_metric(self.metric)
+        self._earned = 0.0
+
+    def on_finish(self, system: System) -> None:
+        """Measure."""
+        value = evaluate(_outcome(system), names=[self.metric])[self.metric]
+        self._earned = value if METRICS[self.metric].direction == "higher" else -value
+
+    def take(self, system: System) -> float:
+        """Return the score at the end, 0 before."""
+        earned, self._earned = self._earned, 0.0
+        return earned
+
+
 class Improvement(Reward):
     """Nothing until the end, and then how much better a metric is than under a baseline.
 
-    The baseline runs once for each episode met, on the same jobs with the same seed.
+    The baseline runs once for each episode met, on the same jobs by the same rules with the same seed.
 
     Parameters
     ----------
@@ -205,9 +241,10 @@ class Improvement(Reward):
         Without open seats.
     metric : str
         One of :data:`~hpcsimkit.metrics.METRICS`, with a direction.
-    kind : {"native", "percentage", "win-loss"}
+    kind : {"native", "percentage", "win-loss", "bounded"}
         The difference, the difference as a share of the baseline's, or 1, 0 and -1 for better, equal and
-        worse. (The three rewards of SchedInspector, HPDC 2022, section 3.4.)
+        worse. (The three rewards of SchedInspector, HPDC 2022, section 3.4.) ``bounded`` is what its code
+        has: the difference as a share of the larger one, of 1 at least, so that it lies between -1 and 1.
 
     Raises
     ------
@@ -217,7 +254,7 @@ class Improvement(Reward):
 
     def __init__(
         self, baseline: Policy, metric: str = "mean_bounded_slowdown",
-        kind: Literal["native", "percentage", "win-loss"] = "percentage",
+        kind: Literal["native", "percentage", "win-loss", "bounded"] = "percentage",
     ) -> None:  # fmt: skip
         self.baseline = baseline
         self.metric = metric
@@ -225,29 +262,28 @@ class Improvement(Reward):
 
     def on_begin(self, system: System) -> None:
         """Let the baseline run, unless it has run on these jobs before."""
-        if self.kind not in ("native", "percentage", "win-loss"):
-            raise UsageError(f"kind needs 'native', 'percentage' or 'win-loss', found {self.kind!r}")
-        if self.metric not in METRICS or METRICS[self.metric].direction == "none":
-            raise UsageError(f"a metric with a direction is needed, found {self.metric!r}")
+        if self.kind not in KINDS:
+            raise UsageError(f"kind needs one of {', '.join(KINDS)}, found {self.kind!r}")
+        _check_metric(self.metric)
         known: dict[Any, float] = self.__dict__.setdefault("_known", {})
-        key = (system.workload.hash, repr(system.cluster), repr(system.service_time), system.seed)
+        key = (system.workload.hash, repr(system.cluster), repr(system.service_time), system.seed,
+               system.stands_still)  # fmt: skip
         if key not in known:
-            run = Simulation(
-                system.workload, self.baseline, system.cluster, seed=system.seed,
-                service_time=system.service_time,
-            )  # fmt: skip
-            known[key] = self._value(run.run())
+            known[key] = self._value(system.another(self.baseline).run())
         self._base, self._earned = known[key], 0.0
 
     def on_finish(self, system: System) -> None:
         """Compare."""
-        better = self._base - self._value(_outcome(system))
+        value = self._value(_outcome(system))
+        better = self._base - value
         if METRICS[self.metric].direction == "higher":
             better = -better
         if self.kind == "percentage":
             better = better / abs(self._base) if self._base else float((better > 0) - (better < 0))
         elif self.kind == "win-loss":
             better = float((better > 0) - (better < 0))
+        elif self.kind == "bounded":
+            better = better / max(abs(self._base), abs(value), 1.0)
         self._earned = better
 
     def take(self, system: System) -> float:
@@ -258,6 +294,11 @@ class Improvement(Reward):
     def _value(self, result: Result) -> float:
         value: Mapping[str, float] = evaluate(result, names=[self.metric])
         return value[self.metric]
+
+
+def _check_metric(name: str) -> None:
+    if name not in METRICS or METRICS[name].direction == "none":
+        raise UsageError(f"a metric with a direction is needed, found {name!r}")
 
 
 def _outcome(system: System) -> Result:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.decision import Decision
+from hpcsimkit.decision import Answering, Decision
 from hpcsimkit.errors import UsageError
+from hpcsimkit.learning import Mask
 from hpcsimkit.result import Result
 from hpcsimkit.simulation import Simulation
+from hpcsimkit.system import System
 
-__all__ = ["Answer", "RandomChoice", "Replay", "default_choice", "play"]
+__all__ = ["Answer", "RandomAgent", "RandomChoice", "Replay", "default_choice", "play"]
 
 Answer = Callable[[Decision], Any]
 """Who sits on a seat: called with each decision, returns one of its options."""
@@ -69,6 +71,37 @@ class RandomChoice:
     def __call__(self, decision: Decision) -> Any:
         """Draw an option."""
         return decision.options[int(self.rng.integers(len(decision.options)))]
+
+
+class RandomAgent(Answering):
+    """Answers any action that is an option, all equally likely: what an agent that learned nothing does.
+
+    Parameters
+    ----------
+    mask : Mask
+        How actions and options belong together: that of the agent whose place it takes.
+    base : Stage, optional
+        The heuristic behind the seat.
+    decline : bool
+        Whether to start nothing more is an option.
+    """
+
+    def __init__(self, mask: Mask, base: Any = None, *, decline: bool = False) -> None:
+        super().__init__(base, decline=decline)
+        self.mask = mask
+
+    def reset(self, system: System) -> None:
+        """Take a stream of random numbers."""
+        super().reset(system)
+        self._random = system.random()
+        self._valid = np.zeros(self.mask.actions, dtype=np.bool_)
+
+    def answer(self, decision: Decision) -> int:
+        """Draw an action."""
+        self._valid[...] = False
+        self.mask.write(decision, self._valid)
+        actions = np.flatnonzero(self._valid)
+        return self.mask.position(decision, int(actions[self._random.integers(len(actions))]))
 
 
 class Replay:

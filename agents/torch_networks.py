@@ -7,15 +7,39 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from hpcsimkit.agents.networks import Network, network_of
+from hpcsimkit.agents.networks import Dense, Network, RowsThenWhole, SlotScores, network_of
 from hpcsimkit.errors import UsageError
 
-__all__ = ["ActorCritic", "masked_log_probabilities"]
+__all__ = ["ActorCritic", "device_named", "masked_log_probabilities"]
 
 ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}
 ORTHOGONAL_GAIN = 2**0.5
+
+
+def device_named(name: str) -> torch.device:
+    """Return where to compute.
+
+    Raises
+    ------
+    UsageError
+        There is no such device.
+
+    >>> device_named("cpu")
+    device(type='cpu')
+    """
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise UsageError(f"device: cpu or cuda is needed, found {name!r}")
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if device.type == "cuda" and (device.index or 0) >= there:
+        raise UsageError(f"device: {name!r} is not there: torch {torch.__version__} sees {there or 'no'} GPU")
+    return device
 
 
 def masked_log_probabilities(scores: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
@@ -53,11 +77,14 @@ class ActorCritic(nn.Module):
         Sizes of the hidden layers, of both chains.
     activation : {"tanh", "relu"}
         Between the layers.
+    critic_hidden : sequence of int, optional
+        The critic scores each row by one network with the hidden layers, and reads all scores by another
+        with these hidden layers (as in RLScheduler), instead of reading the whole observation at once.
     """
 
     def __init__(
         self, shape: Sequence[int], actions: int, *, kind: str = "dense", hidden: Sequence[int] = (64, 64),
-        activation: str = "tanh",
+        activation: str = "tanh", critic_hidden: Sequence[int] = (),
     ) -> None:  # fmt: skip
         super().__init__()
         if kind == "slots" and (len(shape) != 2 or shape[0] < actions):
@@ -72,13 +99,25 @@ class ActorCritic(nn.Module):
         inputs = int(np.prod(shape))
         sizes = [shape[-1], *hidden, 1] if kind == "slots" else [inputs, *hidden, actions]
         self.actor = _chain(sizes, activation, last_gain=0.01)
-        self.critic = _chain([inputs, *hidden, 1], activation, last_gain=1.0)
+        if critic_hidden:
+            rows = _chain([shape[-1], *hidden, 1], activation, last_gain=1.0)
+            whole = _chain([inputs // shape[-1], *critic_hidden, 1], activation, last_gain=1.0)
+            self.critic = nn.Sequential(nn.Unflatten(1, (-1, shape[-1])), rows, nn.Flatten(1), whole)
+        else:
+            self.critic = _chain([inputs, *hidden, 1], activation, last_gain=1.0)
 
-    def scores(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return one score for each action, shape (batch, actions)."""
-        if self.kind == "slots":
-            return self.actor(observations)[:, : self.actions, 0]
-        return self.actor(observations.flatten(1))
+    def scores(self, observations: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
+        """Return one score for each action, shape (batch, actions).
+
+        With `valid` (bool, of that shape) slots that hold nothing are not reckoned; their scores are 0.
+        """
+        if self.kind != "slots":
+            return self.actor(observations.flatten(1))
+        of_actions = observations[:, : self.actions]
+        if valid is None:
+            return self.actor(of_actions)[..., 0]
+        scores = self.actor(of_actions[valid])[:, 0]
+        return torch.zeros_like(valid, dtype=scores.dtype).masked_scatter(valid, scores)
 
     def values(self, observations: torch.Tensor) -> torch.Tensor:
         """Return what each state is believed to be worth, shape (batch,)."""
@@ -86,9 +125,21 @@ class ActorCritic(nn.Module):
 
     def network(self) -> Network:
         """Return the actor as it is now, in numpy."""
-        linear = [layer for layer in self.actor if isinstance(layer, nn.Linear)]
-        tensors = {}
-        for number, layer in enumerate(linear):
-            tensors[f"weight.{number}"] = layer.weight.detach().numpy().copy()
-            tensors[f"bias.{number}"] = layer.bias.detach().numpy().copy()
-        return network_of(self.kind, tensors, activation=self.activation)
+        return network_of(self.kind, _tensors(self.actor), activation=self.activation)
+
+    def value_network(self) -> Network:
+        """Return the critic as it is now, in numpy: a network with one output."""
+        chains = [part for part in self.critic if isinstance(part, nn.Sequential)]
+        if not chains:
+            return network_of("dense", _tensors(self.critic), activation=self.activation)
+        of_rows, whole = (_tensors(chain) for chain in chains)
+        return RowsThenWhole(SlotScores(of_rows, self.activation), Dense(whole, self.activation))
+
+
+def _tensors(chain: nn.Sequential) -> dict[str, NDArray[np.float32]]:
+    """Return copies of the weights of a chain of layers, by the names that model files have for them."""
+    tensors = {}
+    for number, layer in enumerate(layer for layer in chain if isinstance(layer, nn.Linear)):
+        tensors[f"weight.{number}"] = layer.weight.detach().cpu().numpy().copy()
+        tensors[f"bias.{number}"] = layer.bias.detach().cpu().numpy().copy()
+    return tensors

@@ -1,8 +1,9 @@
 """What every training run is: rounds, reports, validation, and files to go on from.
 
-A run can be stopped at any time: every few minutes its whole state is written to one file, and what goes on
-from there comes out as if it had never been stopped, bit for bit (on the same processor). Chance comes from
-generators that are written too; episodes are restored by playing their actions again.
+A run can be stopped at any time: every few minutes, and when it is interrupted, its whole state is written to
+one file, and what goes on from there comes out as if it had never been stopped, bit for bit (on the same
+processor). Chance comes from generators that are written too; episodes are restored by playing their actions
+again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.learning_curve import Report, TensorBoard, curve_table
 from hpcsimkit.agents.model_file import read_model, write_model
 from hpcsimkit.agents.networks import Network
+from hpcsimkit.agents.stopping import Stopping
 from hpcsimkit.environment import SchedulingEnv
 from hpcsimkit.errors import UsageError
 from hpcsimkit.files import write_bytes
@@ -181,6 +184,9 @@ class Trainer:
             The checkpoint is of another training, something is not finite, or TensorBoard has no folder.
         WorkloadError
             The folder cannot be written; the last checkpoint is as it was.
+        KeyboardInterrupt
+            Ctrl-C, or SIGTERM. With a folder, the round at hand is played to its end and a checkpoint
+            written first, so that nothing is lost; who cannot wait interrupts again.
         """
         if tensorboard and folder is None:
             raise UsageError("TensorBoard needs a folder of the run to write to")
@@ -189,21 +195,31 @@ class Trainer:
         if resume and folder is not None and (folder / CHECKPOINT).exists():
             self._restore(folder / CHECKPOINT)
         board = TensorBoard(folder / TENSORBOARD, self.steps) if tensorboard and folder is not None else None
-        written = time.monotonic()
         try:
-            for report in self._reports():
-                if board is not None:
-                    board.add(report)
-                tell(report)
-                if folder is not None and time.monotonic() - written > SECONDS_BETWEEN_CHECKPOINTS:
-                    self._write(folder)
-                    written = time.monotonic()
+            self._run(folder, board, tell)
         finally:
             if board is not None:
                 board.close()
         if folder is not None:
             self._write(folder)
         return self._best[1] if self._best is not None else self._agent()
+
+    def _run(
+        self, folder: Path | None, board: TensorBoard | None, tell: Callable[[Report], None]
+    ) -> None:  # fmt: skip
+        """Play and learn to the end; with a folder, who interrupts it has to wait for the end of a round."""
+        written = time.monotonic()
+        with nullcontext(Stopping()) if folder is None else Stopping() as stopping:
+            for report in self._reports():
+                if board is not None:
+                    board.add(report)
+                tell(report)
+                late = time.monotonic() - written > SECONDS_BETWEEN_CHECKPOINTS
+                if folder is not None and (late or stopping.asked):
+                    self._write(folder)
+                    written = time.monotonic()
+                if stopping.asked:
+                    raise KeyboardInterrupt
 
     def _set_up(self) -> None:
         """Make everything from the seed."""
@@ -291,9 +307,10 @@ class Trainer:
 
     def _identity(self) -> dict[str, Any]:
         """Return what a checkpoint must have been made by to be gone on with."""
-        env = self.env
+        env, settings = self.env, self.plain_settings()
+        settings.pop("device", None)  # a checkpoint may be gone on with on another
         return {
-            "algorithm": self.algorithm, "settings": self.plain_settings(), "seed": self.seed,
+            "algorithm": self.algorithm, "settings": settings, "seed": self.seed,
             "environment": [repr(part) for part in (env.policy, env.encoder, env.mask, env.reward)],
         }  # fmt: skip
 

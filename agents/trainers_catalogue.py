@@ -16,9 +16,12 @@ __all__ = ["TRAINERS", "settings_of", "trainer_named"]
 
 TRAINERS: Mapping[str, str] = {
     "ppo": "hpcsimkit.agents.ppo:PPO",
+    "spinning-up-ppo": "hpcsimkit.agents.spinning_up:SpinningUpPPO",
+    "schedinspector": "hpcsimkit.agents.schedinspector.trainer:InspectorTrainer",
     "a2c": "hpcsimkit.agents.a2c:A2C",
     "pg": "hpcsimkit.agents.a2c:PolicyGradient",
     "dql": "hpcsimkit.agents.dql:DQL",
+    "cem": "hpcsimkit.agents.cross_entropy:CrossEntropy",
     "maskable-ppo": "hpcsimkit.agents.sb3:SB3Trainer",
     "sb3-ppo": "hpcsimkit.agents.sb3:SB3PPO",
     "sb3-a2c": "hpcsimkit.agents.sb3:SB3A2C",

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.episode import Episode, Player
+from hpcsimkit.episode_batch import EpisodeBatch
 from hpcsimkit.errors import UsageError
 from hpcsimkit.learning import Encoder, Episodes, Mask, Reward, Valid
-from hpcsimkit.metrics import evaluate
 from hpcsimkit.policy import Policy
 
 __all__ = ["SchedulingEnv"]
+
+KEPT = ("encoder", "mask", "reward")
+"""What spaces, arrays and sums are made for."""
 
 METRICS_AT_THE_END = ("mean_wait_time", "mean_bounded_slowdown", "utilisation", "makespan")
 
@@ -25,7 +28,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     Each step answers one decision; the clock stands still meanwhile. An action that is no option now (see
     :meth:`action_masks`) counts as the first one that is, and is told in ``info["invalid"]``; learners that
-    know masks never choose one.
+    know masks never choose one. Encoder, mask and reward stay what they are: for others, make another
+    environment.
 
     Parameters
     ----------
@@ -45,6 +49,9 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         Menus with one option are answered without asking.
     max_steps : int, optional
         Episodes are truncated after so many steps.
+    attempts : int
+        Episodes without any decision are passed over, until so many in a row had none. (In quiet times no
+        two jobs wait at once, and there is nothing to learn from such a window.)
     metrics : iterable of str
         What ``info["metrics"]`` has at the end of an episode.
     render_mode : {"ansi", "rgb_array"}, optional
@@ -80,11 +87,14 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         stage: str = "order",
         skip: bool = True,
         max_steps: int | None = None,
+        attempts: int = 1,
         metrics: Iterable[str] = METRICS_AT_THE_END,
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise UsageError(f"render_mode needs 'ansi' or 'rgb_array', found {render_mode!r}")
+        if not isinstance(attempts, int) or attempts < 1:
+            raise UsageError(f"attempts needs a whole number of at least 1, found {attempts!r}")
         self.episodes = episodes
         self.policy = policy
         self.encoder = encoder
@@ -93,14 +103,19 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         self.stage = stage
         self.skip = skip
         self.max_steps = max_steps
+        self.attempts = attempts
         self.metrics = tuple(metrics)
         self.render_mode = render_mode
         self.observation_space = gymnasium.spaces.Box(
             encoder.low, encoder.high, shape=encoder.shape, dtype=np.float32
         )
         self.action_space = gymnasium.spaces.Discrete(mask.actions)
-        self.episode: Episode | None = None
-        self._valid = np.zeros(mask.actions, dtype=np.bool_)
+        self._batch = EpisodeBatch(self, [reward])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in KEPT and name in self.__dict__:
+            raise UsageError(f"the {name} of an environment stays as it is: make another environment")
+        super().__setattr__(name, value)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -113,8 +128,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             An episode has no decision to take.
         """
         super().reset(seed=seed)
-        self.episode = self.begin(self.np_random, self.reward)
-        return self._observation(), self._info()
+        info = self._batch.begin(0, self.np_random)
+        return self._batch.observations[0].copy(), info
 
     def begin(self, rng: np.random.Generator, reward: Reward) -> Episode:
         """Begin an episode of this kind beside the environment's own, with a reward of its own.
@@ -122,65 +137,53 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         Raises
         ------
         UsageError
-            It has no decision to take.
+            It has no decision to take, nor have the next, as often as may be attempted.
         """
-        scenario = self.episodes.sample(rng)
         player = Player(self.encoder, self.mask, reward)
-        episode = Episode(scenario, self.policy, {self.stage: player}, skip=self.skip)
-        if episode.decision is None:
-            raise UsageError(
-                f"{scenario.workload.name}: an episode has no decision for the {self.stage} seat"
-            )
-        if scenario.learn_from is not None:
-            episode.reward(self.stage)  # what the warm-up cost is nobody's merit
-        return episode
+        for _ in range(self.attempts):
+            scenario = self.episodes.sample(rng)
+            episode = Episode(scenario, self.policy, {self.stage: player}, skip=self.skip)
+            if episode.decision is None:
+                continue
+            if scenario.learn_from is not None:
+                episode.reward(self.stage)  # what the warm-up cost is nobody's merit
+            return episode
+        raise self._nothing_to_decide(scenario.workload.name)
+
+    def _nothing_to_decide(self, name: str) -> UsageError:
+        what = f"no decision for the {self.stage} seat"
+        if self.attempts == 1:
+            return UsageError(f"{name}: an episode has {what}")
+        return UsageError(
+            f"{name}: {self.attempts} episodes in a row have {what}; longer ones, or a higher load "
+            "(load_factor), may have some"
+        )
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Answer the decision at hand."""
-        episode = self._begun()
-        action = int(action)
-        invalid = not (0 <= action < len(self._valid) and self._valid[action])
-        episode.answer(int(self._valid.argmax()) if invalid else action)
-        earned = episode.reward(self.stage)
-        terminated = episode.decision is None
-        truncated = not terminated and self.max_steps is not None and episode.decisions >= self.max_steps
-        info = self._info()
-        if invalid:
-            info["invalid"] = True
-        if terminated:
-            self._valid[...] = False
-            info["metrics"] = evaluate(episode.result(), names=self.metrics)
-            return np.zeros(self.encoder.shape, dtype=np.float32), earned, True, False, info
-        return self._observation(), earned, False, truncated, info
+        batch = self._batch
+        info = batch.step(0, int(action))
+        over = batch.terminated[0], batch.truncated[0]
+        return batch.observations[0].copy(), batch.earned[0], *over, info
 
     def action_masks(self) -> Valid:
         """Return which actions are options now, bool, shape (actions,)."""
-        return self._valid.copy()
+        return self._batch.valid[0].copy()
+
+    @property
+    def episode(self) -> Episode | None:
+        """The episode that is played; None before the first."""
+        return self._batch.episodes[0]
 
     def render(self) -> Any:
         """Return the state now, as a line of text or as a picture, uint8, shape (height, width, 3)."""
-        if self.render_mode is None or self.episode is None:
+        episode = self.episode
+        if self.render_mode is None or episode is None:
             return None
         from hpcsimkit import rendering
 
-        system = self.episode.simulation.system
+        system = episode.simulation.system
         return rendering.line(system) if self.render_mode == "ansi" else rendering.picture(system)
-
-    def _begun(self) -> Episode:
-        if self.episode is None:
-            raise UsageError("reset the environment before the first step")
-        return self.episode
-
-    def _observation(self) -> NDArray[np.float32]:
-        observation = np.empty(self.encoder.shape, dtype=np.float32)
-        self._begun().write(observation, self._valid)
-        return observation
-
-    def _info(self) -> dict[str, Any]:
-        episode = self._begun()
-        decision = episode.decision
-        job = decision.job if decision is not None else None
-        return {"time": episode.simulation.system.now, "job": None if job is None else job.id}
 
 
 for _name in ("order", "backfill", "dispatch"):

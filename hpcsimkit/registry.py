@@ -23,7 +23,7 @@ from hpcsimkit.pipeline import SEATS, Pipeline
 from hpcsimkit.policies.dispatch import Dispatch
 from hpcsimkit.policy import Policy
 
-__all__ = ["AGENT", "ENTRY_POINT_GROUP", "Entry", "entries", "imported", "make"]
+__all__ = ["AGENT", "ENTRY_POINT_GROUP", "Entry", "entries", "imported", "make", "module_named"]
 
 AGENT = "agent:"
 """What names of files of trained agents begin with."""
@@ -63,7 +63,9 @@ def make(name: str, folder: str | None = None) -> Policy:
     name : str
         Parts joined by ``+``, each a name of :func:`entries`, ``module:Name``, ``file.py:Name`` or
         ``agent:file.hpcsim``, with parameters in parentheses if need be. Parts are stages of one pipeline,
-        or one whole policy.
+        or one whole policy. An agent has the parameters ``sample``, and ``parts``: the module or file.py
+        with the classes of its encoder and mask, if they are of your own (see :meth:`Agent.load
+        <hpcsimkit.agents.agent.Agent.load>`).
     folder : str, optional
         Where modules and files are looked for besides the current folder.
 
@@ -95,7 +97,11 @@ def make(name: str, folder: str | None = None) -> Policy:
             parts[seat] = _seated(stage, parts.get(seat), seat, name)
     for seat in ("order", "backfiller"):
         if isinstance(parts.get(seat), Answering):
-            parts.setdefault("window", parts[seat].mask.slots)
+            parts.setdefault("window", getattr(parts[seat], "slots", None))
+    for limit in ("max_interval", "max_rejections"):  # what an inspector sees is reckoned by them
+        known = getattr(getattr(parts.get("inspector"), "encoder", None), limit, None)
+        if known is not None:
+            parts.setdefault(limit, known)
     return Pipeline(**parts)
 
 
@@ -166,12 +172,15 @@ def _agent(path: str, arguments: str, component: str, folder: str | None) -> Pol
     from hpcsimkit.agents.agent import Agent
 
     args, kwargs = _arguments(arguments, component)
-    if args or set(kwargs) - {"sample"}:
-        raise UsageError(f"{component!r}: parameters not understood: ({arguments}); parameters: sample")
+    own = kwargs.pop("parts", None)
+    if args or set(kwargs) - {"sample"} or not isinstance(own, str | None):
+        known = "parameters: sample, parts"
+        raise UsageError(f"{component!r}: parameters not understood: ({arguments}); {known}")
     place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
-    agent = Agent.load(place, **kwargs)
+    agent = Agent.load(place, parts=None if own is None else module_named(own, folder), **kwargs)
     if agent.stage == "dispatch":
-        return Dispatch(agent, slots=agent.mask.slots)  # type: ignore[attr-defined]
+        trained_behind = make(str((agent.about or {}).get("training", {}).get("policy", "fcfs")), folder)
+        return Dispatch(agent, agent.slots, trained_behind.queue_order)  # type: ignore[arg-type]
     return {agent.stage: agent}
 
 
@@ -210,10 +219,15 @@ def imported(part: str, folder: str | None = None) -> Any:
         There is no such thing, or importing it fails.
     """
     module_name, _, attribute = part.rpartition(":")
-    module = _importing(lambda: _module(module_name, folder), part)
+    module = module_named(module_name, folder, part)
     if not hasattr(module, attribute):
         raise UsageError(f"{part!r}: {module_name} has no {attribute!r}")
     return getattr(module, attribute)
+
+
+def module_named(name: str, folder: str | None = None, part: str = "") -> Any:
+    """Import ``module`` or ``path/file.py``; parameters as for :func:`imported`, `part` is for messages."""
+    return _importing(lambda: _module(name, folder), part or name)
 
 
 def _maker(part: str, folder: str | None) -> Callable[..., Any]:
@@ -231,7 +245,7 @@ def _module(module_name: str, folder: str | None) -> Any:
             path = Path(folder) / path
         if not path.is_file():
             raise UsageError(f"no such file: {module_name}")
-        name = f"hpcsimkit_user_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+        name = f"{path.stem}@{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
         if name not in sys.modules:
             spec = importlib.util.spec_from_file_location(name, path)
             assert spec is not None and spec.loader is not None
@@ -300,6 +314,8 @@ def _name(keyword: ast.keyword) -> str:
 
 
 def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Attribute):
+        return ast.unparse(node)  # package.module, file.py
     if isinstance(node, ast.Name):
         return {"true": True, "false": False, "none": None}.get(node.id.lower(), node.id)
     return ast.literal_eval(node)

@@ -34,6 +34,8 @@ class TurnTaking:
         own.
     skip : bool
         Menus with one option are answered without asking.
+    attempts : int
+        Episodes without any decision are passed over, until so many in a row had none.
 
     Raises
     ------
@@ -63,14 +65,16 @@ class TurnTaking:
     """
 
     def __init__(
-        self, episodes: Episodes, policy: Policy, players: Mapping[str, Player], *, skip: bool = True
-    ) -> None:
+        self, episodes: Episodes, policy: Policy, players: Mapping[str, Player], *, skip: bool = True,
+        attempts: int = 1,
+    ) -> None:  # fmt: skip
         if len({id(player.reward) for player in players.values()}) < len(players):
             raise UsageError("each player needs a reward of its own: what one takes is gone for the others")
         self.episodes = episodes
         self.policy = policy
         self.players = dict(players)
         self.skip = skip
+        self.attempts = attempts
         self.rng = np.random.default_rng()
         self.agents: list[str] = []
         self.agent_selection = ""
@@ -84,10 +88,13 @@ class TurnTaking:
         """Begin the next episode; the same seed gives the same ones again."""
         if seed is not None:
             self.rng = np.random.default_rng(seed)
-        self.episode = Episode(
-            self.episodes.sample(self.rng), self.policy, self.players, skip=self.skip
-        )  # fmt: skip
-        if self.episode.decision is None:
+        for _ in range(self.attempts):
+            self.episode = Episode(
+                self.episodes.sample(self.rng), self.policy, self.players, skip=self.skip
+            )  # fmt: skip
+            if self.episode.decision is not None:
+                break
+        else:
             raise UsageError(f"{self.episode.simulation.workload.name}: an episode has no decision to take")
         if self.episode.scenario.learn_from is not None:
             for stage in self.players:

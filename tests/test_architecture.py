@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("policies", "agents", "workloads")
-ROOMS = ("pictures", "campaigns", "commands")
+ROOMS = ("pictures", "campaigns", "reproductions", "commands")
 
 # From the bottom to the top: a module imports only what stands in a row above its own in this text. A package
 # (policies, workloads) stands where its name does; how its modules import each other is up to it.
@@ -42,18 +42,21 @@ LAYERS = """
     observers
     result
     simulation
+    semantics
     scenario
     learning
     resource_metrics
     result_file metrics recording checks
     rendering
     episode
+    episode_batch
     environment turns
-    vector_environment
+    vector_environment gymnasium_vector
     agents
     breakdown registry
     pictures
     campaigns
+    reproductions
     commands
     run
 """
@@ -70,11 +73,12 @@ HEAVY = {
     "torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard",
 }  # fmt: skip
 HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "campaigns.checked_table": {"pydantic"},
-                    "campaigns.training": {"pydantic"}, "campaigns.evaluation": {"pydantic"}, "run": {"typer"},
-                    **{f"commands.{name}": {"typer"} for name in ("flags", "comparing", "learning", "workloads")},
+                    "campaigns.training": {"pydantic"}, "campaigns.training_tables": {"pydantic"}, "campaigns.evaluation": {"pydantic"}, "run": {"typer"},
+                    **{f"commands.{name}": {"typer"} for name in ("flags", "comparing", "explaining", "learning", "reproducing", "workloads")},
                     "environment": {"gymnasium"},
                     "vector_environment": {"stable_baselines3"},
-                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "trainer", "network_trainer", "on_policy", "ppo", "a2c", "dql", "global_chance")},
+                    "gymnasium_vector": {"gymnasium"},
+                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "trainer", "network_trainer", "on_policy", "ppo", "spinning_up", "a2c", "dql", "global_chance")},
                     "agents.sb3": {"torch", "stable_baselines3"},
                     }  # fmt: skip
 

@@ -18,8 +18,9 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.encoders import QueueWindow
 from hpcsimkit.agents.masks import Slots
 from hpcsimkit.agents.networks import Dense
+from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.trainers_catalogue import TRAINERS, settings_of, trainer_named
-from hpcsimkit.campaigns.evaluation import RandomAgent
+from hpcsimkit.campaigns.evaluation_sequences import beginnings, places, share_in_several
 from hpcsimkit.campaigns.evaluation_statistics import compared, holm, mean_of, p_values
 from hpcsimkit.campaigns.training import Training
 from hpcsimkit.campaigns.training_data import Rules, Validation, WindowsOf, divided
@@ -154,6 +155,14 @@ def test_an_open_seat_that_answers_by_default_is_the_closed_policy() -> None:
         assert run.result().hash == Simulation(LOG, make(name)).run().hash
 
 
+def test_seats_without_a_number_of_slots() -> None:
+    order = seated(make("sjf+easy"), External(), "order", None)
+    assert isinstance(order, Pipeline)
+    assert order.window is None
+    with pytest.raises(UsageError, match="slots needs a whole number of at least 1, found None"):
+        seated(make("sjf"), External(), "dispatch", None)
+
+
 def test_seats_that_are_not_there() -> None:
     with pytest.raises(UsageError, match=r"BestFitBinPacking\(\) has no order seat"):
         seated(make("bfbp"), External(), "order", 8)
@@ -237,6 +246,27 @@ def test_validation_by_hand() -> None:
         Validation.drawn(windows, 2, 0, "gpus_utilisation").mean(make("fcfs"))
 
 
+@given(
+    jobs=st.integers(1, 40), more=st.integers(0, 300), sequences=st.integers(1, 30), seed=st.integers(0, 99)
+)  # fmt: skip
+def test_sequences_share_no_job_as_long_as_there_is_room(
+    jobs: int, more: int, sequences: int, seed: int
+) -> None:
+    length = jobs + more
+    found = beginnings(length, jobs, sequences, np.random.default_rng(seed))
+    assert len(found) == sequences
+    assert min(found) >= 0
+    assert max(found) + jobs <= length
+    held = [job for first in found for job in range(first, first + jobs)]
+    several = {job for job in held if held.count(job) > 1} if len(held) < 300 else None
+    if sequences <= places(length, jobs):
+        assert len(held) == len(set(held))
+    if several is not None:
+        assert share_in_several(found, jobs) == pytest.approx(len(several) / len(set(held)))
+    fewer = beginnings(length, jobs, max(1, sequences - 3), np.random.default_rng(seed))
+    assert found[: len(fewer)] == fewer
+
+
 # --- the environment --------------------------------------------------------------------------------------
 
 
@@ -251,7 +281,7 @@ def test_windows_without_a_decision_are_passed_over() -> None:
         env.reset()
         assert env.episode is not None
         assert np.count_nonzero(env.episode.scenario.workload.submit_time == submit[101]) == 2
-    with pytest.raises(UsageError, match="1000 windows in a row have no decision for the order seat"):
+    with pytest.raises(UsageError, match="1000 episodes in a row have no decision for the order seat"):
         environment_of(training, divided([jobs(100)], 0.9))
 
 

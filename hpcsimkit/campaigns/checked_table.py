@@ -15,7 +15,7 @@ from hpcsimkit.campaigns.toml_lines import Location, line_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.files import read_bytes
 
-__all__ = ["Problem", "Table"]
+__all__ = ["Problem", "Table", "nearest"]
 
 Problem = tuple[Location, str]
 """Where something is wrong, and what, in words that go on from the name of the place."""
@@ -86,7 +86,7 @@ class Table(BaseModel):
         location: Location = found["loc"]
         if found["type"] == "extra_forbidden":
             table = cls.inner.get(str(location[0]), cls)
-            return location, f": unknown key{_nearest(str(location[-1]), list(table.model_fields))}"
+            return location, f": unknown key{nearest(str(location[-1]), list(table.model_fields))}"
         text = _lowered(found["msg"].removeprefix("Value error, "))
         if found["type"] == "value_error":
             return location, f": {text}"
@@ -94,7 +94,8 @@ class Table(BaseModel):
         return location, f" {text}, found {found['input']!r}"
 
 
-def _nearest(word: str, words: list[str]) -> str:
+def nearest(word: str, words: list[str]) -> str:
+    """Return what a word that is not known may have meant, as the end of a message."""
     matches = get_close_matches(word, words, n=3, cutoff=0.5)
     return f"; nearest: {', '.join(matches)}" if matches else f"; known: {', '.join(words)}"
 

@@ -23,6 +23,8 @@ __all__ = [
     "comparison",
     "grouped",
     "loaded",
+    "metric_heading",
+    "number_text",
     "plain_table",
     "policy_lines",
     "show_comparison",
@@ -106,13 +108,28 @@ def _marked(name: str, values: Sequence[float | None]) -> list[str]:
         min(known, default=math.nan) if METRICS[name].direction == "lower" else max(known, default=math.nan)
     )
     differ = len(set(known)) > 1
-    return [f"{BEST if differ and value == best else ' '}{_number(value)}" for value in values]
+    return [f"{BEST if differ and value == best else ' '}{number_text(value)}" for value in values]
 
 
-def _number(value: float | None) -> str:
+def number_text(value: float | None) -> str:
+    """Return a number as tables show it, with four digits or all before the point.
+
+    >>> number_text(2504.3), number_text(26.2634), number_text(None)
+    ('2 504', '26.26', '-')
+    """
     if value is None:
         return "-"
-    return grouped(value) if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+    return grouped(value) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def metric_heading(name: str) -> str:
+    """Return a metric's name with its unit.
+
+    >>> metric_heading("mean_wait_time"), metric_heading("utilisation")
+    ('mean_wait_time [s]', 'utilisation')
+    """
+    unit = METRICS[name].unit
+    return name if unit == "1" else f"{name} [{unit}]"
 
 
 def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

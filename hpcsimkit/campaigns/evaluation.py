@@ -13,21 +13,22 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field, field_validator
 
-from hpcsimkit import __version__
+from hpcsimkit import __version__, registry
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.episodes import Windows
+from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.campaigns.checked_table import Problem, Table
+from hpcsimkit.campaigns.evaluation_sequences import beginnings, places, share_in_several
 from hpcsimkit.campaigns.experiment import Generate
 from hpcsimkit.campaigns.runs import fingerprint
-from hpcsimkit.campaigns.training_data import Rules, WindowsOf, check_lengths, measured
+from hpcsimkit.campaigns.training_data import Rules, check_lengths, measured
 from hpcsimkit.campaigns.training_parts import seated
 from hpcsimkit.campaigns.training_source import Source
-from hpcsimkit.decision import Answering, Decision
+from hpcsimkit.decision import Answering
 from hpcsimkit.errors import HpcsimkitError, UsageError
-from hpcsimkit.learning import Mask
 from hpcsimkit.metrics import METRICS
 from hpcsimkit.policy import Policy
 from hpcsimkit.scenario import Scenario
-from hpcsimkit.system import System
 from hpcsimkit.workload import Workload
 
 __all__ = ["AGENT", "RANDOM", "Contest", "Evaluation", "RandomAgent"]
@@ -37,37 +38,6 @@ AGENT, RANDOM = "agent", "random agent"
 
 USUAL = "fcfs+easy"
 """The pipeline whose seat an agent takes if neither its file nor anybody says which."""
-
-
-class RandomAgent(Answering):
-    """Answers any action that is an option, all equally likely: what an agent that learned nothing does.
-
-    Parameters
-    ----------
-    mask : Mask
-        How actions and options belong together: that of the agent whose place it takes.
-    base : Stage, optional
-        The heuristic behind the seat.
-    decline : bool
-        Whether to start nothing more is an option.
-    """
-
-    def __init__(self, mask: Mask, base: Any = None, *, decline: bool = False) -> None:
-        super().__init__(base, decline=decline)
-        self.mask = mask
-
-    def reset(self, system: System) -> None:
-        """Take a stream of random numbers."""
-        super().reset(system)
-        self._random = system.random()
-        self._valid = np.zeros(self.mask.actions, dtype=np.bool_)
-
-    def answer(self, decision: Decision) -> int:
-        """Draw an action."""
-        self._valid[...] = False
-        self.mask.write(decision, self._valid)
-        actions = np.flatnonzero(self._valid)
-        return self.mask.position(decision, int(actions[self._random.integers(len(actions))]))
 
 
 class Evaluation(Source):
@@ -80,10 +50,13 @@ class Evaluation(Source):
     ----------
     model : str
         Path of the agent.
+    parts : str, optional
+        Module or file.py with the classes of its encoder and mask, if they are not the kit's own. Nothing is
+        imported because a model file says so.
     policies : list of str
         What it is compared with.
     sequences : int
-        How many sequences are sampled.
+        How many sequences are sampled; no job counts in two of them as long as the log has room.
     jobs, warmup : int
         Jobs of each, by submission, and of those before them that fill the machine and do not count.
     metrics : list of str, optional
@@ -104,6 +77,7 @@ class Evaluation(Source):
     flags: ClassVar[Mapping[str, str]] = {"policies": "-p", "metrics": "--metric"}
 
     model: str = Field(min_length=1)
+    parts: str | None = Field(None, min_length=1)
     policies: list[str] = Field(["fcfs+easy", "sjf+easy"], min_length=1)
     sequences: int = Field(50, ge=1)
     jobs: int = Field(256, ge=1)
@@ -130,6 +104,10 @@ class Evaluation(Source):
         evaluation, problem = super().checked(values)
         if evaluation is None:
             return None, problem
+        try:
+            evaluation.imported_parts()
+        except HpcsimkitError as error:
+            return None, (("parts",), f": {error}")
         for index, name in enumerate(evaluation.policies):
             if evaluation.policies.count(name) > 1:
                 return None, (("policies", index), f": {name!r} is named twice")
@@ -142,6 +120,10 @@ class Evaluation(Source):
     def keys_of_experiment(self) -> dict[str, Any]:
         """Return what is given of an experiment's keys; ``jobs`` is the length of a sequence."""
         return {name: value for name, value in super().keys_of_experiment().items() if name != "jobs"}
+
+    def imported_parts(self) -> Any:
+        """Return the module that the user says the agent's encoder and mask are in; None if he does not."""
+        return None if self.parts is None else registry.module_named(self.parts, self.import_from)
 
 
 class Contest:
@@ -164,7 +146,9 @@ class Contest:
         self.evaluation = evaluation
         self.workload = workload
         self.experiment = evaluation.experiment()
-        self.agent = Agent.load(evaluation.model, sample=evaluation.sample)
+        self.agent = Agent.load(
+            evaluation.model, parts=evaluation.imported_parts(), sample=evaluation.sample
+        )  # fmt: skip
         check_lengths([workload], evaluation.jobs + evaluation.warmup, "sequences")
         self.policies = {
             AGENT: self._seated(self.agent),
@@ -201,9 +185,8 @@ class Contest:
 
     def _seated(self, holder: Answering) -> Policy:
         """Return the pipeline with somebody on the agent's seat."""
-        slots = int(self.agent.mask.slots)  # type: ignore[attr-defined]
         try:
-            return seated(self.experiment.policy(self.within), holder, self.agent.stage, slots)
+            return seated(self.experiment.policy(self.within), holder, self.agent.stage, self.agent.slots)
         except HpcsimkitError as error:
             raise UsageError(f"--within {self.within}: {error}") from None
 
@@ -211,10 +194,44 @@ class Contest:
     def scenarios(self) -> list[Scenario]:
         """The sequences: the first ones are the same, however many there are."""
         evaluation, experiment = self.evaluation, self.experiment
-        rules = Rules(experiment.cluster, experiment.walltime, experiment.service_time)
-        windows = WindowsOf([self.workload], evaluation.jobs, rules, warmup=evaluation.warmup)
-        rng = np.random.default_rng(evaluation.seed)
-        return [windows.sample(rng) for _ in range(evaluation.sequences)]
+        rules = Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
+        windows = Windows(self.workload, evaluation.jobs, rules.cluster, warmup=evaluation.warmup)
+        seeds = self._chances[1].integers(2**31, size=evaluation.sequences).tolist()
+        return [
+            rules.applied(windows.at(first, seed))
+            for first, seed in zip(self._beginnings, seeds, strict=True)
+        ]  # fmt: skip
+
+    @cached_property
+    def _chances(self) -> list[np.random.Generator]:
+        """Streams of random numbers: for where sequences begin, and for the seeds of their runs."""
+        return np.random.default_rng(self.evaluation.seed).spawn(2)
+
+    @property
+    def _counting(self) -> int:
+        """How many jobs of the log can count: all but the first, which only warm up."""
+        return len(self.workload) - self.evaluation.warmup
+
+    @cached_property
+    def _beginnings(self) -> list[int]:
+        evaluation = self.evaluation
+        return beginnings(self._counting, evaluation.jobs, evaluation.sequences, self._chances[0])
+
+    @property
+    def overlap(self) -> float:
+        """The share of the jobs that count in several sequences, of those that count."""
+        return share_in_several(self._beginnings, self.evaluation.jobs)
+
+    @property
+    def warning(self) -> str:
+        """What is to be said if sequences overlap."""
+        if not self.overlap:
+            return ""
+        room, jobs = places(self._counting, self.evaluation.jobs), self.evaluation.jobs
+        return (
+            f"{100 * self.overlap:.2g} % of the jobs are in several sequences, which makes p-values too "
+            f"small; the log has room for {room} sequence{'s' * (room != 1)} of {jobs} jobs side by side"
+        )
 
     @cached_property
     def fingerprint(self) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit import __version__
 from hpcsimkit.campaigns.campaign import Stopped
-from hpcsimkit.campaigns.console import grouped, plain_table
+from hpcsimkit.campaigns.console import metric_heading, number_text, plain_table
 from hpcsimkit.campaigns.evaluation import AGENT, Contest
 from hpcsimkit.campaigns.evaluation_statistics import CONFIDENCE, Comparison, Mean, compared, mean_of
 from hpcsimkit.campaigns.experiment import sha256_of
@@ -185,6 +185,7 @@ class EvaluationRun:
             "jobs": evaluation.jobs,
             "warmup": evaluation.warmup,
             "seed": evaluation.seed,
+            "share_of_jobs_in_several_sequences": contest.overlap,
             "metrics": {
                 verdict.metric: {
                     "unit": METRICS[verdict.metric].unit,
@@ -233,11 +234,17 @@ def _values(metric: str, policy: str, outcomes: Sequence[Mapping[str, Any]]) -> 
 
 def verdict_table(verdict: Verdict) -> str:
     """Return what is to be said of a metric, as a table: p-values are Holm's, a star means significant."""
-    metric = METRICS[verdict.metric]
-    unit = f" [{metric.unit}]" if metric.unit != "1" else ""
-    headings = [f"{metric.name}{unit}", "mean", INTERVAL, "agent minus it", INTERVAL, "t-test", "Wilcoxon"]
+    headings = [
+        metric_heading(verdict.metric),
+        "mean",
+        INTERVAL,
+        "agent minus it",
+        INTERVAL,
+        "t-test",
+        "Wilcoxon",
+    ]
     rows = [
-        [name, _number(mean.mean), _interval(mean), *_cells(verdict.comparisons.get(name))]
+        [name, number_text(mean.mean), _interval(mean), *_cells(verdict.comparisons.get(name))]
         for name, mean in verdict.means.items()
     ]
     return plain_table(headings, rows)
@@ -249,14 +256,14 @@ def _cells(comparison: Comparison | None) -> Iterator[str]:
         yield from [""] * 4
         return
     share = "" if math.isnan(comparison.relative) else f" ({comparison.relative:+.1%})"
-    yield f"{_number(comparison.difference.mean)}{share}".replace("%", " %")
+    yield f"{number_text(comparison.difference.mean)}{share}".replace("%", " %")
     yield _interval(comparison.difference)
     yield _p_value(comparison.t_test_holm)
     yield _p_value(comparison.wilcoxon_holm)
 
 
 def _interval(mean: Mean) -> str:
-    return "-" if math.isnan(mean.low) else f"{_number(mean.low)} to {_number(mean.high)}"
+    return "-" if math.isnan(mean.low) else f"{number_text(mean.low)} to {number_text(mean.high)}"
 
 
 def _p_value(p: float) -> str:
@@ -264,10 +271,6 @@ def _p_value(p: float) -> str:
         return "-"
     star = "*" if p < SIGNIFICANT else " "
     return f"{star}{p:.1e}" if p < 0.001 else f"{star}{p:.3f}"
-
-
-def _number(value: float) -> str:
-    return grouped(value) if abs(value) >= 1000 else f"{value:.4g}"
 
 
 # --- files -----------------------------------------------------------------------------------------------

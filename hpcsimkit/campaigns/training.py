@@ -5,23 +5,31 @@ One model is the keys of a training file, the flags beside it, and what is saved
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from hpcsimkit.campaigns.checked_table import Problem, Table
-from hpcsimkit.campaigns.experiment import Experiment, Generate
+from hpcsimkit.campaigns.experiment import Experiment, Generate, sha256_of
 from hpcsimkit.campaigns.toml_lines import toml_text
 from hpcsimkit.campaigns.training_data import Division, Rules, Validation, WindowsOf, check_lengths, divided
-from hpcsimkit.campaigns.training_parts import Part, TrainerPart, part_of, seated, trainer_part
+from hpcsimkit.campaigns.training_parts import (
+    OWN_EPISODES,
+    Part,
+    TrainerPart,
+    arguments_of,
+    part_of,
+    seated,
+    trainer_part,
+)
 from hpcsimkit.campaigns.training_source import Source
+from hpcsimkit.campaigns.training_tables import EpisodeTable, ValidationTable
 from hpcsimkit.decision import External
 from hpcsimkit.errors import HpcsimkitError, UsageError
-from hpcsimkit.metrics import METRICS
+from hpcsimkit.learning import Episodes
 from hpcsimkit.policy import Policy
 from hpcsimkit.workload import Workload
 
@@ -29,69 +37,6 @@ __all__ = ["EpisodeTable", "Training", "ValidationTable"]
 
 TRAIN_SHARE = 0.8
 """Share of a log's jobs that are trained on if nothing is said, and the rest is for validation."""
-
-STANDARD_WINDOWS = 10
-
-
-class EpisodeTable(Table):
-    """What an episode is about: the table ``[episodes]``.
-
-    Parameters
-    ----------
-    jobs : int
-        Jobs of an episode: a window, drawn anywhere in the jobs for training.
-    warmup : int
-        So many jobs before it fill the machine; the heuristic behind the seat schedules them.
-    """
-
-    jobs: int = Field(default=256, ge=1)
-    warmup: int = Field(default=0, ge=0)
-
-
-class ValidationTable(Table):
-    """How agents are judged while they learn: the table ``[validation]``.
-
-    Parameters
-    ----------
-    metric : str
-        A name of :data:`~hpcsimkit.metrics.METRICS` of which lower or higher is better.
-    windows : int
-        Windows, always the same.
-    jobs, warmup : int, optional
-        Of each, as in `EpisodeTable`; by default those of the episodes.
-    seed : int
-        Where the choice of windows comes from.
-    every : int
-        Rounds of training between validations.
-    part : list of two int, optional
-        Windows are taken from these jobs of the log, from one number to before another.
-    log : str, optional
-        Windows are taken from another log.
-    """
-
-    metric: str = "mean_bounded_slowdown"
-    windows: int = Field(default=STANDARD_WINDOWS, ge=1)
-    jobs: int | None = Field(default=None, ge=1)
-    warmup: int | None = Field(default=None, ge=0)
-    seed: int = Field(default=0, ge=0)
-    every: int = Field(default=10, ge=1)
-    part: list[int] | None = Field(default=None, min_length=2, max_length=2)
-    log: str | None = Field(default=None, min_length=1)
-
-    @field_validator("metric")
-    @classmethod
-    def _has_a_direction(cls, name: str) -> str:
-        if name not in METRICS:
-            near = difflib.get_close_matches(name, METRICS, n=3)
-            raise ValueError(f"unknown metric {name!r}; nearest: {', '.join(near or METRICS)}")
-        if METRICS[name].direction == "none":
-            raise ValueError(f"of {name} neither lower nor higher values are better")
-        return name
-
-    @property
-    def sign(self) -> int:
-        """-1 where lower values of the metric are better, else 1: a score times it is the metric."""
-        return -1 if METRICS[self.metric].direction == "lower" else 1
 
 
 class Training(Source):
@@ -102,8 +47,8 @@ class Training(Source):
 
     Parameters
     ----------
-    logs : list of str, optional
-        Train on windows of several logs, each divided alike.
+    logs, logs_sha256 : list of str, optional
+        Train on windows of several logs, each divided alike, of texts that hash to these.
     stage : {"order", "inspector", "placement", "backfiller", "dispatch"}
         The seat that is opened.
     policy : str, optional
@@ -140,6 +85,7 @@ class Training(Source):
     }  # fmt: skip
 
     logs: list[str] | None = Field(None, min_length=1)
+    logs_sha256: list[str] | None = None
     stage: Literal["order", "inspector", "placement", "backfiller", "dispatch"] = "order"
     policy: str | None = None
     slots: int = Field(16, ge=1)
@@ -158,6 +104,8 @@ class Training(Source):
     def _consistent(self) -> Self:
         if self.logs is not None and (self.log is not None or self.generate is not None):
             raise ValueError("one of 'log', 'logs' and 'generate' is needed, several are given")
+        if self.logs_sha256 is not None and len(self.logs_sha256) != len(self.logs or ()):
+            raise ValueError("'logs_sha256' needs one for each of 'logs'")
         if self.validation.part is not None and (self.logs is not None or self.validation.log is not None):
             raise ValueError("'validation.part' needs one log, that of the training")
         if self.stage == "dispatch" and self.placement is not None:
@@ -222,7 +170,7 @@ class Training(Source):
             self.open_policy()
         except HpcsimkitError as error:
             return ("policy",), f": {error}"
-        for table in ("trainer", *(part.kind for part in Part.all(self.stage))):
+        for table in ("episodes", "trainer", *(part.kind for part in Part.all(self.stage))):
             _, problem = self._made(table)
             if problem is not None:
                 return problem
@@ -234,17 +182,23 @@ class Training(Source):
         if self.logs is not None:
             values = {name: value for name, value in values.items() if name not in ("log", "sha256")}
             values["logs"] = [str(Path(log).absolute()) for log in self.logs]
-        own = self.model_dump(exclude=set(Source.model_fields) | {"out", "logs"}, exclude_none=True)
+            values["logs_sha256"] = [sha256_of(log) for log in self.logs]
+        own = self.model_dump(
+            exclude=set(Source.model_fields) | {"out", "logs", "logs_sha256"}, exclude_none=True
+        )
         tables = {name: own.pop(name) for name in list(own) if isinstance(own[name], dict)}
         if self.validation.log is not None:
-            tables["validation"]["log"] = str(Path(self.validation.log).absolute())
+            there = Path(self.validation.log).absolute()
+            tables["validation"] |= {"log": str(there), "sha256": sha256_of(str(there))}
         for name in ("encoder", "mask", "reward"):
             tables[name] = self._saved_part(name)
-        if any(":" in str(tables[name]["name"]) for name in ("encoder", "mask", "reward")):
+        if any(":" in str(tables[name].get("name")) for name in ("encoder", "mask", "reward", "episodes")):
             values.setdefault("import_from", str(Path.cwd()))
         trainer = {"algorithm": self.algorithm, **vars(self.trainer_part.settings), **self.trainer}
         inside = {name: value for name, value in trainer.items() if isinstance(value, dict)}
-        tables["trainer"] = {name: value for name, value in trainer.items() if name not in inside}
+        tables["trainer"] = {
+            name: value for name, value in trainer.items() if value is not None and name not in inside
+        }
         seat = {"seed": self.seed, "stage": self.stage, "policy": self.policy_name}
         text = toml_text({**values, **seat, **own, **tables})
         return text + "".join(f"\n[trainer.{name}]\n{toml_text(table)}" for name, table in inside.items())
@@ -267,6 +221,11 @@ class Training(Source):
         return self.policy or ("fcfs" if self.stage == "dispatch" else "fcfs+easy")
 
     @property
+    def baseline_name(self) -> str:
+        """The heuristic behind the seat; for a dispatch its order, where jobs that fit start at once."""
+        return f"{self.policy_name}+fitting" if self.stage == "dispatch" else self.policy_name
+
+    @property
     def algorithm(self) -> str:
         """How the agent learns."""
         return str(self.trainer.get("algorithm", "ppo"))
@@ -275,9 +234,15 @@ class Training(Source):
         """Make what a table stands for, or return what is wrong with it."""
         if table == "trainer":
             return trainer_part(self.trainer)
+        if table == "episodes":
+            return self._own_episodes(Episodes())
         part = next(part for part in Part.all(self.stage) if part.kind == table)
         cluster = self.simulated.cluster
-        given = {"slots": self.slots, "machines": None if cluster is None else len(cluster)}
+        given = {
+            "slots": self.slots,
+            "machines": None if cluster is None else len(cluster),
+            "resources": 1 if cluster is None else len(cluster.resources),
+        }
         return part_of(part, getattr(self, table), given, self.simulated.import_from)
 
     @cached_property
@@ -290,6 +255,15 @@ class Training(Source):
         """Encoder, mask and reward, made anew."""
         encoder, mask, reward = (self._made(part.kind)[0] for part in Part.all(self.stage))
         return encoder, mask, reward
+
+    def _own_episodes(self, windows: Episodes) -> tuple[Any, Problem | None]:
+        """Return the class of the user's own episodes and its arguments, or what is wrong with the table."""
+        table = self.episodes
+        if table.name is None:
+            problem = table.problem()
+            return None, None if problem is None else (("episodes", *problem[0]), problem[1])
+        values, given = {"name": table.name, **table.parameters}, {"episodes": windows}
+        return arguments_of(OWN_EPISODES, values, given, self.simulated.import_from)
 
     def open_policy(self) -> Policy:
         """Return the policy with its seat open, and the heuristic behind it."""
@@ -306,13 +280,15 @@ class Training(Source):
     def rules(self) -> Rules:
         """How all runs of the training are run."""
         experiment = self.simulated
-        return Rules(experiment.cluster, experiment.walltime, experiment.service_time)
+        return Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
 
     def workloads(self) -> list[Workload]:
         """Read or make what is trained on; see :meth:`Experiment.workload`."""
         if self.logs is None:
             return [self.simulated.workload()]
-        return [self.experiment(log=log).workload() for log in self.logs]
+        hashes = self.logs_sha256
+        pairs = [(log, hashes[n] if hashes else None) for n, log in enumerate(self.logs)]
+        return [self.experiment(log=log, sha256=known).workload() for log, known in pairs]
 
     def divided(self, workloads: Sequence[Workload]) -> Division:
         """Divide logs into jobs for training and for validation, none in both.
@@ -326,7 +302,8 @@ class Training(Source):
         """
         validation, others = self.validation, []
         if validation.log is not None:
-            others = [self.experiment(log=validation.log, sha256=None, jobs=None, skip=None).workload()]
+            other = {"log": validation.log, "sha256": validation.sha256}
+            others = [self.experiment(**other, jobs=None, skip=None).workload()]
         whole = others or validation.part is not None
         share = self.train_share or (1.0 if whole else TRAIN_SHARE)
         part = None if validation.part is None else (validation.part[0], validation.part[1])
@@ -341,9 +318,12 @@ class Training(Source):
         own, usual = self.validation, self.episodes
         return own.jobs or usual.jobs, usual.warmup if own.warmup is None else own.warmup
 
-    def windows(self, division: Division) -> WindowsOf:
-        """Return what episodes are drawn from."""
-        return WindowsOf(division.training, self.episodes.jobs, self.rules, warmup=self.episodes.warmup)
+    def episodes_of(self, division: Division) -> Episodes:
+        """Return what is trained on: windows of the logs, or the user's own episodes."""
+        table = self.episodes
+        windows = WindowsOf(division.training, table.jobs, self.rules, warmup=table.warmup)
+        own, _ = self._own_episodes(windows)
+        return windows if own is None else own.maker(**own.parameters)
 
     def validated_on(self, division: Division) -> Validation:
         """Return what agents are judged by."""

@@ -34,11 +34,20 @@ class Rules:
         Do jobs run to their end, or to their requested time?
     service_time : ServiceTime, optional
         Locality model.
+    semantics : {"textbook", "dirlab"}
+        See :mod:`hpcsimkit.semantics`.
     """
 
     cluster: Cluster | None = None
     walltime: Literal["run", "kill"] = "run"
     service_time: ServiceTime | None = None
+    semantics: Literal["textbook", "dirlab"] = "textbook"
+
+    def applied(self, scenario: Scenario) -> Scenario:
+        """Return a scenario that is run by these rules."""
+        return replace(
+            scenario, walltime=self.walltime, service_time=self.service_time, semantics=self.semantics
+        )
 
 
 class WindowsOf(Episodes):
@@ -69,9 +78,8 @@ class WindowsOf(Episodes):
         """Draw a log, and where the window begins."""
         several = len(self.workloads) > 1
         workload = self.workloads[int(rng.integers(len(self.workloads))) if several else 0]
-        rules = self.rules
-        scenario = Windows(workload, self.jobs, rules.cluster, warmup=self.warmup).sample(rng)
-        return replace(scenario, walltime=rules.walltime, service_time=rules.service_time)
+        windows = Windows(workload, self.jobs, self.rules.cluster, warmup=self.warmup)
+        return self.rules.applied(windows.sample(rng))
 
 
 class Division(NamedTuple):

@@ -8,46 +8,17 @@ import numpy as np
 
 from hpcsimkit.campaigns.training_data import Division
 from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.episode import Episode, Player
 from hpcsimkit.errors import HpcsimkitError, UsageError
-from hpcsimkit.learning import Reward
+from hpcsimkit.learning import Episodes
+from hpcsimkit.scenario import Scenario
 
 if TYPE_CHECKING:
     from hpcsimkit.campaigns.training import Training
 
-__all__ = ["WindowedEnv", "environment_of"]
+__all__ = ["environment_of"]
 
 ATTEMPTS = 1000
 """Windows that are drawn, one after the other, until one has a decision."""
-
-
-class WindowedEnv(SchedulingEnv):
-    """An environment whose episodes are windows of logs: those without any decision are passed over.
-
-    In quiet times no two jobs wait at once, and there is nothing to learn.
-    """
-
-    def begin(self, rng: np.random.Generator, reward: Reward) -> Episode:
-        """Begin an episode that has a decision.
-
-        Raises
-        ------
-        UsageError
-            There seems to be none.
-        """
-        player = Player(self.encoder, self.mask, reward)
-        for _ in range(ATTEMPTS):
-            scenario = self.episodes.sample(rng)
-            episode = Episode(scenario, self.policy, {self.stage: player}, skip=self.skip)
-            if episode.decision is None:
-                continue
-            if scenario.learn_from is not None:
-                episode.reward(self.stage)  # what the warm-up cost is nobody's merit
-            return episode
-        raise UsageError(
-            f"{ATTEMPTS} windows in a row have no decision for the {self.stage} seat; longer windows or a "
-            "higher load (load_factor) may have some"
-        )
 
 
 def environment_of(training: Training, division: Division) -> SchedulingEnv:
@@ -58,9 +29,10 @@ def environment_of(training: Training, division: Division) -> SchedulingEnv:
     UsageError
         The encoder, mask or reward cannot do with the decisions of the seat, or there are none.
     """
-    env = WindowedEnv(
-        training.windows(division), training.open_policy(), *training.environment_parts, stage=training.stage
-    )
+    env = SchedulingEnv(
+        _episodes(training, division), training.open_policy(), *training.environment_parts,
+        stage=training.stage, attempts=ATTEMPTS,
+    )  # fmt: skip
     try:
         env.reset(seed=0)
         env.step(int(env.action_masks().argmax()))
@@ -72,3 +44,20 @@ def environment_of(training: Training, division: Division) -> SchedulingEnv:
             f"{parts} cannot do with the {env.stage} seat: {type(error).__name__}: {error}"
         ) from None
     return env
+
+
+def _episodes(training: Training, division: Division) -> Episodes:
+    """Return what is trained on, after a first draw from what is the user's own."""
+    name = training.episodes.name
+    if name is None:
+        return training.episodes_of(division)
+    try:
+        episodes = training.episodes_of(division)
+        found = episodes.sample(np.random.default_rng(0))
+    except HpcsimkitError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{name} cannot be sampled: {type(error).__name__}: {error}") from None
+    if not isinstance(found, Scenario):
+        raise UsageError(f"{name}: sample(rng) needs to return a Scenario, found {found!r}")
+    return episodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import is_dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -13,11 +13,12 @@ from hpcsimkit import registry
 from hpcsimkit.agents import rewards
 from hpcsimkit.agents.agent import ENCODERS, MASKS
 from hpcsimkit.agents.networks import ACTIVATIONS, NETWORKS
+from hpcsimkit.agents.returns import NORMALISATIONS
 from hpcsimkit.agents.trainers_catalogue import settings_of, trainer_named
 from hpcsimkit.campaigns.checked_table import Problem, Table
 from hpcsimkit.decision import External
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encoder, Mask, Reward
+from hpcsimkit.learning import Encoder, Episodes, Mask, Reward
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies.dispatch import Dispatch
 from hpcsimkit.policy import Policy
@@ -25,7 +26,17 @@ from hpcsimkit.policy import Policy
 if TYPE_CHECKING:
     from hpcsimkit.agents.trainer import Trainer
 
-__all__ = ["REWARDS", "Part", "TrainerPart", "part_of", "require_packages", "seated", "trainer_part"]
+__all__ = [
+    "OWN_EPISODES",
+    "REWARDS",
+    "Part",
+    "TrainerPart",
+    "arguments_of",
+    "part_of",
+    "require_packages",
+    "seated",
+    "trainer_part",
+]
 
 REWARDS: Mapping[str, type[Reward]] = {name: getattr(rewards, name) for name in rewards.__all__}
 """Rewards by name."""
@@ -34,8 +45,10 @@ PACKAGES = ("torch", "gymnasium", "stable_baselines3", "safetensors")
 """What has to be installed to train."""
 
 SHARES = ("discount", "trace", "explore_first", "explore_last", "explore_for")
-POSITIVE = ("scale", "time_scale", "threshold")
-CHOICES: Mapping[str, Mapping[str, Any]] = {"kind": NETWORKS, "activation": ACTIVATIONS}
+POSITIVE = ("scale", "time_scale", "threshold", "clip_value", "target_divergence", "reward_scale")
+CHOICES: Mapping[str, Collection[str]] = {
+    "kind": NETWORKS, "activation": ACTIVATIONS, "normalise": NORMALISATIONS
+}  # fmt: skip
 """What parameters of the kit's own parts may be, by their names; all other numbers are 0 or more."""
 
 
@@ -55,7 +68,7 @@ def require_packages() -> None:
 # --- the seat ------------------------------------------------------------------------------------------
 
 
-def seated(policy: Policy, holder: External, stage: str, slots: int) -> Policy:
+def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> Policy:
     """Return the policy with somebody else on one of its seats, and who sat there behind him.
 
     Parameters
@@ -66,8 +79,9 @@ def seated(policy: Policy, holder: External, stage: str, slots: int) -> Policy:
         An open seat, an agent.
     stage : str
         Which seat.
-    slots : int
-        Options that are offered at most, unless the pipeline has a window.
+    slots : int, optional
+        Options that are offered at most, unless the pipeline has a window; by default all there are. A
+        dispatch needs them.
 
     Raises
     ------
@@ -86,7 +100,9 @@ def seated(policy: Policy, holder: External, stage: str, slots: int) -> Policy:
         order = policy.order
         if isinstance(order, External) or policy != Pipeline(order=order):
             raise UsageError(f"behind a dispatch seat stands an order only, found {policy!r}")
-        return Dispatch(holder, slots, order)
+        dispatch = Dispatch(holder, slots, order)  # type: ignore[arg-type]
+        dispatch.check()
+        return dispatch
     holder.base = getattr(policy, stage)
     setattr(policy, stage, holder)
     if stage in ("order", "backfiller") and policy.window is None:
@@ -96,6 +112,12 @@ def seated(policy: Policy, holder: External, stage: str, slots: int) -> Policy:
 
 
 # --- encoder, mask, reward -----------------------------------------------------------------------------
+
+
+USUAL: Mapping[str, tuple[str, str]] = {
+    "dispatch": ("RequestsAndMachines", "JobMachine"), "inspector": ("InspectorFeatures", "AcceptReject"),
+}  # fmt: skip
+"""Encoder and mask of seats that are not about a choice among jobs."""
 
 
 class Part(NamedTuple):
@@ -113,12 +135,23 @@ class Part(NamedTuple):
         >>> [part.default for part in Part.all("order")]
         ['QueueWindow', 'Slots', 'MinusMeanBoundedSlowdown']
         """
-        pairs = stage == "dispatch"
+        encoder, mask = USUAL.get(stage, ("QueueWindow", "Slots"))
         return (
-            cls("encoder", Encoder, ENCODERS, "RequestsAndMachines" if pairs else "QueueWindow"),
-            cls("mask", Mask, MASKS, "JobMachine" if pairs else "Slots"),
+            cls("encoder", Encoder, ENCODERS, encoder),
+            cls("mask", Mask, MASKS, mask),
             cls("reward", Reward, REWARDS, "MinusMeanBoundedSlowdown"),
         )
+
+
+OWN_EPISODES = Part("episodes", Episodes, {}, "")
+"""Episodes of a user's own; those of the kit are windows of logs, and need no name."""
+
+
+class Arguments(NamedTuple):
+    """A class, and what it is made with."""
+
+    maker: type[Any]
+    parameters: dict[str, Any]
 
 
 def part_of(
@@ -145,6 +178,14 @@ def part_of(
     >>> part_of(reward, {"treshold": 9.0}, {"slots": 8}, None)
     (None, (('reward', 'treshold'), ': unknown key; nearest: threshold'))
     """
+    found, problem = arguments_of(part, values, given, folder)
+    return (None, problem) if found is None else (found.maker(**found.parameters), None)
+
+
+def arguments_of(
+    part: Part, values: Mapping[str, Any], given: Mapping[str, Any], folder: str | None
+) -> tuple[Arguments | None, Problem | None]:
+    """Return the class that :func:`part_of` makes, and with what; parameters as there."""
     kind, name = part.kind, values.get("name", part.default)
     try:
         maker = _maker(part, name, folder)
@@ -161,7 +202,7 @@ def part_of(
             parameters[key], problem = _policy(key, parameters[key], folder)
     if problem is not None:
         return None, ((kind, *problem[0]), problem[1])
-    return maker(**parameters), None
+    return Arguments(maker, parameters), None
 
 
 def _policy(key: str, name: str, folder: str | None) -> tuple[Policy | None, Problem | None]:
@@ -181,7 +222,8 @@ def _maker(part: Part, name: Any, folder: str | None) -> type[Any]:
         return found
     if name not in part.known:
         near = difflib.get_close_matches(str(name), part.known, n=3, cutoff=0.4) or list(part.known)
-        raise UsageError(f"unknown {part.kind} {name!r}; nearest: {', '.join(near)}; your own: module:Name")
+        hint = f"nearest: {', '.join(near)}; " if near else ""
+        raise UsageError(f"unknown {part.kind} {name!r}; {hint}your own: module:Name")
     return part.known[name]
 
 
@@ -238,9 +280,10 @@ def _field(name: str, hint: Any, default: Any, *, ours: bool) -> tuple[Any, Any]
         hint = Literal[tuple(CHOICES[name])]
     elif ours and hint is int:
         hint = Annotated[int, Field(ge=1 if required or default > 0 else 0)]
-    elif ours and hint is float:
+    elif ours and hint in (float, float | None):
         least = Field(gt=0.0) if name in POSITIVE else Field(ge=0.0)
-        hint = Annotated[float, least, Field(le=1.0 if name in SHARES else None, allow_inf_nan=False)]
+        number = Annotated[float, least, Field(le=1.0 if name in SHARES else None, allow_inf_nan=False)]
+        hint = number if hint is float else number | None
     elif ours and get_origin(hint) is tuple and get_args(hint) == (int, ...):
         hint = tuple[Annotated[int, Field(ge=1)], ...]
     return hint, ... if required else default
@@ -284,14 +327,12 @@ def trainer_part(values: Mapping[str, Any]) -> tuple[TrainerPart | None, Problem
 
 def _device_problem(device: str, trainer: type[Trainer], settings: type[Any]) -> str | None:
     """Say what is wrong with a device, if anything."""
-    import torch
+    from hpcsimkit.agents.torch_networks import device_named
 
     try:
-        kind = torch.device(device).type
-    except RuntimeError:
-        return f": cpu or cuda is needed, found {device!r}"
-    if kind == "cuda" and not torch.cuda.is_available():
-        return f": {device!r} is not there: torch {torch.__version__} sees no GPU"
+        kind = device_named(device).type
+    except UsageError as error:
+        return str(error).removeprefix("device")
     if kind != "cpu" and "device" not in inspect.signature(settings).parameters:
         return f": {trainer.algorithm} learns on the CPU only, found {device!r}"
     return None

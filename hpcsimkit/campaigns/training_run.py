@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcsimkit import __version__
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.campaigns.campaign import Stopped
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.campaigns.console import grouped, metric_heading, number_text, plain_table
 from hpcsimkit.campaigns.results_folder import PROVENANCE, ResultsFolder
 from hpcsimkit.campaigns.training import Training
 from hpcsimkit.campaigns.training_data import Division, Validation
@@ -33,6 +34,9 @@ __all__ = ["Trained", "TrainingRun"]
 TOML = "training.toml"
 CHECKPOINTS = "checkpoint*"
 PICTURE = "learning_curve"
+CHANCE = "chance"
+"""Who answers anything in the agent's place."""
+
 PACKAGES = ("simpy", "numpy", "torch", "gymnasium", "stable-baselines3", "sb3-contrib", "safetensors")
 """Whose versions are recorded."""
 
@@ -49,9 +53,11 @@ class Trained(NamedTuple):
     score : float
         The best agent's mean of it.
     policy : str
-        The pipeline whose seat it is.
+        The heuristic behind the seat.
     baseline : float
-        The mean of it with the heuristic behind the seat.
+        The mean of it with that heuristic.
+    chance : float
+        The mean of it when every action is drawn from those that are options.
     """
 
     agent: Agent
@@ -59,15 +65,15 @@ class Trained(NamedTuple):
     score: float
     policy: str
     baseline: float
+    chance: float
 
     @property
     def summary(self) -> str:
-        """All of it in one line."""
-        steps = grouped((self.agent.about or {})["steps"])
-        return (
-            f"{self.metric} in validation: {self.score:.4g} after {steps} steps; "
-            f"{self.policy}: {self.baseline:.4g}"
-        )
+        """All of it as a table."""
+        agent = f"best agent, after {grouped((self.agent.about or {})['steps'])} steps"
+        values = {agent: self.score, self.policy: self.baseline, CHANCE: self.chance}
+        rows = [[name, number_text(value)] for name, value in values.items()]
+        return plain_table([metric_heading(self.metric), "mean in validation"], rows)
 
 
 class TrainingRun:
@@ -118,14 +124,14 @@ class TrainingRun:
 
         division = self.training.divided(self.workloads)
         env, validation = environment_of(self.training, division), self.training.validated_on(division)
-        baseline = self._baseline(validation)
+        rivals = self._rivals(env, validation)
         self._check_place(resume=resume)
         began = datetime.now(UTC)
         self.folder.open(resume=resume)
         try:
             self._write_training()
             self._train(env, validation, resume, tell)
-            trained = self._finish(env, validation, baseline, division)
+            trained = self._finish(env, validation, rivals, division)
             self._write_provenance(trained, division, began, resumed=resume)
             self.folder.publish()
         except BaseException as error:
@@ -138,14 +144,15 @@ class TrainingRun:
             raise
         return trained
 
-    def _baseline(self, validation: Validation) -> float:
-        """Return how well the heuristic behind the seat does."""
-        training = self.training
-        if training.stage == "dispatch":  # its order, where jobs that fit start on the first machine that can
-            from hpcsimkit import registry
-
-            return validation.mean(registry.make(f"{training.policy_name}+fitting"))
-        return validation.mean(training.simulated.policy(training.policy_name))
+    def _rivals(self, env: SchedulingEnv, validation: Validation) -> dict[str, float]:
+        """Return how well the heuristic behind the seat does, and chance on the seat."""
+        training, decline = self.training, bool(getattr(env.mask, "decline", False))
+        heuristic = training.simulated.policy(training.baseline_name)
+        chance = training.with_seat(RandomAgent(env.mask, decline=decline))
+        return {
+            training.baseline_name: validation.mean(heuristic),
+            CHANCE: validation.mean(chance),
+        }
 
     def _train(
         self, env: SchedulingEnv, validation: Validation, resume: bool, tell: Callable[[Report], None]
@@ -183,10 +190,18 @@ class TrainingRun:
             self._check_same(work / TOML)
 
     def _check_same(self, file: Path) -> None:
-        """See that an interrupted training is this one."""
+        """See that an interrupted training is this one; it may go on on another device."""
         there, here = (
             tomllib.loads(text) for text in (read_bytes(file).decode(), self.training.saved())
         )  # fmt: skip
+        for table in (there, here):
+            table.get("trainer", {}).pop("device", None)
+        changed = _changed_file(here, there)
+        if changed:
+            raise UsageError(
+                f"{changed}: the file has changed since the interrupted training in {file.parent} began; "
+                "choose another --out"
+            )
         difference = _difference(here, there)
         if difference:
             raise UsageError(
@@ -203,7 +218,7 @@ class TrainingRun:
         write_bytes(self.folder.work / TOML, text.encode())
 
     def _finish(
-        self, env: SchedulingEnv, validation: Validation, baseline: float, division: Division
+        self, env: SchedulingEnv, validation: Validation, rivals: Mapping[str, float], division: Division
     ) -> Trained:
         """Write into the agents what they were trained for, and draw the learning curve."""
         from hpcsimkit.agents.trainer import BEST, CURVE, LAST
@@ -211,18 +226,18 @@ class TrainingRun:
         from hpcsimkit.pictures.learning_curve import draw_learning_curve, read_curve
 
         work = self.folder.work
-        about = {**self._about(division), "metric": validation.metric, "baseline": baseline}
+        heuristic = self.training.baseline_name
+        values = {"baseline": rivals[heuristic], "chance": rivals[CHANCE]}
+        about = {**self._about(division), "metric": validation.metric, **values}
         for name in (LAST, BEST):
             agent = Agent.load(work / name, encoder=env.encoder, mask=env.mask)
             agent.about = {**(agent.about or {}), "training": about}
             agent.save(work / name)
-        figure = draw_learning_curve(
-            read_curve(work / CURVE), validation.metric, {self.training.policy_name: baseline}
-        )
+        figure = draw_learning_curve(read_curve(work / CURVE), validation.metric, rivals)
         for ending in ("png", "svg"):
             save_figure(figure, work / f"{PICTURE}.{ending}")
         score = self.training.validation.sign * float((agent.about or {})["validation"])
-        return Trained(agent, validation.metric, score, self.training.policy_name, baseline)
+        return Trained(agent, validation.metric, score, heuristic, **values)
 
     def _about(self, division: Division) -> dict[str, Any]:
         """Return what an agent's file says of its training: nothing of where or when it was."""
@@ -254,11 +269,34 @@ class TrainingRun:
             "best": trained.score,
             "best_after_steps": (trained.agent.about or {}).get("steps"),
             "baseline": trained.baseline,
+            "chance": trained.chance,
             **self._about(division),
         }
         write_bytes(
             self.folder.work / PROVENANCE, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
         )
+
+
+def _changed_file(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+    """Return the first file that both read, but not the same text in it; nothing if there is none.
+
+    >>> _changed_file({"log": "/a.swf", "sha256": "12"}, {"log": "/a.swf", "sha256": "34"})
+    '/a.swf'
+    """
+    here, there = _hashes(here), _hashes(there)
+    return next((path for path in here if there.get(path, here[path]) != here[path]), "")
+
+
+def _hashes(table: Mapping[str, Any]) -> dict[str, str]:
+    """Return all files that a saved training names, with their hashes."""
+    found = dict(zip(table.get("logs", ()), table.get("logs_sha256", ()), strict=False))
+    for part, file, digest in (
+        (table, "log", "sha256"), (table, "machines", "machines_sha256"),
+        (table.get("validation", {}), "log", "sha256"),
+    ):  # fmt: skip
+        if isinstance(part.get(file), str) and digest in part:
+            found[part[file]] = part[digest]
+    return found
 
 
 def _difference(here: Mapping[str, Any], there: Mapping[str, Any], prefix: str = "") -> str:

@@ -42,6 +42,7 @@ class Source(Table):
     size: Any = None
     strict: Any = None
     walltime: Any = None
+    semantics: Any = None
     seed: Any = None
 
     @classmethod

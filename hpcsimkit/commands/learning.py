@@ -17,6 +17,7 @@ from hpcsimkit.commands.flags import (
     NodeCount,
     PlacementName,
     Quiet,
+    Semantics,
     Size,
     Skip,
     Strict,
@@ -48,6 +49,7 @@ def train(
     steps: Annotated[
         int | None, typer.Option(metavar="N", help="Decisions to learn from, in all.  [100000]")
     ] = None,
+    semantics: Semantics = None,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Where all randomness comes from.  [0]")
     ] = None,
@@ -72,7 +74,9 @@ def train(
     from hpcsimkit.campaigns.training_progress import show_training
     from hpcsimkit.campaigns.training_run import TrainingRun
 
-    flags: dict[str, object] = {"algorithm": algorithm, "steps": steps, "seed": seed, "out": out}
+    flags: dict[str, object] = {
+        "algorithm": algorithm, "steps": steps, "semantics": semantics, "seed": seed, "out": out,
+    }  # fmt: skip
     if source is not None and source.suffix == ".toml":
         training = Training.with_flags(flags, Training.read(source))
     else:
@@ -123,6 +127,13 @@ def evaluate(
             "--metric", "-m", metavar="NAME", help="What is compared; once for each.  [that of the training]"
         ),
     ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE",
+            help="Module or file.py with the agent's encoder and mask, if they are your own: it is imported.",
+        ),
+    ] = None,
     within: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The policy whose seat the agent takes.  [that of the training]"),
@@ -138,6 +149,7 @@ def evaluate(
     locality: LocalityName = None,
     load_factor: LoadFactor = None,
     walltime: Walltime = None,
+    semantics: Semantics = None,
     size: Size = None,
     strict: Strict = None,
     seed: Annotated[
@@ -155,10 +167,10 @@ def evaluate(
 ) -> None:
     """Compare an agent with heuristics, and with chance, on sampled sequences of jobs.
 
-    All of them meet on the same sequences. Shows means with 95 % confidence intervals, and what the agent
-    makes better or worse than each other with p-values of the paired t-test and of Wilcoxon's signed-rank
-    test, corrected by Holm's method; a star marks those below 0.05. --skip keeps jobs out that the agent was
-    trained on.
+    All of them meet on the same sequences, no two of which share a job if the log is long enough. Shows
+    means with 95 % confidence intervals, and what the agent makes better or worse than each other with
+    p-values of the paired t-test and of Wilcoxon's signed-rank test, corrected by Holm's method; a star
+    marks those below 0.05. --skip keeps jobs out that the agent was trained on.
     """
     arguments = locals()
     from hpcsimkit.campaigns import console
@@ -172,7 +184,8 @@ def evaluate(
     workload = evaluation.experiment().workload()
     contest = Contest(evaluation, workload)
     if not quiet:
-        print(*console.loaded(workload, contest.experiment.cluster), contest.about, sep="\n", flush=True)
+        about = filter(None, [contest.about, contest.warning])
+        print(*console.loaded(workload, contest.experiment.cluster), *about, sep="\n", flush=True)
     place = evaluation.out or next_free(RESULTS / f"{Path(model).stem}-on-{workload.name}", resume=resume)
     run = EvaluationRun(contest, place, command=sys.orig_argv)
     with show_evaluation(evaluation.sequences, contest.jobs_of_sequence, quiet=quiet) as tell:

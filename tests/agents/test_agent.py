@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import math
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +22,10 @@ from hpcsimkit.agents.networks import Dense, SlotScores
 from hpcsimkit.agents.seats import play
 from hpcsimkit.decision import Answering
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.policies import SJF
-from hpcsimkit.workloads import default_workload
+from hpcsimkit.learning import Mask
+from hpcsimkit.policies import EASY, SJF
+from hpcsimkit.registry import imported
+from hpcsimkit.workloads import burst, default_workload
 
 LOG = default_workload(np.random.default_rng(3), jobs=300)
 
@@ -256,16 +261,112 @@ class Mine(QueueWindow):
     """An encoder of a user's own."""
 
 
+class Banded(QueueWindow):
+    """One with a tuple for a parameter, which JSON gives back as a list."""
+
+    def __init__(self, slots: int, bands: tuple[int, ...] = (1, 2)) -> None:
+        super().__init__(slots)
+        self.bands = bands
+
+
+class NoSlots(Mask):
+    """A mask without an attribute `slots`: action i is option i."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    @property
+    def actions(self) -> int:
+        return self.count
+
+    def write(self, decision: Any, out: Any) -> None:
+        out[: len(decision.options)] = True
+
+
 def test_an_encoder_of_ones_own_is_handed_in(tmp_path: Path) -> None:
     agent = shortest(encoder=Mine(8))
     agent.save(tmp_path / "mine.hpcsim")
     with pytest.raises(
-        UsageError, match=r"made for .*:Mine, which is not the kit's own: hand it to Agent.load"
+        UsageError, match=r"made for .*:Mine, which is not the kit's own: hand it to Agent.load, or say where"
     ):
         Agent.load(tmp_path / "mine.hpcsim")
     assert Agent.load(tmp_path / "mine.hpcsim", encoder=Mine(8)) == agent
     with pytest.raises(UsageError, match=r"made for .*:Mine.*'slots': 8.*given Mine\(slots=9\)"):
         Agent.load(tmp_path / "mine.hpcsim", encoder=Mine(9))
+
+
+def test_own_parts_are_made_from_where_the_user_says(tmp_path: Path) -> None:
+    agent = shortest(encoder=Mine(8, time_scale=60.0), mask=NoSlots(8))
+    agent.save(tmp_path / "mine.hpcsim")
+    parts = sys.modules[__name__]
+    assert Agent.load(tmp_path / "mine.hpcsim", parts=parts) == agent
+    with pytest.raises(UsageError, match=r"mine.hpcsim: made for .*:Mine; math has no Encoder 'Mine'"):
+        Agent.load(tmp_path / "mine.hpcsim", parts=math)
+    swapped = SimpleNamespace(Mine=NoSlots, NoSlots=NoSlots)
+    with pytest.raises(UsageError, match="has no Encoder 'Mine'"):
+        Agent.load(tmp_path / "mine.hpcsim", parts=swapped)
+
+
+def test_a_model_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    shortest(encoder=Mine(8)).save(tmp_path / "mine.hpcsim")
+    Path("trap.py").write_text(
+        "open('executed', 'w')\nfrom hpcsimkit.agents.encoders import QueueWindow as Mine\n"
+    )
+    rewritten(tmp_path / "mine.hpcsim", lambda about: about["encoder"].update(name="trap:Mine"))
+    for load in (Agent.load, lambda path: make(f"agent:{path}+easy")):
+        with pytest.raises(UsageError, match="made for trap:Mine, which is not the kit's own"):
+            load("mine.hpcsim")
+    assert not Path("executed").exists()
+    assert isinstance(make("agent:mine.hpcsim(parts=trap)+easy").order, Agent)  # type: ignore[attr-defined]
+    assert Path("executed").exists()
+
+
+def test_parts_from_a_file_are_named_as_from_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("deep").mkdir()
+    Path("deep/seeing.py").write_text(
+        "from hpcsimkit.agents.encoders import QueueWindow\nclass Seen(QueueWindow): pass\n"
+    )
+    seen = imported("deep/seeing.py:Seen")
+    agent = shortest(encoder=seen(8))
+    agent.save("a.hpcsim")
+    assert read_model("a.hpcsim")[1]["encoder"]["name"] == "seeing:Seen"
+    Path("deep").rename("elsewhere")
+    for parts in ("'elsewhere/seeing.py'", "seeing.py", "seeing"):
+        policy = make(f"fcfs+easy+agent:a.hpcsim(parts={parts})", folder="elsewhere")
+        assert repr(policy.order.encoder) == repr(agent.encoder)  # type: ignore[attr-defined]
+    with pytest.raises(
+        UsageError, match=r"parameters not understood: \(parts=3\); parameters: sample, parts"
+    ):
+        make("agent:a.hpcsim(parts=3)")
+
+
+def test_parameters_that_json_changes_or_cannot_say(tmp_path: Path) -> None:
+    agent = shortest(encoder=Banded(8, bands=(3, 4)))
+    agent.save(tmp_path / "a.hpcsim")
+    assert Agent.load(tmp_path / "a.hpcsim", encoder=Banded(8, bands=(3, 4))) == agent
+    for bands in ({1, 2}, np.arange(3), (float("nan"),)):
+        with pytest.raises(UsageError, match=r"Banded\(.*\) cannot be written into a model file"):
+            shortest(encoder=Banded(8, bands=bands)).save(tmp_path / "b.hpcsim")  # type: ignore[arg-type]
+
+
+def test_a_mask_without_slots(tmp_path: Path) -> None:
+    agent = shortest(mask=NoSlots(8))
+    assert agent.slots is None
+    assert shortest(mask=NoSlots(8), about={"training": {"slots": 5}}).slots == 5
+    assert shortest().slots == 8
+    parts = SimpleNamespace(NoSlots=NoSlots)
+    agent.save(tmp_path / "a.hpcsim")
+    loaded = Agent.load(tmp_path / "a.hpcsim", parts=parts)
+    log = burst(8, np.random.default_rng(0), machine_size=8)
+    run = Simulation(log, Pipeline(order=loaded, backfiller=EASY()))
+    assert (
+        run.run().hash == Simulation(log, Pipeline(order=shortest(), backfiller=EASY(), window=8)).run().hash
+    )
 
 
 def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,7 @@ def test_what_is_remembered_is_what_happened() -> None:
     happened: list[tuple[Any, ...]] = []
 
     def watched(actions: Any) -> Any:
-        seen = vector._observations.copy()
+        seen = vector._batch.observations.copy()
         after, rewards, over, infos = told = play(actions)
         for place in range(SHORT.episodes):
             if not infos[place].get("TimeLimit.truncated"):

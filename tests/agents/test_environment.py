@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from hpcsimkit.agents.masks import JobMachine, Slots
 from hpcsimkit.agents.rewards import MinusMeanBoundedSlowdown, MinusMeanWait, Utilisation
 from hpcsimkit.environment import SchedulingEnv
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encoder, Mask, Reward
+from hpcsimkit.learning import Encoder, Episodes, Mask, Reward
 from hpcsimkit.policies.dispatch import Dispatch
+from hpcsimkit.scenario import Scenario
 from hpcsimkit.vector_environment import SchedulingVecEnv
 from hpcsimkit.workloads import burst, default_workload, read_swf
 
@@ -217,7 +219,46 @@ def test_any_of_and_generated() -> None:
     assert play(env, first)[1]["metrics"]["makespan"] > 0
 
 
+def test_machines_do_not_remember_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpcsimkit.scenario.MANY_NEEDS", 20)
+    cluster = Machines.of(2, cpus=1000)
+
+    class Anew(Episodes):
+        def sample(self, rng: np.random.Generator) -> Scenario:
+            cpus = rng.choice(np.arange(1, 1000), 10, replace=False)
+            columns = {
+                "submit_time": np.zeros(10),
+                "run_time": np.full(10, 5),
+                "nodes": np.ones(10),
+                "cpus": cpus,
+            }
+            return Scenario(Workload(columns, resources=("cpus",)), cluster)
+
+    rng, hashes = np.random.default_rng(0), []
+    for scenario in [Anew().sample(rng) for _ in range(9)]:
+        hashes.append(scenario.simulation(make("fcfs+easy")).run().hash)
+        assert (
+            Simulation(scenario.workload, make("fcfs+easy"), Machines.of(2, cpus=1000)).run().hash
+            == hashes[-1]
+        )
+    assert 20 <= len(cluster.needs) < 30
+    assert len(set(hashes)) > 1
+
+
 # --- what goes wrong ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["encoder", "mask", "reward"])
+def test_parts_are_not_exchanged_silently(part: str) -> None:
+    env = order_env()
+    other = getattr(order_env(), part)
+    with pytest.raises(UsageError, match=f"the {part} of an environment stays as it is: make another"):
+        setattr(env, part, other)
+    env.episodes = Fixed(LOG)  # is asked anew each time
+    env.reset(seed=0)
+    assert env.episode is not None
+    assert env.episode.scenario.workload is LOG
+    assert copy.deepcopy(order_env()).reset(seed=3)[0].shape == (SLOTS + 1, 5)
 
 
 def test_an_invalid_action_counts_as_the_first_valid_one() -> None:

@@ -54,6 +54,8 @@ def test_improvements(metric: str) -> None:
     difference = base - ours if metric != "utilisation" else ours - base
     assert earned(Improvement(make("fcfs"), metric, "native"), "sjf", LOG) == pytest.approx(difference)
     assert earned(Improvement(make("fcfs"), metric), "sjf", LOG) == pytest.approx(difference / base)
+    worse = earned(Improvement(make("sjf"), metric, "bounded"), "fcfs", LOG)
+    assert worse == pytest.approx(-difference / max(base, ours, 1))
     win = earned(Improvement(make("fcfs"), metric, "win-loss"), "sjf", LOG)
     assert win == (difference > 0) - (difference < 0)
     assert earned(Improvement(make("sjf"), metric, "win-loss"), "sjf", LOG) == 0
@@ -98,7 +100,7 @@ def test_it_is_paid_at_the_end_only() -> None:
         (Improvement(make("fcfs"), "jobs"), "a metric with a direction is needed, found 'jobs'"),
         (
             Improvement(make("fcfs"), kind="ratio"),
-            "kind needs 'native', 'percentage' or 'win-loss', found 'ratio'",
+            "kind needs one of native, percentage, win-loss, bounded, found 'ratio'",
         ),  # type: ignore[arg-type]
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import signal
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stable_baselines3
 import torch
 
 from hpcsimkit import make
 from hpcsimkit.agents.a2c import A2C, PolicyGradient, policy_gradient_loss
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.learning_curve import Report
-from hpcsimkit.agents.on_policy import OnPolicyTrainer, Settings
-from hpcsimkit.agents.ppo import PPO, PPOSettings, clipped_loss
+from hpcsimkit.agents.on_policy import Batch, OnPolicyTrainer, Settings
+from hpcsimkit.agents.ppo import PPO, PPOSettings, policy_loss, value_loss
 from hpcsimkit.agents.returns import discounted_returns, generalised_advantages
 from hpcsimkit.agents.torch_networks import ActorCritic, masked_log_probabilities
 from hpcsimkit.agents.trainer import CHECKPOINT, CURVE
@@ -75,42 +77,240 @@ def test_masked_probabilities() -> None:
     assert scores.grad[0].tolist() == pytest.approx([share, 0, -share])
 
 
+def steps_of_chance(count: int = 7, actions: int = 4) -> Batch:
+    """Steps that a policy near an untrained one could have taken, in double precision."""
+    rng = np.random.default_rng(0)
+    valid = rng.random((count, actions)) < 0.7
+    valid[:, 0] = True
+    columns = (
+        rng.normal(size=(count, 5, 3)), valid, [int(np.flatnonzero(row)[-1]) for row in valid],
+        rng.normal(-1, 0.3, count), *rng.normal(size=(3, count)),
+    )  # fmt: skip
+    return Batch(*(torch.tensor(np.asarray(column)) for column in columns))
+
+
+def slope(function: Any, flat: torch.Tensor, place: int, step: float = 1e-6) -> float:
+    """How fast a number changes with one of the numbers it depends on."""
+    was, found = flat[place].item(), []
+    for moved in (was + step, was - step):
+        flat[place] = moved
+        found.append(function().item())
+    flat[place] = was
+    return (found[0] - found[1]) / (2 * step)
+
+
 @pytest.mark.parametrize("kind", ["dense", "slots"])
 def test_gradients_are_those_of_finite_differences(kind: str) -> None:
+    """Of all weights, for the losses of A2C, which torch differentiates, and of PPO, whose slopes are written out."""
     torch.manual_seed(0)
     networks = ActorCritic((5, 3), 4, kind=kind, hidden=(6,)).double()
-    rng = np.random.default_rng(0)
-    observations = torch.tensor(rng.normal(size=(7, 5, 3)))
-    valid = torch.tensor(rng.random((7, 4)) < 0.7)
-    valid[:, 0] = True
-    actions = torch.tensor([int(np.flatnonzero(row)[-1]) for row in valid.numpy()])
-    before, advantages = torch.tensor(rng.normal(-1, 0.1, 7)), torch.tensor(rng.normal(size=7))
+    batch, rng = steps_of_chance(), np.random.default_rng(1)
 
-    def losses() -> list[torch.Tensor]:
-        logarithms = masked_log_probabilities(networks.scores(observations), valid)
-        chosen = logarithms.gather(1, actions[:, None])[:, 0]
-        entropy = -(logarithms.exp() * logarithms).sum(dim=1).mean()
-        value = torch.nn.functional.mse_loss(networks.values(observations), advantages)
-        return [
-            clipped_loss(torch.exp(chosen - before), advantages, 0.2),
-            policy_gradient_loss(chosen, advantages), entropy, value,
-        ]  # fmt: skip
+    def outputs() -> tuple[torch.Tensor, torch.Tensor]:
+        return networks.scores(batch.observations), networks.values(batch.observations)
 
-    for which in range(4):
+    def of_a2c() -> torch.Tensor:
+        logarithms = masked_log_probabilities(networks.scores(batch.observations), batch.valid)
+        chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
+        return policy_gradient_loss(chosen, batch.advantages)
+
+    def of_ppo() -> torch.Tensor:
+        scores, values = outputs()
+        policy, entropy, _ = policy_loss(scores, batch, 0.2, 0.3)[0]
+        return policy - 0.3 * entropy + 0.5 * value_loss(values, batch, 1.0)[0]
+
+    def backward_of_ppo() -> None:
+        scores, values = outputs()
+        with torch.no_grad():
+            slopes = policy_loss(scores, batch, 0.2, 0.3)[1], 0.5 * value_loss(values, batch, 1.0)[1]
+        torch.autograd.backward((scores, values), slopes)
+
+    for loss, backward in ((of_a2c, lambda: of_a2c().backward()), (of_ppo, backward_of_ppo)):
+        networks.zero_grad()
+        backward()
         for parameter in networks.parameters():
-            networks.zero_grad()
-            losses()[which].backward()  # type: ignore[no-untyped-call]
             if parameter.grad is None:
                 continue
             gradient, flat = parameter.grad.flatten().clone(), parameter.data.flatten()
             for place in rng.choice(len(flat), min(3, len(flat)), replace=False).tolist():
-                was, step = flat[place].item(), 1e-6
-                found = []
-                for moved in (was + step, was - step):
-                    flat[place] = moved
-                    found.append(losses()[which].item())
-                flat[place] = was
-                assert gradient[place].item() == pytest.approx((found[0] - found[1]) / (2 * step), abs=1e-5)
+                assert gradient[place].item() == pytest.approx(slope(loss, flat, place), abs=1e-5)
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_slopes_of_losses_are_those_that_torch_finds(clip: float | None) -> None:
+    """Where ratios and values are clipped, and where they are not."""
+    batch = steps_of_chance(400)
+    scores, values = torch.randn(400, 4).double(), (batch.values + torch.randn(400)).double()
+    scores.requires_grad = values.requires_grad = True
+    logarithms = masked_log_probabilities(scores, batch.valid)
+    ratios = (logarithms.gather(1, batch.actions[:, None])[:, 0] - batch.log_probabilities).exp()
+    surrogate = torch.min(ratios * batch.advantages, ratios.clamp(0.8, 1.2) * batch.advantages).mean()
+    entropy = torch.distributions.Categorical(logits=logarithms).entropy().mean()
+    far = values if clip is None else batch.values + (values - batch.values).clamp(-clip, clip)
+    squares = torch.nn.functional.mse_loss(far, batch.returns)
+    (-surrogate - 0.01 * entropy + squares).backward()  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        (policy, found, _), of_scores = policy_loss(scores, batch, 0.2, 0.01)
+        value, of_values = value_loss(values, batch, clip)
+    assert policy.item() == pytest.approx(-surrogate.item())
+    assert found.item() == pytest.approx(entropy.item())
+    assert value.item() == pytest.approx(squares.item())
+    assert scores.grad is not None and values.grad is not None
+    assert torch.allclose(of_scores, scores.grad, atol=1e-12)
+    assert torch.allclose(of_values, values.grad, atol=1e-12)
+    assert 50 < int((of_values == 0).sum()) < 350 if clip else bool(of_values.all())
+
+
+@pytest.mark.parametrize("kind", ["dense", "slots"])
+def test_what_plays_is_what_learns(kind: str) -> None:
+    """Networks in numpy, which play, agree with those in torch, which learn."""
+    trainer = PPO(env(), replace(SHORT, kind=kind, learning_rate=1e-2), seed=3)
+    trainer.train()
+    batch, _ = trainer._play()
+    with torch.no_grad():
+        logarithms = masked_log_probabilities(trainer.networks.scores(batch.observations), batch.valid)
+        values = trainer.networks.values(batch.observations)
+    chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
+    assert torch.allclose(chosen, batch.log_probabilities, atol=1e-6)
+    assert torch.allclose(values, batch.values, rtol=1e-6, atol=1e-6)
+    assert bool(batch.valid.gather(1, batch.actions[:, None]).all())
+    assert float(logarithms.exp().max(dim=1).values.mean()) > 0.3  # it has learned something
+
+
+# --- settings of published systems ------------------------------------------------------------------------------
+
+
+def learned(settings: PPOSettings, seed: int = 3) -> tuple[PPO, Batch]:
+    """A trainer that has learned from one round, and the round."""
+    trainer = PPO(env(), settings, seed=seed)
+    trainer._set_up()
+    batch, _ = trainer._play()
+    trainer.learn(batch)
+    return trainer, batch
+
+
+def weights_of(trainer: PPO) -> dict[str, Any]:
+    return {name: values.clone() for name, values in trainer.networks.state_dict().items()}
+
+
+def test_a_critic_that_does_not_learn() -> None:
+    settings = replace(SHORT, learning_rate=0.0, value_learning_rate=1e-3)
+    first = PPO(env(), settings, seed=3)
+    first._set_up()
+    for rates, still in (((0.0, 1e-3), "actor"), ((1e-3, 0.0), "critic")):
+        trainer, _ = learned(replace(SHORT, learning_rate=rates[0], value_learning_rate=rates[1]))
+        for name, values in weights_of(trainer).items():
+            assert torch.equal(values, first.networks.state_dict()[name]) == name.startswith(still), name
+
+
+def test_two_equal_rates_are_one() -> None:
+    one, _ = learned(replace(SHORT, learning_rate=1e-3))
+    two, _ = learned(replace(SHORT, learning_rate=1e-3, value_learning_rate=1e-3))
+    for name, values in weights_of(one).items():
+        assert torch.allclose(values, weights_of(two)[name], atol=1e-6), name
+
+
+def test_scaled_rewards() -> None:
+    """What is learned from is smaller; what is told of rewards is not. Advantages are normalised anyway."""
+    settings = replace(SHORT, rollout=66, trace=1.0)
+    plain, scaled = (PPO(env(), replace(settings, reward_scale=scale), seed=3) for scale in (1.0, 0.01))
+    for trainer in (plain, scaled):
+        trainer._set_up()
+    (batch, sums), (small, told) = plain._play(), scaled._play()
+    assert sums == told and len(sums) >= 32
+    assert torch.equal(batch.actions, small.actions)
+    early = slice(0, 16 * 22)  # before episodes have ended, returns hold nothing that the critic believes
+    assert torch.allclose(batch.returns[early], 100 * small.returns[early], atol=1e-4)
+
+
+def test_epochs_end_when_the_policy_is_far() -> None:
+    settings = replace(SHORT, learning_rate=1e-2, epochs=8)
+    updates = []
+    for target in (None, 1e9, 1e-9, 0.01):
+        trainer, _ = learned(replace(settings, target_divergence=target))
+        updates.append(int(trainer.optimiser.state_dict()["state"][0]["step"]))
+    whole = 8 * 256 // settings.batch
+    assert updates[:3] == [whole, whole, whole // 8]
+    assert whole // 8 < updates[3] < whole
+    assert updates[3] % (whole // 8) == 0
+
+
+def test_divergence_by_hand() -> None:
+    """Of two steps whose actions are e times as likely, and as likely, as they were."""
+    batch = steps_of_chance(2)._replace(valid=torch.ones(2, 4, dtype=torch.bool))
+    uniform = torch.full((2,), math.log(0.25), dtype=torch.float64)
+    batch = batch._replace(log_probabilities=uniform - torch.tensor([1.0, 0.0]))
+    (_, entropy, divergence), _ = policy_loss(torch.zeros(2, 4).double(), batch, 0.2)
+    assert float(divergence) == pytest.approx((math.e - 2) / 2)
+    assert float(entropy) == pytest.approx(math.log(4))
+
+
+def test_advantages_are_normalised_over_the_round_or_the_batch() -> None:
+    whole, parts = (learned(replace(SHORT, normalise=how))[0] for how in ("round", "batch"))
+    assert not all(
+        torch.equal(a, b) for a, b in zip(weights_of(whole).values(), weights_of(parts).values(), strict=True)
+    )
+    one, other = (learned(replace(SHORT, normalise=how, batch=256))[0] for how in ("round", "batch"))
+    for name, values in weights_of(one).items():  # one batch is the round
+        assert torch.allclose(values, weights_of(other)[name], atol=1e-5), name
+
+
+@pytest.mark.parametrize("options", [{}, {"clip_range_vf": 0.2, "ent_coef": 0.01, "max_grad_norm": 0.1}])
+def test_learns_the_same_as_maskable_ppo(options: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the same weights, the same steps and the same order: the same weights."""
+    from sb3_contrib import MaskablePPO
+
+    ours = PPO(
+        env(), PPOSettings(
+            episodes=1, rollout=256, batch=48, epochs=3, kind="dense", normalise="batch", learning_rate=1e-3,
+            clip_value=options.get("clip_range_vf"), entropy_weight=options.get("ent_coef", 0.0),
+            gradient_limit=options.get("max_grad_norm", 0.5),
+        ), seed=3,
+    )  # fmt: skip
+    ours._set_up()
+    layers = {"net_arch": [64, 64], "activation_fn": torch.nn.Tanh}
+    theirs = MaskablePPO(
+        "MlpPolicy", ours.vector, n_steps=256, batch_size=48, n_epochs=3, learning_rate=1e-3, policy_kwargs=layers,
+        device="cpu", **options,
+    )  # fmt: skip
+    chains = [
+        (ours.networks.actor, [*theirs.policy.mlp_extractor.policy_net, theirs.policy.action_net]),
+        (ours.networks.critic, [*theirs.policy.mlp_extractor.value_net, theirs.policy.value_net]),
+    ]
+    pairs = [
+        (a, b) for mine, yours in chains for a, b in zip(mine, yours, strict=True) if hasattr(a, "weight")
+    ]
+    assert len(pairs) == 6
+    for mine, yours in pairs:
+        yours.load_state_dict(mine.state_dict())
+    batch, _ = ours._play()
+    memory = theirs.rollout_buffer
+    for name, column in {
+        "observations": batch.observations, "actions": batch.actions, "values": batch.values,
+        "log_probs": batch.log_probabilities, "advantages": batch.advantages, "returns": batch.returns,
+        "action_masks": batch.valid,
+    }.items():  # fmt: skip
+        array = getattr(memory, name)
+        array[...] = column.numpy().reshape(array.shape)
+    memory.full = True
+    theirs.set_logger(stable_baselines3.common.logger.Logger(None, []))
+    orders = [np.random.default_rng(turn).permutation(256) for turn in range(3)]
+    told = iter(orders)
+    monkeypatch.setattr(np.random, "permutation", lambda count: next(told))
+    theirs.train()
+    monkeypatch.undo()
+    again = iter(orders)
+    ours.rng = type("Told", (), {"permutation": staticmethod(lambda count: next(again))})()  # type: ignore[assignment]
+    before = weights_of(ours)
+    measures = ours.learn(batch)
+    for mine, yours in pairs:
+        for a, b in ((mine.weight, yours.weight), (mine.bias, yours.bias)):
+            assert torch.allclose(a, b, atol=1e-5)
+    assert max(float((before[name] - now).abs().max()) for name, now in weights_of(ours).items()) > 1e-3
+    noted = theirs.logger.name_to_value
+    assert measures["policy_loss"] == pytest.approx(noted["train/policy_gradient_loss"], abs=1e-6)
+    assert measures["value_loss"] == pytest.approx(noted["train/value_loss"], rel=1e-5)
+    assert measures["entropy"] == pytest.approx(-noted["train/entropy_loss"], rel=1e-5)
 
 
 # --- known optima ---------------------------------------------------------------------------------------------
@@ -184,6 +384,61 @@ def test_a_checkpoint_of_another_training(tmp_path: Path) -> None:
     assert (tmp_path / CHECKPOINT).exists()
     with pytest.raises(UsageError, match="a checkpoint of this training is needed, found another one's"):
         PPO(env(), SHORT, seed=4).train(tmp_path, resume=True)
+
+
+def test_a_checkpoint_may_change_its_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a processor that passes for a GPU, so that all that is left to differ is what the settings say."""
+    monkeypatch.setattr("hpcsimkit.agents.network_trainer.device_named", lambda name: torch.device("cpu"))
+    monkeypatch.setattr("hpcsimkit.agents.trainer.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+
+    def stop(report: Report) -> None:
+        if report.steps == 4 * 256:
+            raise StopError
+
+    with pytest.raises(StopError):
+        PPO(env(), replace(SHORT, device="cuda"), seed=3).train(tmp_path, tell=stop)
+    rest = told_by(PPO(env(), SHORT, seed=3), folder=tmp_path, resume=True)
+    assert rest == told_by(PPO(env(), SHORT, seed=3))[3:]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("trainer", [PPO, A2C])
+def test_on_a_gpu_and_back(trainer: type[OnPolicyTrainer], tmp_path: Path) -> None:
+    settings = SHORT if trainer is PPO else Settings(steps=SHORT.steps, rollout=16, kind="slots")
+    reports: list[Report] = []
+    for device, steps in (("cuda", 512), ("cpu", 1024), ("cuda", SHORT.steps)):
+        part = trainer(env(), replace(settings, device=device), seed=3)
+
+        def stop(report: Report, until: int = steps) -> None:
+            reports.append(report)
+            if report.steps == until < SHORT.steps:
+                signal.raise_signal(signal.SIGINT)
+
+        try:
+            part.train(tmp_path, resume=True, tell=stop)
+        except KeyboardInterrupt:
+            assert steps < SHORT.steps
+        assert next(part.networks.parameters()).device.type == device
+    there = trainer(env(), settings, seed=3)
+    here: list[Report] = []
+    there.train(tell=here.append)
+    assert [report.steps for report in reports] == [report.steps for report in here]
+    for one, other in zip(reports, here, strict=True):
+        assert one.measures["entropy"] == pytest.approx(other.measures["entropy"], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"device": "abacus"}, "device: cpu or cuda is needed, found 'abacus'"),
+        ({"device": "meta"}, "device: cpu or cuda is needed, found 'meta'"),
+        ({"device": "cuda:99"}, r"device: 'cuda:99' is not there: torch .* sees (no|\d+) GPU"),
+        ({"normalise": "never"}, "ppo: normalise needs one of round, batch, found 'never'"),
+    ],
+)
+def test_settings_that_are_none(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        PPO(env(), replace(SHORT, **changes)).train()
 
 
 def test_the_best_agent_is_kept(tmp_path: Path) -> None:

@@ -138,13 +138,13 @@ MEASURES = {
     "help": measure_help,
     **{name: partial(measure, TRACES) for name, measure in (
         ("month", machines.month), ("packing", machines.packing), ("episodes", machines.episodes),
-        ("window", agents.window), ("pairs", agents.pairs), ("training", agents.training),
-        ("inference", agents.inference),
+        ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
+        ("training", agents.training), ("inference", agents.inference),
     )},
 }  # fmt: skip
 
 UNITS = {"month": "jobs", "packing": "decisions", "episodes": "episodes", "window": "steps", "pairs": "steps",
-         "training": "steps", "inference": "answers"}  # fmt: skip
+         "inspector": "steps", "training": "steps", "inference": "answers"}  # fmt: skip
 
 FILES = {name: [file] for name, file in LOGS.items()} | {
     name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()
@@ -161,6 +161,7 @@ QUICK = [
     ("packing", "1000 x 9", "bfbp", 3),
     ("window", "16 jobs", "random", 3),
     ("pairs", "128 x 9", "random", 1),
+    ("inspector", "128 jobs", "random", 1),
     ("training", "16 jobs", "MaskablePPO, 32 x 128, batch 512", 1),
     ("inference", "85-32-16", "dense", 3),
     ("help", "-", "-", 5),

@@ -72,6 +72,15 @@ def pairs(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
     return _random_steps(env, repetitions)
 
 
+def inspector(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Accept or reject what SJF has selected: sequences of 128 jobs of a log of 5 000, by published rules."""
+    from hpcsimkit.agents.schedinspector.settings import inspector_environment
+    from hpcsimkit.workloads import default_workload
+
+    log = default_workload(np.random.default_rng(1), jobs=5_000, load=1.0)
+    return _random_steps(inspector_environment(log), 10 * repetitions)
+
+
 def training(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Train by MaskablePPO, 32 episodes side by side, batches of 512: steps/s from end to end."""
     import torch

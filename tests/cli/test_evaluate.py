@@ -22,6 +22,7 @@ from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.masks import JobMachine, Slots
 from hpcsimkit.agents.networks import Dense, SlotScores
 from hpcsimkit.metrics import METRICS, evaluate
+from hpcsimkit.registry import imported
 from hpcsimkit.workloads import read_log
 
 ROW = {"weight.0": np.array([[100, -1, 0, 0, 0]]), "bias.0": np.zeros(1)}
@@ -59,7 +60,7 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
 
 
 def test_an_evaluation(cli, model, log, tmp_path) -> None:
-    outcome = cli("evaluate", model, log, "-p", "fcfs+easy", "-p", "sjf+easy+window(8)", *SMALL, "--out", "e")
+    outcome = cli("evaluate", model, log, "-p", "fcfs+easy", "-p", "saf+easy", *SMALL, "--out", "e")
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
     assert f"{model}: on the order seat of fcfs+easy, takes the best action" in lines
@@ -69,7 +70,7 @@ def test_an_evaluation(cli, model, log, tmp_path) -> None:
     ]  # fmt: skip
 
     rows = rows_of(tmp_path / "e")
-    names = ["agent", "random agent", "fcfs+easy", "sjf+easy+window(8)"]
+    names = ["agent", "random agent", "fcfs+easy", "saf+easy"]
     assert [row["policy"] for row in rows] == names * 6
     assert [row["sequence"] for row in rows] == [str(number) for number in range(6) for _ in names]
     waits = {
@@ -114,6 +115,34 @@ def test_a_row_of_the_table_by_hand(cli, model, log, tmp_path) -> None:
             assert float(row[name]) == pytest.approx(metrics[name])
 
 
+def test_no_job_counts_twice_as_long_as_there_is_room(cli, model, log, tmp_path) -> None:
+    """Of 400 jobs ten are left out; warm-ups, which do not count, may lie anywhere."""
+    flags = ["--skip", 10, "--jobs", 30, "--warmup", 29, "-p", "fcfs+easy", "--sequences"]
+    outcome = cli("evaluate", model, log, *flags, 12, "--out", "e")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "p-values too small" not in outcome.out
+    workload = read_log(log)
+    place_of = {number: place for place, number in enumerate(workload.id[workload.arrival_order].tolist())}
+    firsts = sorted({place_of[int(row["first_job"])] for row in rows_of(tmp_path / "e")})
+    assert len(firsts) == 12
+    assert firsts[0] >= 10 + 29
+    assert firsts[-1] + 30 <= 400
+    assert min(np.diff(firsts)) >= 30
+    said = json.loads((tmp_path / "e" / "evaluation.json").read_text())
+    assert said["share_of_jobs_in_several_sequences"] == 0
+
+    outcome = cli("evaluate", model, log, *flags, 40, "--out", "f")
+    said = json.loads((tmp_path / "f" / "evaluation.json").read_text())
+    share = said["share_of_jobs_in_several_sequences"]
+    assert 0.5 < share <= 1
+    line = next(line for line in outcome.out.splitlines() if "several" in line)
+    assert line == (
+        f"{100 * share:.2g} % of the jobs are in several sequences, which makes p-values too small; "
+        "the log has room for 12 sequences of 30 jobs side by side"
+    )
+    assert rows_of(tmp_path / "f")[: 3 * 12] == rows_of(tmp_path / "e")
+
+
 def test_an_agent_like_a_heuristic_is_no_better(cli, model, log, tmp_path) -> None:
     """Same order, same schedules: nothing differs on any sequence."""
     flags = [*SMALL, "--within", "sjf+easy", "-m", "mean_wait_time", "-m", "utilisation"]
@@ -153,6 +182,76 @@ def test_a_single_sequence_proves_nothing(cli, model, tmp_path) -> None:
     row = next(line for line in outcome.out.splitlines() if line.startswith("fcfs+easy"))
     assert row.split()[-3:] == ["-", "-", "-"]
     assert outcome.out.endswith("results: results/shortest-on-lublin-256/evaluation.json\n")
+
+
+# --- parts of the user's own ------------------------------------------------------------------------------
+
+OWN = """
+from pathlib import Path
+from hpcsimkit.agents.encoders import QueueWindow
+from hpcsimkit.learning import Mask
+
+Path("executed").touch()
+
+class Seen(QueueWindow):
+    pass
+
+class Free(Mask):
+    actions = 8
+
+    def write(self, decision, out):
+        out[: len(decision.options)] = True
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The agent of `model`, with an encoder and a mask from seen.py; the mask says nothing of slots."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seen.py").write_text(OWN)
+    parts = [imported(f"seen.py:{name}") for name in ("Seen", "Free")]
+    about = {"training": {"policy": "fcfs+easy", "metric": "mean_wait_time", "slots": 8}}
+    Agent(parts[0](8), parts[1](), SlotScores(ROW), "order", about=about).save("own.hpcsim")
+    (tmp_path / "executed").unlink()
+    return "own.hpcsim"
+
+
+def test_own_parts_are_imported_when_the_user_says_so(shell, cli, own, model, log, tmp_path) -> None:
+    line = shell("evaluate", own, log, *SMALL, "--out", "no").line()
+    assert line == (
+        "own.hpcsim: made for seen:Seen, which is not the kit's own: hand it to Agent.load, or say where it "
+        "is: parts=seen, for evaluate --parts seen"
+    )
+    assert shell("compare", log, "-p", f"agent:{own}+easy").line().startswith(f"-p: {line}")
+    assert not (tmp_path / "executed").exists()
+    for parts in ("seen", "seen.py"):
+        flags = ["--parts", parts, "-p", "fcfs+easy", *SMALL, "-q"]
+        assert shell("evaluate", own, log, *flags, "--out", f"of {parts}") == (0, "", "")
+    assert (tmp_path / "executed").exists()
+    assert cli("evaluate", model, log, "-p", "fcfs+easy", *SMALL, "-q", "--out", "kit") == (0, "", "")
+    assert rows_of(tmp_path / "of seen") == rows_of(tmp_path / "of seen.py") == rows_of(tmp_path / "kit")
+
+
+def test_own_parts_in_names(cli, own, model, log, tmp_path) -> None:
+    names = [f"fcfs+easy+agent:{own}(parts=seen)", f"agent:{own}(parts=seen.py,sample=false)+easy"]
+    policies = [word for name in [*names, f"fcfs+easy+agent:{model}"] for word in ("-p", name)]
+    assert cli("compare", log, *policies, "--no-report", "--out", "c", "-q") == (0, "", "")
+    metrics = json.loads((tmp_path / "c" / "metrics.json").read_text())
+    assert metrics[names[0]] == metrics[names[1]] == metrics[f"fcfs+easy+agent:{model}"]
+    assert cli("compare", "c/experiment.toml", "--out", "again", "--no-report", "-q") == (0, "", "")
+    assert cli("evaluate", model, log, "-p", names[0], *SMALL, "-q", "--out", "e") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ("nosuchmodule", "--parts: 'nosuchmodule' cannot be imported: ModuleNotFoundError: No module named"),
+        ("nosuch.py", "--parts: no such file: nosuch.py"),
+        ("math", "own.hpcsim: made for seen:Seen; math has no Encoder 'Seen'"),
+    ],
+)
+def test_parts_that_are_not_there(cli, own, log, parts, message) -> None:
+    assert message in cli("evaluate", own, log, "--parts", parts, *SMALL, "--out", "e", "-q").line()
 
 
 # --- going on --------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pytest
 
 from hpcsimkit.agents import trainer
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.campaigns.console import number_text
 
 TINY = """
 [generate]
@@ -82,8 +83,14 @@ def test_a_training(cli, tiny, tmp_path) -> None:
     record = json.loads((folder / "provenance.json").read_text())
     best = max(score for score in scores if score == score)
     assert record["best"] == pytest.approx(-best)  # a lower mean bounded slowdown is better
-    assert f"{record['best']:.4g} after {record['best_after_steps']} steps" in lines[-2]
-    assert f"fcfs+easy: {record['baseline']:.4g}" in lines[-2]
+    table = [line.rsplit(None, 1) for line in lines[-4:-1]]
+    assert lines[-5].split() == ["mean_bounded_slowdown", "mean", "in", "validation"]
+    assert table == [
+        [f"best agent, after {record['best_after_steps']} steps", number_text(record["best"])],
+        ["fcfs+easy", number_text(record["baseline"])],
+        ["chance", number_text(record["chance"])],
+    ]
+    assert len({record["best"], record["baseline"], record["chance"]}) == 3
 
     agent = Agent.load(folder / "best.hpcsim")
     assert agent.about is not None
@@ -94,6 +101,7 @@ def test_a_training(cli, tiny, tmp_path) -> None:
     assert str(tmp_path) not in (folder / "best.hpcsim").read_bytes().decode("latin-1")
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert "mean bounded slowdown" in (folder / "learning_curve.svg").read_text()
+    assert about["chance"] == record["chance"]
 
 
 def test_the_saved_file_trains_the_same_again(cli, tiny, tmp_path) -> None:
@@ -159,6 +167,50 @@ def test_own_parts(cli, tiny, tmp_path) -> None:
     saved = tomllib.loads((tmp_path / "agent" / "training.toml").read_text())
     assert saved["import_from"] == str(tmp_path)
     assert saved["reward"] == {"name": "myparts:Paid", "scale": 60.0}
+
+
+EPISODES = """
+from hpcsimkit.agents.episodes import Fixed
+from hpcsimkit.learning import Episodes
+
+class Busiest(Episodes):
+    def __init__(self, episodes, among=4):
+        self.episodes, self.among = episodes, among
+
+    def sample(self, rng):
+        drawn = [self.episodes.sample(rng) for _ in range(self.among)]
+        return max(drawn, key=lambda scenario: scenario.workload.offered_load())
+
+class Broken(Episodes):
+    def sample(self, rng):
+        return 1 / 0
+
+class Nothing(Episodes):
+    def sample(self, rng):
+        return None
+"""
+
+
+def test_own_episodes(cli, tiny, tmp_path) -> None:
+    (tmp_path / "mine.py").write_text(EPISODES)
+    named = '[episodes]\nname = "mine.py:Busiest"\namong = {}\n'
+    for among in (1, 3):
+        tiny.write_text(TINY.replace("[episodes]\n", named.format(among)))
+        assert cli("train", tiny, "--steps", 128, "--out", f"of{among}", "-q") == (0, "", "")
+    saved = tomllib.loads((tmp_path / "of3" / "training.toml").read_text())
+    assert saved["episodes"] == {"name": "mine.py:Busiest", "jobs": 48, "warmup": 0, "among": 3}
+    assert saved["import_from"] == str(tmp_path)
+    assert cli("train", "of3/training.toml", "--out", "again", "-q") == (0, "", "")
+    of1, of3, again = (without_rates(tmp_path / name) for name in ("of1", "of3", "again"))
+    assert of1 != of3 == again
+    tiny.write_text(TINY)
+    assert cli("train", tiny, "--steps", 128, "--out", "windows", "-q") == (0, "", "")
+    assert without_rates(tmp_path / "windows") == of1  # of one window drawn it is the busiest
+
+
+def test_other_rules(cli, tiny, tmp_path) -> None:
+    assert cli("train", tiny, "--steps", 128, "--semantics", "dirlab", "--out", "a", "-q") == (0, "", "")
+    assert tomllib.loads((tmp_path / "a" / "training.toml").read_text())["semantics"] == "dirlab"
 
 
 def test_machines(cli, tmp_path) -> None:
@@ -345,22 +397,30 @@ def test_a_folder_that_holds_something_else(cli, tiny, tmp_path) -> None:
         ("policy = 'bfbp'\n", "t.toml:1: policy: BestFitBinPacking() has no order seat: a pipeline is needed"),
         ("stage = 'dispatch'\npolicy = 'fcfs+easy'\n", "t.toml:2: policy: behind a dispatch seat stands an order only"),
         ("stage = 'dispatch'\n", "t.toml: encoder.name: RequestsAndMachines needs machines, and none are given"),
-        ("stage = 'inspector'\n[generate]\njobs = 2000\n", "cannot do with the inspector seat: AttributeError"),
+        ("stage = 'inspector'\n[generate]\njobs = 2000\n[encoder]\nname = 'QueueWindow'\n", "cannot do with the inspector seat: AttributeError"),
         ("train_share = 1.5\n", "t.toml:1: train_share must be less than or equal to 1, found 1.5"),
         ("logs = ['a']\nlog = 'b'\n", "t.toml: one of 'log', 'logs' and 'generate' is needed, several are given"),
         ("[generate]\nnode = 4\n", "t.toml:2: generate.node: unknown key; nearest: nodes"),
         ("[episodes]\njob = 4\n", "t.toml:2: episodes.job: unknown key; nearest: jobs"),
+        ("[episodes]\nname = 'Windows'\n", "t.toml:2: episodes.name: unknown episodes 'Windows'; your own: module:Name"),
+        ("[episodes]\nname = 'nosuch:Mine'\n", "t.toml:2: episodes.name: 'nosuch:Mine' cannot be imported"),
+        ("[episodes]\nname = 'parts.py:Busiest'\namon = 2\n", "t.toml:3: episodes.amon: unknown key; nearest: among"),
+        ("[episodes]\nname = 'parts.py:Broken'\n", "parts.py:Broken cannot be sampled: ZeroDivisionError: division by zero"),
+        ("[episodes]\nname = 'parts.py:Nothing'\n", "parts.py:Nothing: sample(rng) needs to return a Scenario, found None"),
         ("[validation]\nwindow = 4\n", "t.toml:2: validation.window: unknown key; nearest: windows"),
         ("[validation]\nmetric = 'mean_wait'\n", "t.toml:2: validation.metric: unknown metric 'mean_wait'; nearest: mean_wait_time"),
         ("[validation]\nmetric = 'jobs'\n", "t.toml:2: validation.metric: of jobs neither lower nor higher values are better"),
         ("[trainer]\nsteps = 9\nepoch = 3\n", "t.toml:3: trainer.epoch: unknown key; nearest: epochs"),
         ("[trainer]\nalgorithm = 'pppo'\n", "t.toml:2: trainer.algorithm: unknown algorithm 'pppo'; nearest: ppo"),
-        ("[trainer]\nalgorithm = 3\n", "t.toml:2: trainer.algorithm: unknown algorithm 3; known: ppo, a2c"),
+        ("[trainer]\nalgorithm = 3\n", "t.toml:2: trainer.algorithm: unknown algorithm 3; known: ppo, "),
         ("[trainer]\nalgorithm = 'a2c'\nclip = 0.1\n", "t.toml:3: trainer.clip: unknown key"),
         ("[trainer]\nhidden = [8, 0]\n", "t.toml:2: trainer.hidden[1] must be greater than or equal to 1, found 0"),
         ("[trainer]\nkind = 'deep'\n", "t.toml:2: trainer.kind must be 'dense' or 'slots', found 'deep'"),
         ("[trainer]\ndiscount = 1.1\n", "t.toml:2: trainer.discount must be less than or equal to 1, found 1.1"),
         ("[trainer]\nlearning_rate = nan\n", "t.toml:2: trainer.learning_rate must be a finite number, found nan"),
+        ("[trainer]\nclip_value = 0.0\n", "t.toml:2: trainer.clip_value must be greater than 0, found 0.0"),
+        ("[trainer]\nvalue_learning_rate = 'x'\n", "t.toml:2: trainer.value_learning_rate must be a valid number, found 'x'"),
+        ("[trainer]\nnormalise = 'never'\n", "t.toml:2: trainer.normalise must be 'round' or 'batch', found 'never'"),
         ("[trainer]\ndevice = 'abacus'\n", "t.toml:2: trainer.device: cpu or cuda is needed, found 'abacus'"),
         ("[encoder]\nname = 'QueueWindw'\n", "t.toml:2: encoder.name: unknown encoder 'QueueWindw'; nearest: QueueWindow"),
         ("[encoder]\nname = 'nosuchmodule:Nobody'\n", "t.toml:2: encoder.name: 'nosuchmodule:Nobody' cannot be imported"),
@@ -380,8 +440,9 @@ def test_a_folder_that_holds_something_else(cli, tiny, tmp_path) -> None:
 )  # fmt: skip
 def test_training_files_name_the_line(cli, tmp_path, text, message) -> None:
     (tmp_path / "t.toml").write_text(text)
+    (tmp_path / "parts.py").write_text(EPISODES)
     assert message in cli("train", "t.toml", "--out", "agent").line()
-    assert names(tmp_path) == ["t.toml"]
+    assert set(names(tmp_path)) - {"__pycache__"} == {"parts.py", "t.toml"}
 
 
 def test_a_gpu_that_is_not_there(cli, tmp_path, monkeypatch) -> None:
@@ -392,8 +453,15 @@ def test_a_gpu_that_is_not_there(cli, tmp_path, monkeypatch) -> None:
     line = cli("train", "t.toml").line()
     assert line.startswith("t.toml:2: trainer.device: 'cuda' is not there: torch ")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    (tmp_path / "t.toml").write_text("[trainer]\ndevice = 'cuda:1'\n")
     line = cli("train", "t.toml").line()
-    assert line == "t.toml:2: trainer.device: ppo learns on the CPU only, found 'cuda'"
+    assert line.startswith("t.toml:2: trainer.device: 'cuda:1' is not there: torch ")
+    assert line.endswith(" sees 1 GPU")
+    (tmp_path / "t.toml").write_text("[trainer]\ndevice = 'cuda'\nalgorithm = 'maskable-ppo'\n")
+    line = cli("train", "t.toml").line()
+    assert line == "t.toml:2: trainer.device: maskable-ppo learns on the CPU only, found 'cuda'"
+    assert names(tmp_path) == ["t.toml"]
 
 
 @pytest.mark.parametrize(
@@ -401,10 +469,11 @@ def test_a_gpu_that_is_not_there(cli, tmp_path, monkeypatch) -> None:
     [
         (["nosuch.toml"], "nosuch.toml: no such file"),
         (["nosuch.swf"], "nosuch.swf: no such file"),
-        (["tiny.toml", "--algorithm", "x"], "--algorithm: unknown algorithm 'x'; known: ppo, a2c, pg, dql"),
+        (["tiny.toml", "--algorithm", "x"], "--algorithm: unknown algorithm 'x'; known: ppo, "),
         (["tiny.toml", "--algorithm", "dql"], "trainer.rollout: unknown key"),
         (["tiny.toml", "--steps", "0"], "--steps must be greater than or equal to 1, found 0"),
         (["tiny.toml", "--seed", "-1"], "--seed must be greater than or equal to 0, found -1"),
+        (["tiny.toml", "--semantics", "x"], "--semantics must be 'textbook' or 'dirlab', found 'x'"),
         (["tiny.toml", "--nosuch"], "No such option: --nosuch"),
     ],
 )

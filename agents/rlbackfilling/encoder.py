@@ -1,0 +1,110 @@
+"""What RLBackfilling's agent sees: the candidates, a row each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hpcsimkit.agents.schedinspector.features import shares_of
+from hpcsimkit.decision import Decision
+from hpcsimkit.errors import UsageError
+from hpcsimkit.learning import Encode, Encoder, Observation
+from hpcsimkit.policies.dirlab.backfilling import reservation
+from hpcsimkit.system import System
+
+__all__ = ["Candidates"]
+
+HALF_A_DAY = 12 * 3600
+"""Waiting times are shares of it [s]."""
+
+MOST = 1 - 1e-5
+"""Shares of 1 and more count as this."""
+
+WAIT, REQUESTED, SIZE, OF_GAP, OF_FREE, BLOCKED = range(6)
+
+
+class Candidates(Encoder):
+    """The jobs that may start behind a blocked one, a row each; all shares are 0.99999 at most.
+
+    ====== =======================================================================================
+    column what
+    ====== =======================================================================================
+    0      waited so far, of 12 hours
+    1      requested time, of `longest_time`
+    2      processors (or nodes), of all
+    3      requested time, of the seconds from now to the reservation of the blocked job, and 2
+    4      nodes, of those that are free
+    5      0; in a last row, if there is one, 1
+    ====== =======================================================================================
+
+    Rows without a candidate are 0, 1, 1, 1, 1, 0. With `decline` a last row shows the blocked job, for the
+    action that starts nothing. (RLBackfilling, its published code; the paper's section 3.2 describes another
+    observation.)
+
+    Parameters
+    ----------
+    slots : int
+        Rows for candidates: the first so many options of the decision.
+    longest_time : int, optional
+        Requested time that counts as 1 [s]; by default the longest one of the workload. Published: the
+        longest run time of the whole log.
+    relax : float
+        The reservation is later by this share of the blocked job's waiting time.
+    decline : bool
+        There is a last row for the action that starts nothing.
+    """
+
+    low, high = 0.0, 1.0
+
+    def __init__(
+        self, slots: int = 128, longest_time: int | None = None, *, relax: float = 0.0, decline: bool = False
+    ) -> None:
+        self.slots = slots
+        self.longest_time = longest_time
+        self.relax = relax
+        self.decline = decline
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(slots, 6), with a row more to decline."""
+        return (self.slots + self.decline, 6)
+
+    def bind(self, system: System) -> Encode:
+        """Lay out what never changes of all jobs, once for the run."""
+        slots, relax, cluster = self.slots, self.relax, system.cluster
+        known = self._known(system)
+        scale = np.ones(BLOCKED)
+        scale[WAIT] = 1 / HALF_A_DAY
+
+        def encode(decision: Decision, out: Observation) -> None:
+            head = decision.job
+            if head is None:
+                raise UsageError(f"{self!r} needs a decision behind a blocked job, found {decision!r}")
+            rows = [job.index for job in decision.options[:slots] if job is not None]
+            count, now = len(rows), system.now
+            if self.decline:
+                rows.append(head.index)
+                out[slots, BLOCKED] = 1.0
+            scale[OF_GAP] = 1 / (max(reservation(head, system, relax) - now, 0) + 2)
+            scale[OF_FREE] = 1 / (cluster.share(system.free) * cluster.size)
+            table = known.take(rows, axis=0)
+            table[:, WAIT] += now
+            table *= scale
+            np.minimum(table, MOST, out=table)
+            out[:count, :BLOCKED] = table[:count]
+            out[count:slots, REQUESTED:BLOCKED] = 1.0
+            if self.decline:
+                out[slots, :BLOCKED] = table[count]
+
+        return encode
+
+    def _known(self, system: System) -> np.ndarray:
+        """Return what never changes of each job, shape (jobs, 5); decisions scale and shift it."""
+        jobs, requested = system.jobs, system.workload.requested_time
+        longest = self.longest_time or int(requested.max(initial=1))
+        known = np.empty((len(jobs), BLOCKED))
+        known[:, WAIT] = -system.column("submit_time")
+        known[:, REQUESTED] = requested / longest
+        known[:, SIZE] = shares_of(system)
+        known[:, OF_GAP] = requested
+        known[:, OF_FREE] = [system.cluster.asked(job) for job in jobs]
+        return known

@@ -1,0 +1,60 @@
+"""What RLBackfilling's agent is paid."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from hpcsimkit.agents.rewards import Improvement
+from hpcsimkit.job import Job
+from hpcsimkit.observers import Promises
+from hpcsimkit.policies.dirlab.pipelines import published
+from hpcsimkit.policies.orders import SJF
+from hpcsimkit.policy import Policy
+from hpcsimkit.system import System
+
+__all__ = ["BASELINE", "TimelyImprovement"]
+
+BASELINE: Policy = published("rlbackfilling", "fcfs", backfilling=True, candidates=SJF())
+"""What RLBackfilling's agents are compared with: first come, first served, the shortest backfilled first."""
+
+
+class TimelyImprovement(Improvement):
+    """An :class:`~hpcsimkit.agents.rewards.Improvement`, less something for each broken promise.
+
+    A promise is broken when a job that was blocked at the head starts later than its reservation was at
+    first (see :class:`~hpcsimkit.observers.Promises`); it is paid for then. The paper speaks of "a large
+    negative reward" (section 3.4); its code has none.
+
+    Parameters
+    ----------
+    baseline, metric, kind
+        As of :class:`~hpcsimkit.agents.rewards.Improvement`.
+    penalty : float
+        What a broken promise costs, >= 0.
+    """
+
+    def __init__(
+        self, baseline: Policy, metric: str = "mean_bounded_slowdown",
+        kind: Literal["native", "percentage", "win-loss", "bounded"] = "percentage", penalty: float = 1.0,
+    ) -> None:  # fmt: skip
+        super().__init__(baseline, metric, kind)
+        self.penalty = penalty
+
+    def on_begin(self, system: System) -> None:
+        """Let the baseline run; nothing is promised yet."""
+        super().on_begin(system)
+        self._promises = Promises()
+        self._paid = 0
+
+    def on_block(self, job: Job, system: System) -> None:
+        """Note what the blocked job is promised."""
+        self._promises.on_block(job, system)
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """See whether the promise is kept."""
+        self._promises.on_start(job, allocation, system)
+
+    def take(self, system: System) -> float:
+        """Return the improvement at the end, and what promises cost that were broken since it was last asked."""
+        broken, self._paid = self._promises.broken - self._paid, self._promises.broken
+        return super().take(system) - self.penalty * broken

@@ -1,0 +1,96 @@
+"""Interruptions of a training by whoever started it from Python: what is kept, what is not waited for."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hpcsimkit.agents.model_file import read_model
+from hpcsimkit.agents.ppo import PPO
+from hpcsimkit.agents.stopping import Stopping
+from hpcsimkit.agents.trainer import CHECKPOINT
+from tests.agents.test_trainers import SHORT
+from tests.agents.tiny_problem import env, told_by
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+
+
+@pytest.fixture(autouse=True)
+def listening() -> Iterator[None]:
+    """Tests that are started in the background ignore Ctrl-C; here they do not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_heard_once_and_then_not_waited_for() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    for first in (signal.SIGINT, signal.SIGTERM):
+        with Stopping() as stopping:
+            assert not stopping.asked
+            signal.raise_signal(first)
+            assert stopping.asked
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_what_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of programs in the background
+    try:
+        with Stopping() as stopping:
+            signal.raise_signal(signal.SIGINT)
+        assert not stopping.asked
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_off_the_main_thread() -> None:
+    told: list[str] = []
+    thread = threading.Thread(target=lambda: told.extend(told_by(PPO(env(), SHORT, seed=3))))
+    thread.start()
+    thread.join()
+    assert len(told) == 6
+
+
+def test_a_training_from_python_goes_on_where_it_was_interrupted(tmp_path: Path, root: Path) -> None:
+    """The signal comes in the middle of the third round, from outside."""
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom hpcsimkit.agents.ppo import PPO\n"
+        "from tests.agents.test_trainers import SHORT\nfrom tests.agents.tiny_problem import env\n"
+        "trainer = PPO(env(), SHORT, seed=3)\n"
+        "play = trainer._play\n"
+        "def slow():\n"
+        "    print('round', flush=True)\n    time.sleep(0.3)\n    return play()\n"
+        "trainer._play = slow\n"
+        "try:\n    trainer.train(Path(sys.argv[1]))\n"
+        "except KeyboardInterrupt:\n    sys.exit(7)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=root, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    for _ in range(3):
+        assert process.stdout.readline() == "round\n"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 7
+    assert read_model(tmp_path / CHECKPOINT)[1]["rounds"] == 3
+    rest = told_by(PPO(env(), SHORT, seed=3), folder=tmp_path, resume=True)
+    assert rest == told_by(PPO(env(), SHORT, seed=3))[3:]
+
+
+def test_without_a_folder_nothing_is_waited_for() -> None:
+    trainer = PPO(env(), SHORT, seed=3)
+    learned = []
+    trainer.learn = lambda batch: learned.append(signal.raise_signal(signal.SIGINT)) or {}  # type: ignore
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert learned == []
