@@ -31,7 +31,7 @@ class NetworkSettings(RunSettings):
         Largest norm of a gradient.
     kind : {"dense", "slots"}
         ``dense`` reads the whole observation at once; ``slots`` scores each of its rows, such as a waiting
-        job, by one and the same smaller network. Values of states are always read off the whole.
+        job, by one and the same smaller network.
     hidden : tuple of int
         Sizes of the hidden layers, of the network that chooses and of the one that values states, each.
     activation : {"tanh", "relu"}
@@ -40,7 +40,8 @@ class NetworkSettings(RunSettings):
         The network that values states scores each row by itself first, and has these hidden layers over all
         scores; with none it reads the whole observation.
     device : {"cpu", "cuda"}
-        Where networks learn: on the processor or on a GPU. A checkpoint may be gone on with on the other; bit for bit only on the same.
+        Where networks learn: on the processor or on a GPU. A checkpoint may be gone on with on the other;
+        bit for bit only on the same.
     """
 
     learning_rate: float = 3e-4

@@ -149,7 +149,7 @@ class Together:
     def _learn(self, learner: SpinningUpPPO, trails: list[_Trail]) -> None:
         """Learn from what a seat did in the episodes in which it was asked."""
         batches = [_worth(learner, trail) for trail in trails if trail.actions]
-        if batches:
+        if sum(len(batch.actions) for batch in batches) > 1:
             batch = Batch(*(torch.cat(parts) for parts in zip(*batches, strict=True)))
             learner.steps += len(batch.actions)
             learner.learn(batch)
@@ -170,4 +170,4 @@ def _worth(learner: SpinningUpPPO, trail: _Trail) -> Batch:
         np.array(trail.log_probabilities, dtype=np.float32), values[:, 0], advantages[:, 0],
         (advantages + values)[:, 0],
     )  # fmt: skip
-    return Batch(*(torch.from_numpy(np.ascontiguousarray(column)) for column in columns))
+    return Batch(*(torch.from_numpy(np.ascontiguousarray(each)).to(learner.device) for each in columns))

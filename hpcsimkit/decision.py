@@ -98,6 +98,8 @@ class External(Stage):
     decline : bool
         Order and backfiller: also offer ``None``, to start nothing more now. Where nothing runs and
         nothing is to come, it is not offered.
+    skip : bool
+        Where there is one option only, it is taken without asking (and not recorded as a choice).
 
     Examples
     --------
@@ -107,9 +109,10 @@ class External(Stage):
 
     open = True
 
-    def __init__(self, base: Any = None, *, decline: bool = False) -> None:
+    def __init__(self, base: Any = None, *, decline: bool = False, skip: bool = False) -> None:
         self.base = base
         self.decline = decline
+        self.skip = skip
 
     def reset(self, system: System) -> None:
         """Prepare the heuristic behind the seat."""

@@ -170,5 +170,5 @@ class Promises(Observer):
             self._job = -1
 
     def _forget(self) -> None:
-        self._job = -1
+        self._job: int = -1
         self._at = self.made = self.broken = self.delay = 0

@@ -378,6 +378,8 @@ def ask(seat: External, decision: Decision) -> Asking:
 
     An open seat stops the pass until somebody outside answers; one whose holder answers does not.
     """
+    if seat.skip and len(decision.options) == 1:
+        return decision.options[0]
     if not isinstance(seat, Answering):
         return (yield decision)
     position = seat.answer(decision)

@@ -55,6 +55,6 @@ class TimelyImprovement(Improvement):
         self._promises.on_start(job, allocation, system)
 
     def take(self, system: System) -> float:
-        """Return the improvement at the end, and what promises cost that were broken since it was last asked."""
+        """Return the improvement at the end, less what promises cost that have been broken since."""
         broken, self._paid = self._promises.broken - self._paid, self._promises.broken
         return super().take(system) - self.penalty * broken

@@ -58,9 +58,9 @@ def backfilling_seat(
     Examples
     --------
     >>> backfilling_seat()
-    Pipeline(order=FCFS(), backfiller=External(base=EASY()))
+    Pipeline(order=FCFS(), backfiller=External(base=EASY(), skip=True))
     >>> backfilling_seat(mode="unguarded", decline=True)
-    Pipeline(order=FCFS(), backfiller=External(base=FittingCandidates(), decline=True))
+    Pipeline(order=FCFS(), backfiller=External(base=FittingCandidates(), decline=True, skip=True))
     """
     if mode not in MODES:
         raise UsageError(f"a mode of backfilling needs one of {', '.join(MODES)}, found {mode!r}")
@@ -68,4 +68,4 @@ def backfilling_seat(
     offers: Backfiller = FittingCandidates(guarded=guarded, slots=slots)
     if guarded and semantics == "textbook":
         offers = EASY()
-    return Pipeline(order or FCFS(), backfiller=External(offers, decline=decline))
+    return Pipeline(order or FCFS(), backfiller=External(offers, decline=decline, skip=True))

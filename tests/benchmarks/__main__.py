@@ -139,16 +139,18 @@ MEASURES = {
     **{name: partial(measure, TRACES) for name, measure in (
         ("month", machines.month), ("packing", machines.packing), ("episodes", machines.episodes),
         ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
-        ("training", agents.training), ("inference", agents.inference),
+        ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
     )},
 }  # fmt: skip
 
 UNITS = {"month": "jobs", "packing": "decisions", "episodes": "episodes", "window": "steps", "pairs": "steps",
-         "inspector": "steps", "training": "steps", "inference": "answers"}  # fmt: skip
+         "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
-FILES = {name: [file] for name, file in LOGS.items()} | {
-    name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()
-}
+FILES = (
+    {name: [file] for name, file in LOGS.items()}
+    | {name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()}
+    | {"lublin-1": [agents.LUBLIN]}
+)
 """Which files of the folder of logs a case needs."""
 
 QUICK = [
@@ -164,6 +166,9 @@ QUICK = [
     ("inspector", "128 jobs", "random", 1),
     ("training", "16 jobs", "MaskablePPO, 32 x 128, batch 512", 1),
     ("inference", "85-32-16", "dense", 3),
+    ("inference", "128 x 6-32-16-8-1", "slots", 3),
+    ("backfilling", "lublin-1", "random, environment alone", 3),
+    ("backfilling", "lublin-1", "random, with the baseline", 3),
     ("help", "-", "-", 5),
 ]
 ALL = [

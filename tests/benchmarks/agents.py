@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+LUBLIN = "lublin-1.swf"
 
-def _random_steps(env: Any, repetitions: int) -> dict[str, float]:
+
+def _random_steps(env: Any, repetitions: int, episodes: int = 1) -> dict[str, float]:
     """Play episodes with random valid actions; steps/s of the environment, the choice not counted."""
     best = 0.0
     rng = np.random.default_rng(0)
-    for _ in range(repetitions):
-        began = time.process_time()
-        env.reset(seed=0)
-        seconds, steps, over = time.process_time() - began, 0, False
-        while not over:
-            actions = np.flatnonzero(env.action_masks())
-            action = int(actions[rng.integers(len(actions))])
+    for repetition in range(repetitions):
+        seconds, steps = 0.0, 0
+        for episode in range(episodes):
             began = time.process_time()
-            _, _, over, _, _ = env.step(action)
+            env.reset(seed=repetition * (episodes - 1) + episode)
             seconds += time.process_time() - began
-            steps += 1
+            over = False
+            while not over:
+                actions = np.flatnonzero(env.action_masks())
+                action = int(actions[rng.integers(len(actions))])
+                began = time.process_time()
+                _, _, over, _, _ = env.step(action)
+                seconds += time.process_time() - began
+                steps += 1
         best = max(best, steps / seconds)
     return {"seconds": 1 / best, "per_second": best}
 
@@ -81,6 +87,22 @@ def inspector(traces: Path, source: str, policy: str, repetitions: int) -> dict[
     return _random_steps(inspector_environment(log), 10 * repetitions)
 
 
+def backfilling(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Choose among up to 128 jobs behind a blocked one, RLBackfilling's rules and sequences of 256 jobs."""
+    from hpcsimkit.agents.rewards import MinusMeanBoundedSlowdown
+    from hpcsimkit.agents.rlbackfilling.settings import backfilling_environment
+    from hpcsimkit.environment import SchedulingEnv
+    from hpcsimkit.workloads.dirlab import read_published
+
+    env = backfilling_environment(read_published(traces / LUBLIN, "rlbackfilling"))
+    if policy.endswith("alone"):
+        env = SchedulingEnv(
+            env.episodes, env.policy, env.encoder, env.mask, MinusMeanBoundedSlowdown(), stage=env.stage
+        )
+    env.reset(seed=10**6)
+    return _random_steps(env, repetitions, episodes=20)
+
+
 def training(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Train by MaskablePPO, 32 episodes side by side, batches of 512: steps/s from end to end."""
     import torch
@@ -100,10 +122,12 @@ def training(traces: Path, source: str, policy: str, repetitions: int) -> dict[s
 
 
 def inference(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Score 16 actions by the network of an agent."""
-    from hpcsimkit.agents.networks import Dense
+    """Score 16 actions by the network of an agent, or 128 slots by RLBackfilling's kernel network."""
+    from hpcsimkit.agents.networks import Dense, SlotScores
 
     rng = np.random.default_rng(0)
+    if policy.startswith("slots"):
+        return _kernel(SlotScores, rng, repetitions)
     shapes = {"weight.0": (32, 85), "bias.0": (32,), "weight.1": (16, 32), "bias.1": (16,)}
     network = Dense({name: rng.normal(size=shape) for name, shape in shapes.items()})
     observation, count, best = rng.normal(size=(17, 5)).astype(np.float32), 20_000, float("inf")
@@ -111,5 +135,20 @@ def inference(traces: Path, source: str, policy: str, repetitions: int) -> dict[
         began = time.process_time()
         for _ in range(count):
             network.scores(observation)
+        best = min(best, (time.process_time() - began) / count)
+    return {"seconds": best, "per_second": 1 / best}
+
+
+def _kernel(network_of: Any, rng: np.random.Generator, repetitions: int) -> dict[str, float]:
+    sizes = [6, 32, 16, 8, 1]
+    tensors: dict[str, Any] = {}
+    for layer, (inputs, outputs) in enumerate(pairwise(sizes)):
+        tensors |= {f"weight.{layer}": rng.normal(size=(outputs, inputs)), f"bias.{layer}": np.zeros(outputs)}
+    network, observation = network_of(tensors, "relu"), rng.random((128, 6), dtype=np.float32)
+    rows, count, best = np.arange(128), 20_000, float("inf")
+    for _ in range(repetitions):
+        began = time.process_time()
+        for _ in range(count):
+            network.scores_of(observation, rows)
         best = min(best, (time.process_time() - began) / count)
     return {"seconds": best, "per_second": 1 / best}

@@ -77,7 +77,7 @@ class Learners:
 
     def whole(self, trace: Trace, order: str) -> Learner:
         """Return the agent of a log, trained as the published code does: on its first 10 000 jobs."""
-        part = trace.log.first(PUBLISHED_SLICE + 1)
+        part = trace.log.first(PUBLISHED_SLICE)
         return self._published(
             f"{trace.name}-{order}-whole", part, trace, self.scale.steps, order=order, first=JOBS
         )
