@@ -146,6 +146,9 @@ class Promises(Observer):
     (1, 1, 43)
     """
 
+    _job: int
+    _at: int
+
     def __init__(self) -> None:
         self._forget()
 
@@ -170,5 +173,5 @@ class Promises(Observer):
             self._job = -1
 
     def _forget(self) -> None:
-        self._job: int = -1
+        self._job = -1
         self._at = self.made = self.broken = self.delay = 0

@@ -18,7 +18,9 @@ __all__ = ["reproduce"]
     "reproduce masked-ppo beocat-2021-0*.csv.gz --out masked-ppo --workers 2",
 )
 def reproduce(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="What is done again: masked-ppo, schedinspector.")],
+    system: Annotated[
+        str, typer.Argument(metavar="SYSTEM", help="What is done again: masked-ppo, schedinspector.")
+    ],
     logs: Annotated[
         list[Path] | None, typer.Argument(metavar="LOG ...", help="The logs that it is about.")
     ] = None,

@@ -19,9 +19,7 @@ from hpcsimkit.agents.rlbackfilling.settings import PUBLISHED, backfilling_envir
 from hpcsimkit.agents.seats import RandomChoice, default_choice, play
 from hpcsimkit.agents.spinning_up import SpinningUpPPO
 from hpcsimkit.agents.torch_networks import ActorCritic
-from hpcsimkit.decision import Decision
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import Job
 from hpcsimkit.observers import Promises
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies import EASY, FCFS, SJF
@@ -67,22 +65,22 @@ def test_who_always_declines_starts_nothing_behind_the_head() -> None:
 
 def test_published_guards_are_stricter() -> None:
     """Who ends at the very second of the reservation is offered by the textbook's rule only."""
-    columns = {"submit_time": [0, 1, 2, 2], "run_time": [100, 50, 98, 97], "nodes": [6, 8, 4, 4]}
+    # 10 nodes; at 10 s four of them are free, and job 3 is promised 100 s.
+    columns = {
+        "submit_time": [0, 0, 1, 2, 2, 2], "run_time": [100, 10, 50, 90, 89, 88], "nodes": [6, 4, 8, 2, 2, 2]
+    }  # fmt: skip
     log = Workload(columns, machine_size=10)
 
-    def offered(semantics: str) -> list[int]:
-        seen: list[int] = []
-
-        def answer(decision: Decision) -> Job:
-            seen.extend(job.id for job in decision.options)
-            return decision.options[0]
-
+    def first_menu(semantics: str) -> list[int]:
         seat = backfilling_seat(semantics=semantics)  # type: ignore[arg-type]
-        play(Scenario(log, semantics=semantics).simulation(seat), answer)  # type: ignore[arg-type]
-        return seen
+        simulation = Scenario(log, semantics=semantics).simulation(seat)  # type: ignore[arg-type]
+        decision = simulation.next_decision()
+        assert decision is not None
+        assert decision.system.now == 10
+        return [job.id for job in decision.options]
 
-    assert offered("textbook") == [3, 4]
-    assert offered("dirlab") == [4]
+    assert first_menu("textbook") == [4, 5, 6]
+    assert first_menu("dirlab") == [5, 6]
 
 
 def test_unknown_mode() -> None:

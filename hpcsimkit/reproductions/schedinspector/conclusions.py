@@ -130,8 +130,8 @@ class Findings:
         page.text(
             "Mean bounded slowdown under SJF; the paper's numbers in italics. "
             + (
-                "Trained on the first 10 000 jobs, tested on sequences from all of the log with the published "
-                "seed: jobs that were learned from are among them."
+                "Trained on the first 10 000 jobs, tested on sequences from all of the log with the "
+                "published seed: jobs that were learned from are among them."
                 if published
                 else "Trained on the first fifth of each log, tested on the rest."
             )
@@ -141,8 +141,8 @@ class Findings:
     def _write_rivals(self, page: Page, pictures: Path) -> None:
         page.heading("Everybody on the same sequences")
         page.text(
-            "Jobs that nobody has learned from; p-values for the differences from the inspector, corrected by "
-            "Holm's method, * below 0.05."
+            "Jobs that nobody has learned from; p-values for the differences from the inspector, corrected "
+            "by Holm's method, * below 0.05."
         )
         for scores in self.of("rest"):
             page.text(f"**{_words(scores)}**")

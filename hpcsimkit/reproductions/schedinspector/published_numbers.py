@@ -8,7 +8,7 @@ __all__ = ["REJECTION_RATIOS", "TABLE_4", "TABLE_5", "Row4", "improvement"]
 
 
 class Row4(NamedTuple):
-    """A row of table 4: mean bounded slowdown under SJF, with an inspector of SDSC-SP2, with one of its own."""
+    """A row of table 4: mean bounded slowdown under SJF, with an inspector of SDSC-SP2, with its own."""
 
     base: float
     of_sdsc: float

@@ -120,7 +120,15 @@ def cross_table(contests: Sequence[Scores]) -> Table:
 
 def standings_table(scores: Scores, one: str = INSPECTOR, measure: str = BSLD) -> Table:
     """Return everybody's mean with its interval, and what one of them has more or less, with p-values."""
-    headings = ["scheduler", "mean", "95 % interval", f"{one} minus it", "relative", "p, paired t", "p, Wilcoxon"]
+    headings = [
+        "scheduler",
+        "mean",
+        "95 % interval",
+        f"{one} minus it",
+        "relative",
+        "p, paired t",
+        "p, Wilcoxon",
+    ]
     rows = standings({name: scores.of(name, measure) for name in scores.values}, one)
     lines = []
     for name, standing in rows.items():

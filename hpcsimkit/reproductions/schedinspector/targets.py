@@ -1,4 +1,4 @@
-"""What is to be reached: the paper's gains, and what a trained inspector must beat to be worth its training."""
+"""What is to be reached: the paper's gains, and what an inspector must beat to be worth its training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGITS = 0.0065
 
 
 def published_targets(scores: Scores) -> Iterator[Target]:
-    """Yield what an inspector on SJF is to reach by the published rules: the base's value, the paper's gain."""
+    """Yield what is to be reached on SJF by the published rules: the base's value, the paper's gain."""
     contest = scores.contest
     paper = TABLE_4.get(contest.trace.name)
     where = f"{contest.trace.name}, {_protocol(contest.protocol)}"

@@ -1,0 +1,132 @@
+"""`reproduce schedinspector` as a user types it, on small logs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hpcsimkit.policies.dirlab import published
+from hpcsimkit.reproductions.schedinspector import learners as made
+from hpcsimkit.reproductions.schedinspector import reproduction
+from hpcsimkit.reproductions.schedinspector.contest import BASE, INSPECTOR, NOT_COMMITTED, contests
+from hpcsimkit.reproductions.schedinspector.data import Scale, Trace, Traces
+from hpcsimkit.reproductions.schedinspector.published_numbers import TABLE_4, improvement
+from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet, standings
+from hpcsimkit.reproductions.tasks import Shelf
+from hpcsimkit.workloads import default_workload, write_swf
+from tests.cli.conftest import CLI
+
+TINY = Scale(sequences=2, steps=300, study_steps=0, orders=("sjf",), whole=True)
+JOBS = 1400
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two logs, one of the paper's by its name; and as little learning as there can be."""
+    monkeypatch.setattr(reproduction, "QUICK", TINY)
+    monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, epochs=2))
+    for seed, name in enumerate(("lublin-1.swf", "other.swf")):
+        write_swf(default_workload(np.random.default_rng(seed), jobs=JOBS, load=1.1), tmp_path / name)
+    return ["lublin-1.swf", "other.swf"]
+
+
+def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
+    outcome = cli("reproduce", "schedinspector", *logs, "--quick", "--out", "out", "--workers", 2)
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0] == (
+        "Lublin: 1 400 jobs, the first 280 to learn from; 2 sequences of 256 of the rest to be tested on"
+    )
+    assert lines[2] == "8 agents, 8 sets of sequences with all their rivals"
+    assert lines[-1] == "results: out/report.md"
+    report = (tmp_path / "out" / "report.md").read_text()
+    for heading in ("Table 4, as published", "Table 4, on jobs that nobody has learned from", "Table 5",
+                    "Everybody on the same sequences", "Trained here, tested there: SJF",
+                    "By the textbook's rules", "Figure 4", "Figure 13", "Targets"):  # fmt: skip
+        assert f"## {heading}" in report
+    assert "| inspector of other |" in report
+    assert str(tmp_path) not in report
+    pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
+    assert {"figure-4.png", "figure-13.png", "rest-Lublin-sjf.png", "rest-Lublin-sjf-bf.png",
+            "honest-other-sjf.png"} <= pictures  # fmt: skip
+    targets = {row["what"]: row for row in json.loads((tmp_path / "out" / "targets.json").read_text())}
+    gain = targets["Lublin, unseen jobs: inspector, below SJF by [%]"]
+    assert gain["paper"] == pytest.approx(improvement(*TABLE_4["Lublin"][::2]))
+    base = targets["Lublin, published test: SJF's mean bounded slowdown"]
+    assert (base["paper"], base["met"]) == (333.19, None), "two sequences are not the paper's fifty"
+
+    again = cli("reproduce", "schedinspector", *logs, "--quick", "--out", "out", "--workers", 2)
+    assert "all" in again.out.splitlines()[3]
+    assert "tasks are done" in again.out.splitlines()[3]
+
+
+def test_trained_and_tested_jobs_are_disjoint(logs: list[str], tmp_path: Path) -> None:
+    trace = Trace(tmp_path / logs[0], replace(TINY, sequences=200), seed=3)
+    learners = made.Learners(Traces([trace.path], TINY, seed=3))
+    seen = learners.own(trace, "sjf").episodes
+    learned = {int(job) for job in seen.log.id}  # type: ignore[attr-defined]
+    tested = {int(job) for scenario in trace.rest.scenarios for job in scenario.workload.id}
+    assert len(learned) == 280
+    assert min(tested) > max(learned)
+    honest = {int(job) for scenario in trace.honest_rest.scenarios for job in scenario.workload.id}
+    assert min(honest) > 280
+
+
+def test_rows_are_of_whom_they_say(logs: list[str], tmp_path: Path) -> None:
+    traces = Traces([tmp_path / log for log in logs], TINY, seed=0)
+    by_protocol = {
+        (contest.trace.name, contest.protocol, contest.backfilling): contest
+        for contest in contests(made.Learners(traces))
+    }
+    contest = by_protocol["Lublin", "rest", False]
+    rows = {each.name: each for each in contest.contestants}
+    assert rows[BASE].policy == published("schedinspector", "sjf")
+    assert rows[NOT_COMMITTED].rules == "textbook"
+    assert rows["inspector of other"].changes == {"longest_time": traces.all[0].longest_time}
+    shelf = Shelf(tmp_path / "shelf")
+    task = contest.meetings[BASE]
+    shelf.perform(task, lambda done: None)
+    expected = [
+        scenario.simulation(published("schedinspector", "sjf")).run().bounded_slowdown().mean()
+        for scenario in traces.all[0].rest.scenarios
+    ]
+    assert shelf.outcome(task)["mean_bounded_slowdown"] == pytest.approx(expected)
+
+
+def test_an_agent_meets_with_the_parameters_of_the_log(logs: list[str], tmp_path: Path) -> None:
+    traces = Traces([tmp_path / log for log in logs], TINY, seed=0)
+    here, there = traces.all
+    learner = made.Learners(traces).own(there, "sjf")
+    learner.train(tmp_path / "shelf" / learner.name, lambda steps: None)
+    guest = Contestant(
+        INSPECTOR, learner.policy, learner=learner, changes={"longest_time": here.longest_time}
+    )
+    inspector = guest.scheduler(tmp_path / "shelf").inspector  # type: ignore[attr-defined]
+    assert inspector.encoder.longest_time == here.longest_time != there.longest_time
+    assert inspector.sample
+    at_home = replace(guest, changes=None, sample=False).scheduler(tmp_path / "shelf")
+    assert at_home.inspector.encoder == learner.encoder  # type: ignore[attr-defined]
+    assert Meeting(guest, SequenceSet("x", here.rest.scenarios)).name == "runs-x-inspector"
+
+
+def test_standings_are_paired() -> None:
+    values = {"a": np.array([1.0, 10.0, 100.0]), "b": np.array([2.0, 11.0, 101.5])}
+    rows = standings(values, "a")
+    assert rows["a"].against is None
+    against = rows["b"].against
+    assert against is not None
+    assert against.difference.mean == pytest.approx(-3.5 / 3)
+    assert against.difference.low < against.difference.mean < against.difference.high < 0
+
+
+def test_logs_that_do_not_do(cli: CLI, logs: list[str], tmp_path: Path) -> None:
+    write_swf(default_workload(np.random.default_rng(9), jobs=500), tmp_path / "short.swf")
+    found = cli("reproduce", "schedinspector", "short.swf", "--quick", "--out", "out")
+    assert found.line() == "short.swf: 1280 jobs or more are needed, found 500"
+    (tmp_path / "lublin_256.swf").write_bytes((tmp_path / logs[0]).read_bytes())
+    found = cli("reproduce", "schedinspector", logs[0], "lublin_256.swf", "--quick", "--out", "out")
+    assert found.line() == "lublin-1.swf: a log 'Lublin' is given twice"
