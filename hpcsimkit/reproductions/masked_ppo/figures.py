@@ -60,6 +60,7 @@ def _plot_band(curves: Sequence[Curve], ax: Axes) -> None:
     unit = f" [1e{power}]" if power else ""
     ax.set_ylabel(f"reward of an episode{unit}")
     count_axis(ax.xaxis)
+    ax.locator_params(axis="x", nbins=4)
     ax.legend(loc="best")
 
 

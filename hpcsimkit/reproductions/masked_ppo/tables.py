@@ -59,14 +59,15 @@ def tests_table(measure: str, verdicts: Mapping[str, Verdict]) -> Table:
     """
     headings = ["against", "paper: p"]
     for name in verdicts:
-        headings += [f"{name}: difference", "relative", "p as in the paper", "p paired", "p Holm"]
+        headings += [f"{name}: difference", "relative", "p as in the paper", "p paired", "p Holm", "Wilcoxon, Holm"]
     lines = []
     for other in next(iter(verdicts.values())).paired:
         line = [other, p_value(P_VALUES[measure].get(other))]
         for verdict in verdicts.values():
             found = verdict.paired[other]
             line += [f"{found.difference.mean:+.4g}", f"{100 * found.relative:+.1f} %"]
-            line += [p_value(verdict.t_tests[other]), p_value(found.t_test), p_value(found.t_test_holm)]
+            ps = verdict.t_tests[other], found.t_test, found.t_test_holm, found.wilcoxon_holm
+            line += [p_value(p) for p in ps]
         lines.append(line)
     return headings, lines
 
