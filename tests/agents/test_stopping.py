@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,6 @@ from tests.agents.test_trainers import SHORT
 from tests.agents.tiny_problem import env, told_by
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-
-
-@pytest.fixture(autouse=True)
-def listening() -> Iterator[None]:
-    """Tests that are started in the background ignore Ctrl-C; here they do not."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_heard_once_and_then_not_waited_for() -> None:

@@ -170,7 +170,7 @@ class PaysInfinitely(MinusMeanWait):
 
 class AllowsNothing(Slots):
     def write(self, decision, out):
-        if not now():
+        if not now(1600):  # chance is asked first  # chance is asked first  # chance is asked first
             super().write(decision, out)
 """
 
