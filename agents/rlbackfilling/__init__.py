@@ -3,5 +3,5 @@
 :func:`~hpcsimkit.agents.rlbackfilling.seat.backfilling_seat` opens the seat in one of three modes,
 :class:`~hpcsimkit.agents.rlbackfilling.encoder.Candidates` is what the agent sees,
 :class:`~hpcsimkit.agents.rlbackfilling.reward.TimelyImprovement` what it is paid, and
-:data:`~hpcsimkit.agents.rlbackfilling.settings.PUBLISHED` how it learns.
+``settings.PUBLISHED`` how it learns.
 """

@@ -45,7 +45,7 @@ def backfilling_environment(
     log : Workload
         As :func:`~hpcsimkit.workloads.dirlab.read_published` returns it for ``"rlbackfilling"``.
     order : str
-        Of the base scheduler: one of its own in :data:`~hpcsimkit.policies.dirlab.ORDERS`.
+        Of the base scheduler: one of its own in :mod:`~hpcsimkit.policies.dirlab`.
     mode, decline, slots
         See :func:`~hpcsimkit.agents.rlbackfilling.seat.backfilling_seat`. (Published: unguarded.)
     penalty : float

@@ -2,5 +2,5 @@
 
 :func:`~hpcsimkit.agents.rlscheduler.seat.scheduling_seat` opens the seat by the published rules,
 :class:`~hpcsimkit.agents.rlscheduler.encoder.WaitingJobs` is what the agent sees, and
-:data:`~hpcsimkit.agents.rlscheduler.settings.PUBLISHED` how it learns.
+``settings.PUBLISHED`` how it learns.
 """
