@@ -59,7 +59,8 @@ def tests_table(measure: str, verdicts: Mapping[str, Verdict]) -> Table:
     """
     headings = ["against", "paper: p"]
     for name in verdicts:
-        headings += [f"{name}: difference", "relative", "p as in the paper", "p paired", "p Holm", "Wilcoxon, Holm"]
+        headings += [f"{name}: difference", "relative", "p as in the paper", "p paired", "p Holm"]
+        headings.append("Wilcoxon, Holm")
     lines = []
     for other in next(iter(verdicts.values())).paired:
         line = [other, p_value(P_VALUES[measure].get(other))]
