@@ -71,6 +71,11 @@ class CrossEntropy(Trainer):
     def build(self, seed: int) -> None:
         """Begin at the mean that is given, or where all actions score the same."""
         settings, encoder = self.settings, self.env.encoder
+        shape, actions = encoder.shape, self.env.mask.actions
+        if len(shape) != 2 or shape[0] < actions:
+            raise UsageError(f"cem: a network of slots needs rows for {actions} actions, found shape {shape}")
+        if settings.episodes < 1 or settings.spread <= 0 or not 0 <= settings.inertia <= 1:
+            raise UsageError("cem: episodes >= 1, a spread above 0, and an inertia from 0 to 1 are needed")
         if not 1 <= settings.elite <= settings.population:
             raise UsageError(f"cem: elite needs 1 to {settings.population} networks, found {settings.elite}")
         self._sizes = [encoder.shape[-1], *settings.hidden, 1]

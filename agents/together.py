@@ -43,8 +43,8 @@ class _Trail:
 class Together:
     """Learners on several seats who play whole episodes together; after each round each learns from its own.
 
-    To train one seat after the other instead, put the agent that is done on its seat and train the next one
-    by a :class:`~hpcsimkit.agents.trainer.Trainer`.
+    Nothing is written on the way: what is stopped is lost. To train one seat after the other instead, put the
+    agent that is done on its seat and train the next one by a :class:`~hpcsimkit.agents.trainer.Trainer`.
 
     Parameters
     ----------

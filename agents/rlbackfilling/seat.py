@@ -53,7 +53,7 @@ def backfilling_seat(
     Raises
     ------
     UsageError
-        There is no such mode.
+        There is no such mode, or no such semantics.
 
     Examples
     --------
@@ -64,6 +64,8 @@ def backfilling_seat(
     """
     if mode not in MODES:
         raise UsageError(f"a mode of backfilling needs one of {', '.join(MODES)}, found {mode!r}")
+    if semantics not in ("textbook", "dirlab"):
+        raise UsageError(f"semantics needs 'textbook' or 'dirlab', found {semantics!r}")
     guarded = mode == "guarded"
     offers: Backfiller = FittingCandidates(guarded=guarded, slots=slots)
     if guarded and semantics == "textbook":

@@ -25,9 +25,10 @@ from hpcsimkit.reproductions.masked_ppo.learners import published
 from tests.beocat_months import write_months
 
 TINY = Scale(
-    sets=2, steps=6144, random_seeds=2, large_jobs=40, gpu_jobs=3, low=30, high=60, least=20
+    sets=2, steps=6144, random_seeds=2, large_jobs=40, gpu_jobs=3, low=30, high=60, least=20,
+    improved_steps=1, population=4, episodes=1, copies=1,
 )  # fmt: skip
-REPORT = ["report.md", "targets.json", "training-published.png", "utilisation-test.png",
+REPORT = ["report.md", "targets.json", "training-improved.png", "training-published.png", "utilisation-test.png",
           "utilisation-unseen.png", "wait-test.png", "wait-unseen.png"]  # fmt: skip
 
 
@@ -63,7 +64,8 @@ def test_masked_ppo(cli, logs, tmp_path) -> None:
         "  3 days from 2021-04-01 on that nobody is trained on, thinned to as many jobs",
     ]
     assert lines[4].startswith("  agents published: 2 for wait and 2 for utilisation, 6144 decisions each")
-    assert lines[5].startswith("20 tasks; ")
+    assert lines[5].startswith("  agents improved: 3 for wait, 1 decisions each")
+    assert lines[6].startswith("27 tasks; ")
     assert lines[-1] == "results: out/report.md"
     assert files(tmp_path / "out") == sorted([*REPORT, "reproduction.json"])
     for picture in (tmp_path / "out").glob("*.png"):
@@ -182,7 +184,7 @@ def test_killed_and_gone_on_bit_for_bit(cli, logs, tmp_path, environment) -> Non
     for agent in ("published-wait-01", "published-utilisation-01"):
         one, other = (folder / "tasks" / agent / "last.hpcsim" for folder in (killed, straight))
         assert one.read_bytes() == other.read_bytes()
-    assert "all 20 tasks are done" in cli(*flags, "killed").out
+    assert "all 27 tasks are done" in cli(*flags, "killed").out
 
 
 # --- what is wrong -----------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from hpcsimkit.policies.placements import BestFit, FirstFit
 from hpcsimkit.policy import Policy
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.masked_ppo.data import Beocat, Days
-from hpcsimkit.reproductions.masked_ppo.family import Family, row_of
+from hpcsimkit.reproductions.masked_ppo.family import Family, ForDay, row_of
 from hpcsimkit.reproductions.tasks import Task, Tell
 from hpcsimkit.resource_metrics import resource_utilisation, snapshot_utilisation
 from hpcsimkit.result import Result
@@ -69,6 +69,8 @@ class Contestant:
         which draws its actions or takes the best.
     seeds : tuple of int
         Of its runs on each day.
+    for_day : callable, optional
+        What it knows on a day.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Contestant:
     learner: Learner | None = None
     sample: bool = False
     seeds: tuple[int, ...] = (0,)
+    for_day: ForDay | None = None
 
     def scheduler(self, shelf: Path) -> Policy:
         """Return who schedules; agents are found in the folder of all tasks."""
@@ -124,7 +127,9 @@ class Playing(Task):
         """Return who, and on what."""
         contestant = self.contestant
         who = contestant.policy if contestant.learner is None else (contestant.learner, contestant.sample)
+        knows = {} if contestant.for_day is None else {"for_day": contestant.for_day}
         return {
+            **knows,
             "who": who,
             "seeds": contestant.seeds,
             "days": self.days,
@@ -135,9 +140,11 @@ class Playing(Task):
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate."""
         policy, done, rows = self.contestant.scheduler(folder.parent), 0, []
+        for_day = self.contestant.for_day
         for day, jobs in self.days.items():
+            scheduler = policy if for_day is None else for_day(policy, jobs)  # type: ignore[arg-type]
             for seed in self.contestant.seeds:
-                result = Simulation(jobs, policy, NINE_MACHINES, seed=seed).run()
+                result = Simulation(jobs, scheduler, NINE_MACHINES, seed=seed).run()
                 rows.append([str(day), seed, *measured(result)])
                 done += len(jobs)
                 tell(done)
@@ -162,13 +169,20 @@ def contestants(beocat: Beocat, families: Sequence[Family]) -> Iterator[Contesta
         yield Contestant(_file_name(name), name, policy, seeds=tuple(seeds))
     for family in families:
         for name, policy in family.controls.items():
-            yield Contestant(_file_name(name), name, policy)
+            yield Contestant(_file_name(name), name, policy, for_day=family.for_day)
         for metric, learners in family.learners.items():
             for learner in learners:
                 for sample in family.samples:
                     name = f"{learner.name}-{'sampled' if sample else 'greedy'}"
                     row = row_of(family.name, metric, sample=sample)
-                    yield Contestant(name, row, learner=learner, sample=sample, seeds=(learner.seed,))
+                    yield Contestant(
+                        name,
+                        row,
+                        learner=learner,
+                        sample=sample,
+                        seeds=(learner.seed,),
+                        for_day=family.for_day,
+                    )
 
 
 def _file_name(row: str) -> str:

@@ -43,6 +43,8 @@ class Scale:
         Runs of a random scheduler on each day.
     improved_steps : int
         Decisions that an improved agent learns from.
+    population, episodes : int
+        Networks of a round of its training, and what each of them plays.
     copies : int
         How often a day with too many jobs is thinned anew for training.
     large_jobs, gpu_jobs : int
@@ -57,6 +59,8 @@ class Scale:
     steps: int = 300_000
     random_seeds: int = 10
     improved_steps: int = 2_000_000
+    population: int = 24
+    episodes: int = 8
     copies: int = 4
     large_jobs: int = 2000
     gpu_jobs: int = 40

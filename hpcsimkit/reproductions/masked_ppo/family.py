@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from hpcsimkit.policies.dispatch import Dispatch
 from hpcsimkit.policy import Policy
 from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.workload import Workload
 
-__all__ = ["Family", "row_of"]
+__all__ = ["Family", "ForDay", "row_of"]
+
+ForDay = Callable[[Dispatch, Workload], Dispatch]
+"""``for_day(scheduler, jobs)`` returns the scheduler as it may be on a day: it knows what is past by then."""
 
 
 class Family(NamedTuple):
@@ -26,6 +31,8 @@ class Family(NamedTuple):
         Whether actions are drawn, or the best is taken; the first is what the family is judged by.
     controls : mapping of str to Policy
         Further rows that belong to it, such as its agents before they have learned anything.
+    for_day : callable, optional
+        What its schedulers know on a day; see :data:`ForDay`.
     """
 
     name: str
@@ -33,6 +40,7 @@ class Family(NamedTuple):
     learners: Mapping[str, Sequence[Learner]]
     samples: tuple[bool, ...] = (True, False)
     controls: Mapping[str, Policy] = {}
+    for_day: ForDay | None = None
 
     def row(self, metric: str) -> str:
         """Return the row of the agents that were trained for a metric, or for wait if none was."""

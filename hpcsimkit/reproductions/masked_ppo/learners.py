@@ -39,7 +39,7 @@ METRICS: dict[str, Reward] = {"wait": RunningMeanWait(), "utilisation": RunningU
 
 def families(beocat: Beocat) -> list[Family]:
     """Return all agents to be trained."""
-    return [published(beocat), improved(beocat)]
+    return [published(beocat), *([improved(beocat)] if beocat.training_days else [])]
 
 
 def published(beocat: Beocat) -> Family:

@@ -28,7 +28,12 @@ PUBLISHED_SLICE = 10_000
 TRAINED_SHARE = 0.2
 """Of a log's jobs, the first ones, in the paper."""
 
-NAMES = {r"sdsc-sp2": "SDSC-SP2", r"ctc-sp2": "CTC-SP2", r"hpc2n": "HPC2N", r"lublin[-_]?(1|256)": "Lublin"}
+NAMES = {
+    r"sdsc-sp2": "SDSC-SP2",
+    r"ctc-sp2": "CTC-SP2",
+    r"hpc2n": "HPC2N",
+    r"lublin[-_]?(1|256)(\.|$)": "Lublin",
+}
 """What the paper calls logs, by how the names of their files begin."""
 
 

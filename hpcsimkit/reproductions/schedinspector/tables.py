@@ -53,7 +53,7 @@ class Scores:
         return float(self.of(row, measure).mean()) if row in self.values else float("nan")
 
     def beats(self, row: str, other: str, measure: str = BSLD) -> bool:
-        """Tell whether a row has less than another for sure: the corrected p-values are below 0.05."""
+        """Tell whether a row has less than another for sure: the t-test's corrected p is below 0.05."""
         rows = {name: self.of(name, measure) for name in self.values}
         against = standings(rows, row)[other].against
         assert against is not None
