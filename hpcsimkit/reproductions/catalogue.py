@@ -33,7 +33,7 @@ def reproduction_named(name: str) -> type[Reproduction]:
     hpcsimkit.errors.UsageError: unknown system 'masked-pppo'; nearest: masked-ppo
     """
     if name not in SYSTEMS:
-        near = difflib.get_close_matches(name, SYSTEMS, n=3, cutoff=0.4)
+        near = difflib.get_close_matches(name, SYSTEMS, n=3, cutoff=0.6)
         hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(SYSTEMS)}"
         raise UsageError(f"unknown system {name!r}; {hint}")
     module, _, attribute = SYSTEMS[name].partition(":")
