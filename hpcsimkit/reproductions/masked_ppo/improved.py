@@ -5,6 +5,9 @@ how long jobs are likely to take, what a machine would lack and for how long; th
 the log instead of constructed sets; the reward is how much less jobs wait than under SJF with best fit; and
 the weights of a small network are found by the cross-entropy method, since what a single choice is worth
 drowns in what the hundreds that follow it do.
+
+Slots, columns and first weights were chosen with results on the days of the test in view: days that nobody
+has looked at are to judge these agents.
 """
 
 from __future__ import annotations
