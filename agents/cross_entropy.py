@@ -63,6 +63,27 @@ class CrossEntropy(Trainer):
     best action, and moves mean and spread towards the best of them. The mean is the agent. It does not
     matter when something is paid, only the sum over an episode is; nor how long an episode is. (Szita and
     Lorincz, Neural Computation 18, 2006.) Parameters are those of :class:`Trainer`.
+
+    Examples
+    --------
+    A long job and a short one on one node: the agent learns to begin with the short one.
+
+    >>> from hpcsimkit.agents.encoders import QueueWindow
+    >>> from hpcsimkit.agents.episodes import Fixed
+    >>> from hpcsimkit.agents.masks import Slots
+    >>> from hpcsimkit.agents.rewards import MinusMeanWait
+    >>> from hpcsimkit.decision import External
+    >>> from hpcsimkit.environment import SchedulingEnv
+    >>> from hpcsimkit.pipeline import Pipeline
+    >>> from hpcsimkit.workload import Workload
+    >>> w = Workload({"submit_time": [0, 0], "run_time": [90, 10], "nodes": [1, 1]}, machine_size=1)
+    >>> env = SchedulingEnv(Fixed(w), Pipeline(order=External(), window=2), QueueWindow(2, time_scale=100.0),
+    ...     Slots(2), MinusMeanWait())
+    >>> settings = CrossEntropySettings(steps=40, episodes=1, population=8, elite=2)
+    >>> agent = CrossEntropy(env, settings, seed=0).train()
+    >>> from hpcsimkit.simulation import Simulation
+    >>> Simulation(w, Pipeline(order=agent, window=2)).run().wait_time.tolist()
+    [10.0, 0.0]
     """
 
     algorithm = "cem"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import nn
 from hpcsimkit.agents.network_trainer import NetworkSettings, NetworkTrainer
 from hpcsimkit.agents.networks import Network
 from hpcsimkit.agents.returns import generalised_advantages
+from hpcsimkit.agents.tape import Tape
 from hpcsimkit.agents.trainer import Round
 
 __all__ = ["Batch", "OnPolicyTrainer", "Settings"]
@@ -42,21 +44,6 @@ class Batch(NamedTuple):
         return [Batch(*part) for part in zip(*(torch.split(values, size) for values in self), strict=True)]
 
 
-class Move(NamedTuple):
-    """A decision in each place of a row of episodes, or several such rows; columns are arrays of that shape.
-
-    Places that are not playing hold nothing of interest.
-    """
-
-    playing: NDArray[np.bool_]
-    observations: Floats
-    valid: NDArray[np.bool_]
-    actions: NDArray[np.int64]
-    log_probabilities: Floats
-    rewards: Floats
-    over: NDArray[np.bool_]
-
-
 @dataclass(frozen=True)
 class Settings(NetworkSettings):
     """What all three learners are set by, beside :class:`~hpcsimkit.agents.network_trainer.NetworkSettings`.
@@ -70,8 +57,11 @@ class Settings(NetworkSettings):
         many decisions that takes. (Then `steps` may be exceeded by those of the last round.)
     trace : float
         lambda of generalised advantages, in [0, 1].
-    entropy_weight, value_weight : float
-        Of the two other parts of the loss.
+    entropy_weight : float
+        Multiplies the mean entropy of the policy [nats], which is taken off the loss: the larger, the longer
+        it goes on trying.
+    value_weight : float
+        Multiplies the mean squared error of the critic, which is added to the loss of the policy.
     value_learning_rate : float, optional
         Of the critic, if it is to learn at another rate.
     reward_scale : float
@@ -115,49 +105,65 @@ class OnPolicyTrainer(NetworkTrainer):
         """Play a round; returns its steps, and the sums of rewards of the episodes that ended."""
         settings, sums = self.settings, list[float]()
         actor, critic = self.networks.network(), self.networks.value_network()
-        playing, moves = np.ones(settings.episodes, dtype=np.bool_), list[Move]()
-        while playing.any() if settings.whole_episodes else len(moves) < settings.rollout:
-            move = self._move(actor, critic, playing.copy(), sums)
-            moves.append(move)
+        playing, moves = np.ones(settings.episodes, dtype=np.bool_), 0
+        while playing.any() if settings.whole_episodes else moves < settings.rollout:
+            over = self._move(actor, critic, playing, sums)
+            moves += 1
             if settings.whole_episodes:
-                playing &= ~move.over
-        return self._worth(Move(*map(np.stack, zip(*moves, strict=True))), critic), sums
+                playing &= ~over
+        return self._worth(critic), sums
 
-    def _move(self, actor: Network, critic: Network, playing: NDArray[np.bool_], sums: list[float]) -> Move:
-        """Take a decision in some of the places; sums of rewards of episodes that end with it are noted."""
-        count = len(playing)
-        move = Move(
-            playing, self.observations.copy(), self.vector.action_masks(), np.zeros(count, dtype=np.int64),
-            np.zeros(count, dtype=np.float32), np.zeros(count, dtype=np.float32),
-            np.zeros(count, dtype=np.bool_),
-        )  # fmt: skip
+    @cached_property
+    def _tapes(self) -> tuple[Tape, Tape]:
+        """What was seen and done, a row a step; and who played and what came of it, a row a move."""
+        encoder, actions, places = self.env.encoder, self.env.mask.actions, (self.settings.episodes,)
+        steps = Tape([(encoder.shape, np.float32), ((actions,), np.bool_), ((), np.int64), ((), np.float32)])
+        moves = Tape([(places, np.bool_), (places, np.float32), (places, np.bool_)])
+        return steps, moves
+
+    def _move(
+        self, actor: Network, critic: Network, playing: NDArray[np.bool_], sums: list[float]
+    ) -> NDArray[np.bool_]:
+        """Take a decision in the places that play, and write it down; sums of rewards of what ends are noted.
+
+        Returns
+        -------
+        array of bool, shape (episodes,)
+            Which episodes have ended with it.
+        """
+        steps, moves = self._tapes
         at = np.flatnonzero(playing)
-        move.actions[at], move.log_probabilities[at] = self.act(actor, move.observations[at], move.valid[at])
-        self.observations[at], earned, move.over[at], infos = self.vector.step_places(at, move.actions[at])
-        move.rewards[at] = earned * self.settings.reward_scale
+        seen, valid = self.observations[at], self.vector.action_masks()[at]
+        actions, log_probabilities = self.act(actor, seen, valid)
+        steps.add(seen, valid, actions, log_probabilities)
+        rewards = np.zeros(len(playing), dtype=np.float32)
+        over = np.zeros(len(playing), dtype=np.bool_)
+        self.observations[at], earned, over[at], infos = self.vector.step_places(at, actions)
+        rewards[at] = earned * self.settings.reward_scale
         for place, info in zip(at.tolist(), infos, strict=True):
-            if move.over[place]:
+            if over[place]:
                 sums.append(info["episode"]["r"])
                 if info["TimeLimit.truncated"]:  # cut off, not over: what would have come counts
                     last = info["terminal_observation"][None]
-                    move.rewards[place] += self.settings.discount * critic.many(last)[0, 0]
-        return move
+                    rewards[place] += self.settings.discount * critic.many(last)[0, 0]
+        moves.add(playing[None], rewards[None], over[None])
+        return over
 
-    def _worth(self, moves: Move, critic: Network) -> Batch:
-        """Reckon what actions were worth; returns the moves that were made, a row each."""
-        settings, played = self.settings, moves.playing
+    def _worth(self, critic: Network) -> Batch:
+        """Reckon what actions were worth; returns the steps that were played."""
+        settings = self.settings
+        observations, valid, actions, log_probabilities = self._tapes[0].taken()
+        played, rewards, over = self._tapes[1].taken()
         values = np.zeros(played.shape, dtype=np.float32)
-        values[played] = critic.many(moves.observations[played])[:, 0]
+        values[played] = critic.many(observations)[:, 0]
         after = critic.many(self.observations)[:, 0] * (not settings.whole_episodes)
-        advantages = generalised_advantages(
-            moves.rewards, values, moves.over, after, settings.discount, settings.trace
-        )
-        self.steps += int(played.sum())
+        advantages = generalised_advantages(rewards, values, over, after, settings.discount, settings.trace)
+        self.steps += len(actions)
         columns = (
-            moves.observations, moves.valid, moves.actions, moves.log_probabilities, values, advantages,
-            advantages + values,
+            observations, valid, actions, log_probabilities, values[played], advantages[played],
+            (advantages + values)[played],
         )  # fmt: skip
-        return Batch(*(torch.from_numpy(column[played]).to(self.device) for column in columns))
+        return Batch(*(torch.from_numpy(column).to(self.device) for column in columns))
 
     def act(
         self, actor: Network, observations: Floats, valid: NDArray[np.bool_]

@@ -157,7 +157,8 @@ class Capability(Reward):
     Parameters
     ----------
     weights : tuple of float
-        w1, w2 and w3.
+        w1 multiplies the job's wait as a share of the longest wait, w2 its nodes as a share of all, w3 the
+        share of nodes in use; a third each by default.
     """
 
     def __init__(self, weights: tuple[float, float, float] = EQUAL_WEIGHTS) -> None:
@@ -274,17 +275,20 @@ class Improvement(Reward):
 
     def on_finish(self, system: System) -> None:
         """Compare."""
-        value = self._value(_outcome(system))
+        self._earned = self.worth(self._value(_outcome(system)))
+
+    def worth(self, value: float) -> float:
+        """Return what is paid for a value of the metric in this episode."""
         better = self._base - value
         if METRICS[self.metric].direction == "higher":
             better = -better
         if self.kind == "percentage":
-            better = better / abs(self._base) if self._base else float((better > 0) - (better < 0))
-        elif self.kind == "win-loss":
-            better = float((better > 0) - (better < 0))
-        elif self.kind == "bounded":
-            better = better / max(abs(self._base), abs(value), 1.0)
-        self._earned = better
+            return better / abs(self._base) if self._base else float((better > 0) - (better < 0))
+        if self.kind == "win-loss":
+            return float((better > 0) - (better < 0))
+        if self.kind == "bounded":
+            return better / max(abs(self._base), abs(value), 1.0)
+        return better
 
     def take(self, system: System) -> float:
         """Return the improvement at the end, 0 before."""

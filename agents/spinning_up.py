@@ -42,6 +42,26 @@ class SpinningUpPPO(PPO):
 
     Unlike :class:`~hpcsimkit.agents.ppo.PPO` it takes all steps of a round at once, and its critic goes on
     learning when the policy has moved far enough.
+
+    Examples
+    --------
+    A round of 20 episodes of three decisions. The policy may not move at all; the second pass finds it has:
+
+    >>> from hpcsimkit.agents.encoders import QueueWindow
+    >>> from hpcsimkit.agents.episodes import Fixed
+    >>> from hpcsimkit.agents.masks import Slots
+    >>> from hpcsimkit.agents.rewards import MinusMeanWait
+    >>> from hpcsimkit.decision import External
+    >>> from hpcsimkit.environment import SchedulingEnv
+    >>> from hpcsimkit.pipeline import Pipeline
+    >>> from hpcsimkit.workload import Workload
+    >>> w = Workload({"submit_time": [0] * 3, "run_time": [90, 10, 50], "nodes": [1] * 3}, machine_size=1)
+    >>> env = SchedulingEnv(Fixed(w), Pipeline(order=External(), window=3), QueueWindow(3), Slots(3),
+    ...     MinusMeanWait())
+    >>> settings = SpinningUpSettings(steps=1, episodes=20, epochs=5, hidden=(4,), target_divergence=0.0)
+    >>> agent = SpinningUpPPO(env, settings, seed=1).train(tell=lambda report: print(
+    ...     report.steps, report.measures["passes"]))
+    60 2.0
     """
 
     algorithm = "spinning-up-ppo"

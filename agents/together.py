@@ -60,6 +60,27 @@ class Together:
         Where all chance comes from.
     attempts : int
         As of :class:`~hpcsimkit.turns.TurnTaking`.
+
+    Examples
+    --------
+    An order and an inspector, paid for the same thing:
+
+    >>> from hpcsimkit.agents.encoders import QueueWindow
+    >>> from hpcsimkit.agents.episodes import Fixed
+    >>> from hpcsimkit.agents.masks import AcceptReject, Slots
+    >>> from hpcsimkit.agents.rewards import MinusMeanWait
+    >>> from hpcsimkit.agents.schedinspector.features import InspectorFeatures
+    >>> from hpcsimkit.decision import External
+    >>> from hpcsimkit.pipeline import Pipeline
+    >>> from hpcsimkit.workload import Workload
+    >>> w = Workload({"submit_time": [0] * 3, "run_time": [90, 10, 50], "nodes": [1] * 3}, machine_size=1)
+    >>> seats = Pipeline(order=External(), inspector=External(), window=3)
+    >>> players = {"order": Player(QueueWindow(3), Slots(3), MinusMeanWait()),
+    ...            "inspector": Player(InspectorFeatures(), AcceptReject(), MinusMeanWait())}
+    >>> how = SpinningUpSettings(episodes=2, epochs=1, hidden=(4,))
+    >>> agents = Together(Fixed(w), seats, players, dict.fromkeys(players, how), seed=1).train(rounds=1)
+    >>> {stage: agent.stage for stage, agent in agents.items()}
+    {'order': 'order', 'inspector': 'inspector'}
     """
 
     def __init__(

@@ -18,6 +18,7 @@ TRAINERS: Mapping[str, str] = {
     "ppo": "hpcsimkit.agents.ppo:PPO",
     "spinning-up-ppo": "hpcsimkit.agents.spinning_up:SpinningUpPPO",
     "schedinspector": "hpcsimkit.agents.schedinspector.trainer:InspectorTrainer",
+    "prompt-inspector": "hpcsimkit.agents.schedinspector.trainer:PromptInspectorTrainer",
     "a2c": "hpcsimkit.agents.a2c:A2C",
     "pg": "hpcsimkit.agents.a2c:PolicyGradient",
     "dql": "hpcsimkit.agents.dql:DQL",

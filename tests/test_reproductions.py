@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,11 @@ import pytest
 
 from hpcsimkit import Workload
 from hpcsimkit.agents.episodes import AnyOf, Fixed
+from hpcsimkit.agents.networks import SlotScores
 from hpcsimkit.agents.rewards import MinusMeanWait
 from hpcsimkit.campaigns.campaign import Stopped
 from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.reproductions import reproduction_run, tasks
 from hpcsimkit.reproductions.identity import fingerprint, identity_of
 from hpcsimkit.reproductions.pace import BELIEF, Pace
@@ -82,8 +86,8 @@ class Sums(Reproduction):
         return Conclusion([Target("sum of a", 10.0, found["a"], None, found["a"] == 10)], page)
 
 
-def run(place: Path, *counts: Counting, workers: int = 1) -> tuple[Conclusion, list[str]]:
-    sums = Sums([])
+def run(place: Path, *counts: Counting, workers: int = 1, **how: Any) -> tuple[Conclusion, list[str]]:
+    sums = Sums(**{"logs": [], **how})
     if counts:
         sums.counts = counts  # type: ignore[misc, assignment]
     said: list[str] = []
@@ -125,11 +129,49 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     assert before == {name: processes(tmp_path / "out", name) for name in "abc"}
 
     _, said = run(tmp_path / "out", Counting("a", 5), Counting("b", 6), Counting("c", 3))
-    assert said[1].startswith("3 tasks, 2 of them done; 6 decisions to go")
+    assert said[1] == (
+        "1 task is begun anew, since the kit or its defaults have changed; what was there is kept: b.old"
+    )
+    assert said[2].startswith("3 tasks, 2 of them done; 6 decisions to go")
     after = {name: processes(tmp_path / "out", name) for name in "abc"}
     assert (after["a"], after["c"]) == (before["a"], before["c"])
     assert len(set(after["b"])) == 1, "other inputs: begun anew"
     assert not set(after["b"]) & set(before["b"])
+    assert processes(tmp_path / "out", "b.old") == before["b"]
+
+
+def test_another_version_of_the_kit_begins_anew_and_keeps_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = [Counting(name, 5) for name in "abcd"]
+    run(tmp_path / "out", *counts)
+    first = {name: processes(tmp_path / "out", name) for name in "abcd"}
+    for version in ("next", "last"):
+        before = {name: processes(tmp_path / "out", name) for name in "abcd"}
+        monkeypatch.setattr(tasks, "__version__", version)
+        _, said = run(tmp_path / "out", *counts)
+        assert said[1] == (
+            "4 tasks are begun anew, since the kit or its defaults have changed; what was there is kept: "
+            "a.old, b.old, c.old and 1 more"
+        )
+        assert said[2].startswith("4 tasks; 20 decisions to go")
+        assert {name: processes(tmp_path / "out", f"{name}.old") for name in "abcd"} == before
+    assert before != first, "an older .old was replaced"
+    assert json.loads((tmp_path / "out" / "tasks" / "a" / "inputs.json").read_text())["kit"] == "last"
+    assert run(tmp_path / "out", *counts)[1][1] == "all 4 tasks are done"
+
+
+def test_nothing_is_set_aside_that_can_be_gone_on_with(tmp_path: Path) -> None:
+    shelf, task = Shelf(tmp_path), Counting("a", 5)
+    assert shelf.set_aside(task) is None
+    shelf.perform(task, lambda done: None)
+    assert shelf.set_aside(task) is None
+    (tmp_path / "a" / tasks.OUTCOME).unlink()
+    assert shelf.set_aside(task) is None, "begun, with the same inputs"
+    (tmp_path / "a" / tasks.INPUTS).unlink()
+    assert shelf.set_aside(task) == tmp_path / "a.old", "whose is it?"
+    assert (tmp_path / "a.old" / "so-far").exists()
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_task_that_failed_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -174,6 +216,57 @@ def test_an_outcome_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.Monke
     assert not list((tmp_path / "a").glob(".*.tmp"))
 
 
+class Interrupted(Counting):
+    """Takes 15 s of a processor a step, by a clock of its own."""
+
+    clock = 0.0
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        def telling(done: int) -> None:
+            Interrupted.clock += 15.0
+            tell(done)
+
+        return super().run(folder, telling)
+
+
+def test_the_time_of_all_stretches_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks.time, "process_time", lambda: Interrupted.clock)
+    shelf, task = Shelf(tmp_path), Interrupted("a", 5, stumbles_at=3)
+    with pytest.raises(HpcsimkitError):
+        shelf.perform(task, lambda done: None)
+    assert json.loads((tmp_path / "a" / tasks.SPENT).read_text()) == {"seconds": 45.0}
+    Interrupted.clock = 1000.0  # another process
+    shelf.perform(task, lambda done: None)
+    assert shelf.seconds(task) == 75.0
+
+    changed = replace(task, to=4, stumbles_at=-1)
+    shelf.perform(changed, lambda done: None)
+    assert shelf.seconds(changed) == 60.0, "what was spent on other inputs is another matter"
+
+
+def test_a_killed_task_has_noted_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks.time, "process_time", lambda: Interrupted.clock)
+    noted = []
+
+    def look(done: int) -> None:
+        file = tmp_path / "a" / tasks.SPENT
+        noted.append(json.loads(file.read_text())["seconds"] if file.exists() else None)
+
+    Shelf(tmp_path).perform(Interrupted("a", 5), look)
+    assert noted == [None, 30.0, 30.0, 60.0, 60.0], "at most 20 s are lost, plus a step"
+
+
+def test_ctrl_c_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks.time, "process_time", lambda: Interrupted.clock)
+
+    def interrupt(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Shelf(tmp_path).perform(Interrupted("a", 5), interrupt)
+    assert json.loads((tmp_path / "a" / tasks.SPENT).read_text()) == {"seconds": 15.0}
+
+
 # --- the folder ------------------------------------------------------------------------------------------
 
 
@@ -189,6 +282,51 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="found a file"):
         run(tmp_path / "file")
+
+
+def test_a_folder_is_of_one_seed_scale_and_set_of_logs(tmp_path: Path) -> None:
+    log, other = tmp_path / "a.swf", tmp_path / "b.swf"
+    log.write_text("1")
+    other.write_text("2")
+    one, two = (hashlib.sha256(text).hexdigest()[:8] for text in (b"1", b"2"))
+    out = tmp_path / "out"
+    run(out, logs=[log], seed=3)
+    record = json.loads((out / "reproduction.json").read_text())
+    assert (record["system"], record["seed"], record["quick"]) == ("sums", 3, False)
+    assert record["logs"] == [["a.swf", hashlib.sha256(b"1").hexdigest()]]
+    assert "finished" in record
+
+    for how, asked, held in [
+        ({"logs": [log], "seed": 4}, "seed 4", "seed 3"),
+        ({"logs": [log], "seed": 3, "quick": True}, "the quick version", "the full version"),
+        ({"logs": [log, other], "seed": 3}, f"logs a.swf ({one}), b.swf ({two})", f"logs a.swf ({one})"),
+        ({"logs": [other], "quick": True}, f"seed 0, the quick version, logs b.swf ({two})",
+         f"seed 3, the full version, logs a.swf ({one})"),
+    ]:  # fmt: skip
+        before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+        with pytest.raises(UsageError) as caught:
+            run(out, **how)  # type: ignore[arg-type]
+        line = f"out: a folder of its own (--out) is needed for {asked}; this one holds {held}"
+        assert str(caught.value).endswith(line)
+        assert before == {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    log.write_text("3")
+    with pytest.raises(UsageError, match=f"this one holds logs a.swf .{one}.$"):
+        run(out, logs=[log], seed=3)
+
+
+def test_an_interrupted_folder_says_what_it_is_of(tmp_path: Path) -> None:
+    with pytest.raises(HpcsimkitError, match="stumbled"):
+        run(tmp_path / "out", Counting("a", 5, stumbles_at=1), seed=3, quick=True)
+    assert json.loads((tmp_path / "out" / "reproduction.json").read_text()) == {
+        "system": "sums", "seed": 3, "quick": True, "logs": [],
+    }  # fmt: skip
+    with pytest.raises(
+        UsageError, match=r"is needed for seed 0, the full version; this one holds seed 3, the q"
+    ):
+        run(tmp_path / "out")
+    (tmp_path / "out" / "reproduction.json").write_text('{"system": "sums"}')  # of an older version
+    with pytest.raises(UsageError, match="this one holds seed unknown, quick unknown, logs unknown"):
+        run(tmp_path / "out")
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
@@ -220,9 +358,48 @@ def test_what_is_equal_has_one_fingerprint_and_what_differs_another() -> None:
     assert identity_of(np.int64(3)) == 3
 
 
-def test_parameters_that_are_as_by_default_are_not_part_of_it() -> None:
-    assert identity_of(MinusMeanWait(1.0)) == {"is": "hpcsimkit.agents.rewards:MinusMeanWait"}
-    assert identity_of(Counting(to=7)) == {"is": f"{__name__}:Counting", "to": 7}
+@dataclass(frozen=True)
+class Settings:
+    """With a default that is another one in a later version of the kit."""
+
+    steps: int = 5
+    rate: float = 0.1
+
+
+def with_rate(rate: float) -> type:
+    changed = dataclass(frozen=True)(type("Settings", (), {
+        "__annotations__": {"steps": int, "rate": float}, "steps": 5, "rate": rate,
+    }))  # fmt: skip
+    changed.__module__, changed.__qualname__ = Settings.__module__, Settings.__qualname__
+    return changed
+
+
+def test_what_is_as_by_default_is_part_of_it_too() -> None:
+    assert identity_of(MinusMeanWait()) == {"is": "hpcsimkit.agents.rewards:MinusMeanWait", "scale": 1.0}
+    assert identity_of(Settings()) == {"is": f"{__name__}:Settings", "steps": 5, "rate": 0.1}
+    assert fingerprint(with_rate(0.1)()) == fingerprint(Settings())
+    assert fingerprint(with_rate(0.2)()) != fingerprint(Settings())
+    assert fingerprint(Pipeline()) != fingerprint(Pipeline(fitting=True))
+
+
+def test_defaults_of_functions_and_weights_of_networks_are_part_of_it() -> None:
+    def judged(agent: object, days: int = 3) -> None: ...
+    def judged_longer(agent: object, days: int = 4) -> None: ...
+
+    judged_longer.__qualname__ = judged.__qualname__
+    assert fingerprint(judged) != fingerprint(judged_longer)
+    assert fingerprint(partial(judged, 1)) != fingerprint(partial(judged_longer, 1))
+    assert fingerprint(partial(judged, days=4)) == fingerprint(partial(judged_longer, days=4))
+    assert fingerprint(Settings(3).__eq__) != fingerprint(Settings(4).__eq__)
+    one, other = (
+        SlotScores({"weight.0": np.full((1, 2), value), "bias.0": np.zeros(1)}) for value in (1.0, 2.0)
+    )
+    assert fingerprint(one) != fingerprint(other)
+
+
+def test_what_does_not_say_what_it_is_made_of() -> None:
+    with pytest.raises(TypeError, match=r"^what a datetime:date is made of cannot be told$"):
+        identity_of(date(2021, 5, 1))
 
 
 # --- pace ------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.encoders import QueueWindow
 from hpcsimkit.agents.masks import Slots
 from hpcsimkit.agents.networks import Dense
+from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.trainers_catalogue import TRAINERS, settings_of, trainer_named
 from hpcsimkit.campaigns.evaluation_sequences import beginnings, places, share_in_several
@@ -111,11 +112,12 @@ def test_every_trainer_can_be_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", REWARDS)
 def test_every_reward_can_be_named(name: str) -> None:
-    values = {"name": name} | ({"baseline": "sjf+easy"} if name == "Improvement" else {})
+    improves = issubclass(REWARDS[name], Improvement)
+    values = {"name": name} | ({"baseline": "sjf+easy"} if improves else {})
     reward, problem = part_of(Part.all("order")[2], values, {"slots": 4}, None)
     assert problem is None
     assert type(reward) is REWARDS[name]
-    if name == "Improvement":
+    if improves:
         assert reward.baseline == make("sjf+easy")
 
 

@@ -51,6 +51,24 @@ class Candidates(Encoder):
         The reservation is later by this share of the blocked job's waiting time.
     decline : bool
         There is a last row for the action that starts nothing.
+
+    Examples
+    --------
+    One of four nodes is free, the blocked job's reservation is in 7 s, and two candidates have just come:
+
+    >>> import numpy as np
+    >>> from hpcsimkit.agents.rlbackfilling.seat import backfilling_seat
+    >>> from hpcsimkit.simulation import Simulation
+    >>> from hpcsimkit.workload import Workload
+    >>> columns = {"submit_time": [0, 1, 2, 2], "run_time": [9, 9, 50, 3], "nodes": [3, 4, 1, 1]}
+    >>> simulation = Simulation(Workload(columns, machine_size=4), backfilling_seat(mode="unguarded"))
+    >>> decision, seen = simulation.next_decision(), np.zeros((3, 6))
+    >>> Candidates(3, longest_time=100).bind(simulation.system)(decision, seen)
+    >>> for row in seen.round(3).tolist():
+    ...     print(row)
+    [0.0, 0.5, 0.25, 1.0, 1.0, 0.0]
+    [0.0, 0.03, 0.25, 0.333, 1.0, 0.0]
+    [0.0, 1.0, 1.0, 1.0, 1.0, 0.0]
     """
 
     low, high = 0.0, 1.0

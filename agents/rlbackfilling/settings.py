@@ -1,7 +1,8 @@
-"""How RLBackfilling was trained, and on what: by its paper and its published code."""
+"""How RLBackfilling was trained and on what, by its paper and its code; and how it learns faster."""
 
 from __future__ import annotations
 
+from hpcsimkit.agents.cross_entropy import CrossEntropySettings
 from hpcsimkit.agents.masks import Slots
 from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
@@ -13,7 +14,7 @@ from hpcsimkit.environment import SchedulingEnv
 from hpcsimkit.policies.dirlab.pipelines import order_of
 from hpcsimkit.workload import Workload
 
-__all__ = ["JOBS", "PUBLISHED", "backfilling_environment"]
+__all__ = ["EVOLVED", "JOBS", "PUBLISHED", "backfilling_environment"]
 
 JOBS = 256
 """Of a sequence that is learned from."""
@@ -30,6 +31,21 @@ PUBLISHED = SpinningUpSettings(
 
 First weights are orthogonal here. The published code stops a pass earlier when the policy has moved far
 enough; it makes 100 rounds, or 300 as its read-me says: here `steps` decides.
+"""
+
+EVOLVED = CrossEntropySettings(
+    steps=600_000,
+    episodes=8,
+    population=24,
+    elite=6,
+    spread=2.0,
+    first=(0.0, -3.0, 0.0, 0.0, 0.0, -10.0, 0.0),
+)
+"""How a backfiller with seven weights evolves by the cross-entropy method, from *shortest first*.
+
+A candidate's score is a weighted sum of its six columns; at first only the requested time counts, and to
+decline is the last thing to do. Settings were found on the log KTH-SP2, which no table of backfillers is
+about.
 """
 
 

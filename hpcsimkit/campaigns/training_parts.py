@@ -13,7 +13,9 @@ from hpcsimkit import registry
 from hpcsimkit.agents import rewards
 from hpcsimkit.agents.agent import ENCODERS, MASKS
 from hpcsimkit.agents.networks import ACTIVATIONS, NETWORKS
+from hpcsimkit.agents.prompt_improvement import PromptImprovement
 from hpcsimkit.agents.returns import NORMALISATIONS
+from hpcsimkit.agents.rlbackfilling.reward import TimelyImprovement
 from hpcsimkit.agents.trainers_catalogue import settings_of, trainer_named
 from hpcsimkit.campaigns.checked_table import Problem, Table
 from hpcsimkit.decision import External
@@ -38,7 +40,11 @@ __all__ = [
     "trainer_part",
 ]
 
-REWARDS: Mapping[str, type[Reward]] = {name: getattr(rewards, name) for name in rewards.__all__}
+REWARDS: Mapping[str, type[Reward]] = {
+    **{name: getattr(rewards, name) for name in rewards.__all__},
+    "PromptImprovement": PromptImprovement,
+    "TimelyImprovement": TimelyImprovement,
+}
 """Rewards by name."""
 
 PACKAGES = ("torch", "gymnasium", "stable_baselines3", "safetensors")

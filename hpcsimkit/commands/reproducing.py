@@ -19,7 +19,12 @@ __all__ = ["reproduce"]
 )
 def reproduce(
     system: Annotated[
-        str, typer.Argument(metavar="SYSTEM", help="What is done again: masked-ppo, schedinspector.")
+        str,
+        typer.Argument(
+            metavar="SYSTEM",
+            help="What is done again: masked-ppo, published-rules, rlbackfilling, schedinspector, "
+            "textbook-rules.",
+        ),
     ],
     logs: Annotated[
         list[Path] | None, typer.Argument(metavar="LOG ...", help="The logs that it is about.")
@@ -41,7 +46,9 @@ def reproduce(
     """Do a published experiment again, from the logs to its tables.
 
     Says what it will do and how long it will take; the same command goes on where an interrupted one was.
-    Writes report.md with tables and pictures, and targets.json: what was to be reached, and was it?
+    Writes report.md with tables and pictures, and targets.json: what was to be reached, and was it? A folder
+    is of one seed, scale and set of logs. What another version of the kit has done is done again; the old is
+    kept beside it.
     """
     from hpcsimkit.campaigns.training_parts import require_packages
 

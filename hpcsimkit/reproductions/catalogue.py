@@ -13,7 +13,10 @@ __all__ = ["SYSTEMS", "reproduction_named"]
 
 SYSTEMS: Mapping[str, str] = {
     "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
+    "published-rules": "hpcsimkit.reproductions.published_rules.reproduction:PublishedRules",
     "schedinspector": "hpcsimkit.reproductions.schedinspector.reproduction:SchedInspector",
+    "rlbackfilling": "hpcsimkit.reproductions.rlbackfilling.reproduction:RLBackfilling",
+    "textbook-rules": "hpcsimkit.reproductions.textbook_rules.reproduction:TextbookRules",
 }
 """A system's name, and the module and class of its reproduction."""
 

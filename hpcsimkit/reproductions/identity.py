@@ -6,13 +6,12 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hpcsimkit.policy import Parameters
 from hpcsimkit.workload import Workload
 
 __all__ = ["fingerprint", "identity_of"]
@@ -32,15 +31,22 @@ def fingerprint(value: Any) -> str:
 def identity_of(value: Any) -> Any:
     """Return what a value is made of: numbers, words, lists and dictionaries.
 
-    Workloads and arrays are their hashes, policies, encoders and the like their parameters, functions their
-    names (what is in them is not looked at).
+    Workloads and arrays are their hashes. Policies, encoders, settings and the like are all their parameters,
+    those that are as by default too: a default that is another one in a later version is noticed. Functions
+    are their names and defaults (what is in them is not looked at).
+
+    Raises
+    ------
+    TypeError
+        It does not tell what it is made of.
 
     Examples
     --------
     >>> from hpcsimkit.agents.episodes import Fixed
     >>> w = Workload({"submit_time": [0], "run_time": [9], "nodes": [1]})
-    >>> identity_of(Fixed(w, 4))["workload"] == w.hash
-    True
+    >>> found = identity_of(Fixed(w, 4))
+    >>> found.pop("workload") == w.hash, found
+    (True, {'is': 'hpcsimkit.agents.episodes:Fixed', 'cluster': 4, 'service_time': None, 'seed': 0})
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -60,28 +66,31 @@ def identity_of(value: Any) -> Any:
 
 
 def _parts(value: Any) -> dict[str, Any]:
-    """Return the parts of an object that decide what it does, without those that are as by default.
-
-    So what is done stays done where a parameter is added.
-    """
+    """Return the parts of an object that decide what it does: all its parameters."""
     if isinstance(value, partial):
-        return {"arguments": value.args, **value.keywords}
-    if isinstance(value, Parameters):
-        parameters = inspect.signature(type(value)).parameters
-        defaults = {name: each.default for name, each in parameters.items() if hasattr(value, name)}
-    elif is_dataclass(value):
-        defaults = {field.name: field.default for field in fields(value) if field.init and field.compare}
+        given = {"arguments": value.args, **value.keywords}
+        return {**_defaults(value.func), **given}
+    if inspect.ismethod(value):
+        return {"of": value.__self__, **_defaults(value)}
+    if inspect.isroutine(value) or isinstance(value, type):
+        return _defaults(value)
+    if is_dataclass(value):
+        names = [field.name for field in fields(value) if field.init and field.compare]
     else:
-        defaults = {}
-    return {
-        name: getattr(value, name)
-        for name, default in defaults.items()
-        if _is_absent(default) or identity_of(getattr(value, name)) != identity_of(default)
-    }
+        try:
+            names = list(inspect.signature(type(value)).parameters)
+        except ValueError:
+            raise TypeError(f"what a {_name(value)} is made of cannot be told") from None
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
-def _is_absent(default: Any) -> bool:
-    return default is inspect.Parameter.empty or default is MISSING
+def _defaults(function: Any) -> dict[str, Any]:
+    """Return the default values of a function, as far as it has any that can be read."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # some functions of C
+        return {}
+    return {name: each.default for name, each in parameters.items() if each.default is not each.empty}
 
 
 def _name(value: Any) -> str:

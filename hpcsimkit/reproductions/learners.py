@@ -48,6 +48,28 @@ class Learner:
         `functools.partial`, its arguments tell it from others.
     validate_every : int
         Rounds between validations.
+    attempts : int
+        Sequences that are drawn at most until there is something to decide in one.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from hpcsimkit import External, Pipeline, Workload
+    >>> from hpcsimkit.agents.encoders import QueueWindow
+    >>> from hpcsimkit.agents.episodes import Fixed
+    >>> from hpcsimkit.agents.masks import Slots
+    >>> from hpcsimkit.agents.ppo import PPOSettings
+    >>> from hpcsimkit.agents.rewards import MinusMeanWait
+    >>> w = Workload({"submit_time": [0] * 3, "run_time": [90, 10, 50], "nodes": [1] * 3}, machine_size=1)
+    >>> learner = Learner("shortest", Fixed(w), Pipeline(order=External(), window=3), QueueWindow(3),
+    ...     Slots(3), MinusMeanWait(), "ppo", PPOSettings(steps=8, episodes=1, rollout=8), seed=1,
+    ...     stage="order")
+    >>> with TemporaryDirectory() as place:
+    ...     folder = Path(place) / learner.name
+    ...     agent = learner.train(folder, print)
+    ...     trained_agent(learner, folder, sample=False).stage
+    8
+    'order'
     """
 
     name: str
@@ -63,12 +85,18 @@ class Learner:
     skip: bool = True
     validate: Callable[[Agent], float] | None = None
     validate_every: int = 10
+    attempts: int = 1
+
+    def scheduler(self, shelf: Path) -> Policy:
+        """Return the policy whose open seat is learned; `shelf` has the folders of all tasks."""
+        return self.policy
 
     def train(self, folder: Path, tell: Tell) -> Agent:
         """Train the agent, or go on with it from the folder's checkpoint."""
         env = SchedulingEnv(
-            self.episodes, self.policy, self.encoder, self.mask, self.reward, stage=self.stage, skip=self.skip
-        )
+            self.episodes, self.scheduler(folder.parent), self.encoder, self.mask, self.reward,
+            stage=self.stage, skip=self.skip, attempts=self.attempts,
+        )  # fmt: skip
         trainer = trainer_named(self.trainer)(
             env, self.settings, seed=self.seed, validate=self.validate, validate_every=self.validate_every
         )

@@ -7,13 +7,13 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from hpcsimkit import __version__
 from hpcsimkit.campaigns.campaign import Stopped
@@ -36,19 +36,22 @@ REPORT, TARGETS, RECORD, TASKS, LOCK = "report.md", "targets.json", "reproductio
 PACKAGES = ("numpy", "scipy", "torch", "gymnasium", "simpy", "matplotlib")
 """Whose versions are recorded."""
 
+SHOWN = 3
+"""Names that a line lists."""
+
 
 class ReproductionRun:
     """A reproduction, and the folder it is written to.
 
     Each task is done once: the same command goes on where an interrupted one was, and does nothing again
-    whose inputs are as they were.
+    whose inputs are as they were. A folder is of one system, seed, scale and set of logs.
 
     Parameters
     ----------
     reproduction : Reproduction
         What is done.
     place : Path
-        The folder: new, empty, or that of the same system.
+        The folder: new, empty, or one where the same was asked for.
     system : str
         What the command line calls it.
     workers : int
@@ -99,6 +102,7 @@ class ReproductionRun:
         stages = self.reproduction.stages()
         tasks = [task for stage in stages for task in stage]
         to_do = [task for task in tasks if not self.shelf.has(task)]
+        self._set_aside(to_do, say)
         pace = Pace(to_do, self.reproduction.rates, self.workers)
         say(self._plan(len(tasks), pace))
         with progress_bar(quiet=quiet) as draw:
@@ -118,6 +122,18 @@ class ReproductionRun:
                     names, partial(_work, self.shelf, pace.tasks), workers=self.workers, tell=tell
                 )
 
+    def _set_aside(self, tasks: Sequence[Task], say: Callable[[str], None]) -> None:
+        """Keep what tasks have left that were done, or begun, in another way; say so."""
+        kept = [old.name for task in tasks if (old := self.shelf.set_aside(task)) is not None]
+        if not kept:
+            return
+        are = "task is" if len(kept) == 1 else "tasks are"
+        more = f" and {len(kept) - SHOWN} more" if len(kept) > SHOWN else ""
+        say(
+            f"{len(kept)} {are} begun anew, since the kit or its defaults have changed; what was there is "
+            f"kept: {', '.join(kept[:SHOWN])}{more}"
+        )
+
     def _plan(self, tasks: int, pace: Pace) -> str:
         """Say what is to be done and how long it will take."""
         done, seconds = tasks - len(pace.tasks), pace.seconds_left()
@@ -132,8 +148,15 @@ class ReproductionRun:
 
     # --- the folder ------------------------------------------------------------------------------------
 
+    @cached_property
+    def _asked(self) -> dict[str, Any]:
+        """What the folder is about."""
+        asked, logs = self.reproduction, self.reproduction.logs
+        hashes = [[log.name, sha256_of(str(log))] for log in logs]
+        return {"system": self.system, "seed": asked.seed, "quick": asked.quick, "logs": hashes}
+
     def _check_place(self) -> None:
-        """See that the folder is new, empty, or one of this system."""
+        """See that the folder is new, empty, or one where the same was asked for."""
         if self.place.exists() and not self.place.is_dir():
             raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
         if not self.place.is_dir() or not any(self.place.iterdir()):
@@ -144,6 +167,14 @@ class ReproductionRun:
         if record.get("system") != self.system:
             found = f"a reproduction of {record['system']}" if "system" in record else "other files"
             raise UsageError(f"{self.place}: a new folder, or one of {self.system}, is needed; found {found}")
+        differing = [name for name, value in self._asked.items() if record.get(name) != value]
+        if differing:
+            held, asked = (
+                ", ".join(_said(name, of.get(name)) for name in differing) for of in (record, self._asked)
+            )
+            raise UsageError(
+                f"{self.place}: a folder of its own (--out) is needed for {asked}; this one holds {held}"
+            )
 
     def _opened(self) -> IO[bytes]:
         """Make the folder, and see that nobody else works on it."""
@@ -159,8 +190,11 @@ class ReproductionRun:
                 lock.close()
                 raise UsageError(f"{self.place}: another run is working on this reproduction now") from None
         if not (self.place / RECORD).exists():
-            write_bytes(self.place / RECORD, (json.dumps({"system": self.system}) + "\n").encode())
+            self._record(self._asked)
         return lock
+
+    def _record(self, about: Mapping[str, Any]) -> None:
+        write_bytes(self.place / RECORD, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
 
     def _write(self, conclusion: Conclusion) -> None:
         """Write what came out, and how."""
@@ -170,15 +204,14 @@ class ReproductionRun:
         self._write_origin(page)
         write_bytes(self.place / TARGETS, targets_json(conclusion.targets))
         write_bytes(self.place / REPORT, str(page).encode())
-        record = {"system": self.system, **dict(self._origin())}
-        write_bytes(self.place / RECORD, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
+        self._record({**dict(self._origin()), **self._asked})
 
     def _write_origin(self, page: Page) -> None:
         page.heading("How it was made")
         page.code(f"{self._command()}")
         page.table(("", ""), list(self._origin()))
         page.heading("Logs")
-        page.table(("log", "SHA-256"), [(log.name, sha256_of(str(log))) for log in self.reproduction.logs])
+        page.table(("log", "SHA-256"), self._asked["logs"])
 
     def _command(self) -> str:
         """Return the command line, with the bare names of files."""
@@ -212,6 +245,21 @@ def _work(shelf: Shelf, tasks: dict[str, Task], name: str, tell: Tell) -> None:
     tell(0)
     shelf.perform(tasks[name], tell)
     tell(tasks[name].size)
+
+
+def _said(name: str, value: Any) -> str:
+    """Return in words what a folder is about; a folder of an older version may not say it.
+
+    >>> _said("seed", 1), _said("quick", True), _said("logs", [["a.swf", "6c2b9f01ff"]]), _said("seed", None)
+    ('seed 1', 'the quick version', 'logs a.swf (6c2b9f01)', 'seed unknown')
+    """
+    if value is None:
+        return f"{name} unknown"
+    if name == "quick":
+        return "the quick version" if value else "the full version"
+    if name == "logs":
+        return f"logs {', '.join(f'{log} ({digest[:8]})' for log, digest in value)}"
+    return f"{name} {value}"
 
 
 def _clock(seconds: float) -> str:

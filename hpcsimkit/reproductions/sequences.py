@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.campaigns.evaluation_sequences import beginnings, places
 from hpcsimkit.campaigns.evaluation_statistics import Comparison, Mean, compared, mean_of
+from hpcsimkit.errors import UsageError
 from hpcsimkit.metrics import evaluate
+from hpcsimkit.observers import Promises
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policy import Policy
 from hpcsimkit.reproductions.learners import Learner, trained_agent
@@ -21,7 +24,10 @@ from hpcsimkit.reproductions.tasks import Task, Tell
 from hpcsimkit.scenario import Scenario
 from hpcsimkit.workload import Workload
 
-__all__ = ["BSLD", "MEASURES", "Contestant", "Meeting", "SequenceSet", "Standing", "standings", "starts_in"]
+__all__ = [
+    "BSLD", "MEASURES", "OF_PROMISES", "SIGNIFICANT", "Contestant", "Meeting", "SequenceSet", "Standing",
+    "standings", "starts_apart",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Rules = Literal["textbook", "dirlab"]
@@ -30,6 +36,12 @@ MEASURES = ("mean_bounded_slowdown", "mean_wait_time", "max_bounded_slowdown", "
 """What is measured of each run, of :data:`~hpcsimkit.metrics.METRICS`."""
 
 BSLD = MEASURES[0]
+
+SIGNIFICANT = 0.05
+"""p-values below are not taken for chance."""
+
+OF_PROMISES = ("promises", "broken_promises", "mean_delay_of_broken")
+"""What is also measured where promises are: see :class:`Meeting`."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +69,49 @@ class SequenceSet:
         """Of all sequences."""
         return sum(len(scenario.workload) for scenario in self.scenarios)
 
+    def words(self, asked: int) -> str:
+        """Say how many sequences there are, and why not as many as were asked for.
 
-def starts_in(first: int, last: int, count: int, seed: int) -> list[int]:
-    """Draw where sequences begin: rows from `first` to before `last`.
+        >>> log = Workload({"submit_time": range(9), "run_time": [1] * 9, "nodes": [1] * 9}, machine_size=1)
+        >>> found = SequenceSet.of("rest", log, starts_apart(0, 9, jobs=4, count=3, seed=0), 4)
+        >>> found.words(2), found.words(3)
+        ('2 sequences of 4', '2 sequences of 4 (not 3: no more lie side by side)')
+        """
+        found = len(self.scenarios)
+        fewer = f" (not {asked}: no more lie side by side)" if found < asked else ""
+        return f"{found} sequence{'s' * (found != 1)} of {self.jobs // max(found, 1)}{fewer}"
 
-    >>> starts_in(5, 8, 4, seed=1)
-    [6, 6, 7, 7]
+
+def starts_apart(first: int, end: int, *, jobs: int, count: int, seed: int) -> list[int]:
+    """Draw where sequences begin that have no job in common: samples of their own, as tests of them suppose.
+
+    Parameters
+    ----------
+    first, end : int
+        All jobs of all sequences are in the rows from `first` to before `end`.
+    jobs, count : int
+        Jobs of a sequence, and how many sequences are asked for; where there is no room for so many, as many
+        as lie side by side are drawn.
+    seed : int
+        Where the chance comes from; more sequences of the same seed begin with the same ones.
+
+    Raises
+    ------
+    UsageError
+        There is no room for a single one.
+
+    Examples
+    --------
+    >>> starts_apart(100, 112, jobs=4, count=2, seed=0)
+    [108, 100]
+    >>> sorted(starts_apart(100, 112, jobs=4, count=50, seed=0))
+    [100, 104, 108]
     """
-    return np.random.default_rng(seed).integers(first, last, count).tolist()
+    room = end - first
+    if room < jobs:
+        raise UsageError(f"sequences of {jobs} jobs from row {first} to {end} are needed, there is no room")
+    rng = np.random.default_rng(seed)
+    return [first + start for start in beginnings(room, jobs, min(count, places(room, jobs)), rng)]
 
 
 @dataclass(frozen=True)
@@ -127,11 +174,29 @@ class Meeting(Task):
         On what.
     seed : int
         Where the chance of who draws comes from; each sequence adds its number.
+    promises : bool
+        Also count, of each sequence, how many jobs that were blocked at the head were promised a start
+        (``promises``), how many started later (``broken_promises``), and by how much on average [s]
+        (``mean_delay_of_broken``, 0 where none did); see :class:`~hpcsimkit.observers.Promises`.
+
+    Examples
+    --------
+    >>> from hpcsimkit.policies import Greedy
+    >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9, 9, 50], "nodes": [3, 4, 1]}, machine_size=4)
+    >>> greedy = Contestant("greedy", Pipeline(backfiller=Greedy()), rules="textbook")
+    >>> meeting = Meeting(greedy, SequenceSet("all", [Scenario(w)]), promises=True)
+    >>> meeting.name
+    'runs-all-greedy'
+    >>> outcome = meeting.run(Path(), print)
+    3
+    >>> outcome["mean_wait_time"], outcome["broken_promises"], outcome["mean_delay_of_broken"]
+    ([17.0], [1.0], [43.0])
     """
 
     contestant: Contestant
     sequences: SequenceSet
     seed: int = 0
+    promises: bool = False
 
     @property
     def name(self) -> str:
@@ -149,29 +214,43 @@ class Meeting(Task):
         """A decision a job."""
         return self.sequences.jobs
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The keys of the outcome."""
+        return MEASURES + OF_PROMISES * self.promises
+
     def inputs(self) -> Any:
         """Return who, and on what."""
         who = self.contestant
         return {
             "policy": who.policy, "rules": who.rules, "learner": who.learner, "sample": who.sample,
             "changes": who.changes, "scenarios": self.sequences.scenarios, "seed": self.seed,
-            "measures": MEASURES,
+            "measures": self.measures,
         }  # fmt: skip
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate."""
         policy, done = self.contestant.scheduler(folder.parent), 0
-        outcome: dict[str, list[float]] = {name: [] for name in MEASURES}
+        outcome: dict[str, list[float]] = {name: [] for name in self.measures}
         for number, scenario in enumerate(self.sequences.scenarios):
             rules = replace(scenario, seed=self.seed + number)
             if self.contestant.rules == "textbook":
                 rules = replace(rules, semantics="textbook", following=None)
-            values = evaluate(rules.simulation(policy).run(), names=MEASURES)
-            for name in MEASURES:
-                outcome[name].append(float(values[name]))
+            for name, value in self._measured(rules, policy).items():
+                outcome[name].append(float(value))
             done += len(scenario.workload)
             tell(done)
         return outcome
+
+    def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
+        """Return the measures of a run."""
+        if not self.promises:
+            return evaluate(scenario.simulation(policy).run(), names=MEASURES)
+        promises = Promises()
+        result = scenario.simulation(policy, [promises]).run()
+        delay = promises.delay / max(promises.broken, 1)
+        counted = dict(zip(OF_PROMISES, (promises.made, promises.broken, delay), strict=True))
+        return {**evaluate(result, names=MEASURES), **counted}
 
 
 @dataclass(frozen=True)
@@ -188,6 +267,17 @@ class Standing:
 
     mean: Mean
     against: Comparison | None
+
+    @property
+    def is_beaten(self) -> bool:
+        """Whether that one has less than this for sure: on average, and p is below 0.05 by both tests.
+
+        By the paired t-test and by Wilcoxon's signed-rank test, each corrected by Holm's method.
+        """
+        found = self.against
+        if found is None or not found.difference.mean < 0:
+            return False
+        return found.t_test_holm < SIGNIFICANT and found.wilcoxon_holm < SIGNIFICANT
 
 
 def standings(values: Mapping[str, Floats], one: str) -> dict[str, Standing]:

@@ -64,18 +64,20 @@ def test_what_was_not_played_does_not_count() -> None:
     trainer = SpinningUpPPO(env(), replace(SETTINGS, episodes=2, discount=0.9, trace=0.8), seed=2)
     trainer._set_up()
     critic = trainer.networks.value_network()
-    from hpcsimkit.agents.on_policy import Move
-
     rng, shape = np.random.default_rng(0), trainer.env.encoder.shape
     seen = rng.normal(size=(2, 2, *shape)).astype(np.float32)
     playing = np.array([[True, True], [True, False]])
     rewards = np.array([[1, 5], [2, 0]], dtype=np.float32)
     over = np.array([[False, True], [True, False]])
-    moves = Move(
-        playing, seen, np.ones((2, 2, 12), dtype=np.bool_), np.array([[1, 2], [3, 0]]),
-        np.zeros((2, 2), dtype=np.float32), rewards, over,
-    )  # fmt: skip
-    batch = trainer._worth(moves, critic)
+    steps, moves = trainer._tapes
+    for at, actions in ((0, [1, 2]), (1, [3])):
+        count = len(actions)
+        steps.add(
+            seen[at, :count], np.ones((count, 12), dtype=np.bool_), np.array(actions),
+            np.zeros(count, dtype=np.float32),
+        )  # fmt: skip
+        moves.add(playing[at : at + 1], rewards[at : at + 1], over[at : at + 1])
+    batch = trainer._worth(critic)
     assert batch.actions.tolist() == [1, 2, 3]
     values = critic.many(seen.reshape(4, *shape))[:, 0].reshape(2, 2)
     nothing = np.zeros(1, dtype=np.float32)

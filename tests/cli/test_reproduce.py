@@ -17,6 +17,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.episodes import AnyOf
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
 from hpcsimkit.agents.rewards import MinusMeanWait
+from hpcsimkit.reproductions.catalogue import SYSTEMS
 from hpcsimkit.reproductions.masked_ppo import reproduction
 from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, Contestant, Playing
 from hpcsimkit.reproductions.masked_ppo.data import QUICK, Beocat, Scale
@@ -211,6 +212,11 @@ def test_one_line(cli, logs, tmp_path, arguments, message) -> None:
     (tmp_path / "x.csv").write_text("ReqCPUs,ReqGPUs,ReqMem,ActualDuration,Submit\n4,1,5,60,0\n")
     assert message in cli("reproduce", *arguments).line()
     assert not (tmp_path / "results").exists()
+
+
+def test_help_names_all_systems(cli) -> None:
+    words = " ".join(cli("reproduce", "--help").out.split())
+    assert f"What is done again: {', '.join(sorted(SYSTEMS))}." in words
 
 
 def test_a_folder_with_something_else_in_it(cli, logs, tmp_path) -> None:

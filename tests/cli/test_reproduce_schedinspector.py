@@ -20,7 +20,7 @@ from hpcsimkit.reproductions.tasks import Shelf
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 
-TINY = Scale(sequences=2, steps=300, study_steps=0, orders=("sjf",), whole=True)
+TINY = Scale(sequences=2, steps=300, prompt_steps=300, study_steps=0, orders=("sjf",), whole=True)
 JOBS = 1400
 
 
@@ -29,6 +29,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Two logs, one of the paper's by its name; and as little learning as there can be."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, epochs=2))
+    monkeypatch.setattr(made, "PROMPT", replace(made.PROMPT, episodes=2, epochs=2))
     for seed, name in enumerate(("lublin-1.swf", "other.swf")):
         write_swf(default_workload(np.random.default_rng(seed), jobs=JOBS, load=1.1), tmp_path / name)
     return ["lublin-1.swf", "other.swf"]
@@ -41,18 +42,24 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert lines[0] == (
         "Lublin: 1 400 jobs, the first 280 to learn from; 2 sequences of 256 of the rest to be tested on"
     )
-    assert lines[2] == "8 agents, 8 sets of sequences with all their rivals"
+    assert lines[2] == "10 agents, 6 sets of sequences with all their rivals"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     for heading in ("Table 4, as published", "Table 4, on jobs that nobody has learned from", "Table 5",
-                    "Everybody on the same sequences", "Trained here, tested there: SJF",
-                    "By the textbook's rules", "Figure 4", "Figure 13", "Targets"):  # fmt: skip
+                    "Everybody on the same sequences", "Trained here, tested there: SJF, inspector",
+                    "Trained here, tested there: SJF, prompt inspector", "Figure 4", "Figure 13",
+                    "Targets"):  # fmt: skip
         assert f"## {heading}" in report
-    assert "| inspector of other |" in report
+    for row in ("inspector of other", "prompt inspector of other", "prompt inspector, greedy"):
+        assert f"| {row} |" in report
+    for words in ("Lublin, SJF: inspector", "Lublin, SJF: prompt inspector",
+                  "other, SJF with backfilling: prompt inspector"):  # fmt: skip
+        assert f"**{words} below base by" in report
+    assert "SDSC-SP2" not in report
     assert str(tmp_path) not in report
     pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
     assert {"figure-4.png", "figure-13.png", "rest-Lublin-sjf.png", "rest-Lublin-sjf-bf.png",
-            "honest-other-sjf.png"} <= pictures  # fmt: skip
+            "figure-4-prompt.png"} <= pictures  # fmt: skip
     targets = {row["what"]: row for row in json.loads((tmp_path / "out" / "targets.json").read_text())}
     gain = targets["Lublin, unseen jobs: inspector, below SJF by [%]"]
     assert gain["paper"] == pytest.approx(improvement(*TABLE_4["Lublin"][::2]))
@@ -62,6 +69,13 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     again = cli("reproduce", "schedinspector", *logs, "--quick", "--out", "out", "--workers", 2)
     assert "all" in again.out.splitlines()[3]
     assert "tasks are done" in again.out.splitlines()[3]
+    others = cli("reproduce", "schedinspector", *logs[:1], "--seed", 5, "--out", "out")
+    assert others.line().startswith(
+        "out: a folder of its own (--out) is needed for seed 5, the full version, logs lublin-1.swf ("
+    )
+    other = cli("reproduce", "schedinspector", *logs, "--quick", "--seed", 5, "--out", "out")
+    assert other.line() == "out: a folder of its own (--out) is needed for seed 5; this one holds seed 0"
+    assert "all" in cli("reproduce", "schedinspector", *logs, "--quick", "--out", "out").out.splitlines()[3]
 
 
 def test_trained_and_tested_jobs_are_disjoint(logs: list[str], tmp_path: Path) -> None:
@@ -72,8 +86,12 @@ def test_trained_and_tested_jobs_are_disjoint(logs: list[str], tmp_path: Path) -
     tested = {int(job) for scenario in trace.rest.scenarios for job in scenario.workload.id}
     assert len(learned) == 280
     assert min(tested) > max(learned)
-    honest = {int(job) for scenario in trace.honest_rest.scenarios for job in scenario.workload.id}
-    assert min(honest) > 280
+    assert len(trace.rest.scenarios) == 4, "1119 jobs: no more lie side by side"
+    assert len(tested) == 4 * 256, "no job is in two sequences"
+    assert all(scenario.following is not None for scenario in trace.rest.scenarios)
+    (line,) = Traces([trace.path], trace.scale, seed=3).lines()
+    assert line.endswith("4 sequences of 256 (not 200: no more lie side by side) of the rest to be tested on")
+    assert len(trace.whole.scenarios) == 200, "the published ones overlap, as published"
 
 
 def test_rows_are_of_whom_they_say(logs: list[str], tmp_path: Path) -> None:

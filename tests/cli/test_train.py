@@ -154,6 +154,22 @@ def test_paths_are_relative_to_the_file(cli, tmp_path) -> None:
     assert without_rates(tmp_path / "agent") == without_rates(tmp_path / "again")
 
 
+def test_broken_promises_cost(cli, tiny, tmp_path) -> None:
+    """The seat of the backfiller, where anything that fits may be started; the first round is the same."""
+    paid, parts = {}, 'stage = "backfiller"\npolicy = "fcfs+greedy"\nslots = 8\n' + TINY
+    for penalty in (0.0, 100.0):
+        reward = f'name = "TimelyImprovement"\nbaseline = "fcfs+easy"\nkind = "win-loss"\npenalty = {penalty}'
+        tiny.write_text(f'{parts}[encoder]\nname = "Candidates"\n[reward]\n{reward}\n')
+        assert cli("train", tiny, "--out", f"agent-{penalty}", "-q") == (0, "", "")
+        with (tmp_path / f"agent-{penalty}" / "curve.csv").open() as file:
+            paid[penalty] = float(next(csv.DictReader(file))["reward"])
+    assert -1 <= paid[0.0] <= 1
+    assert paid[100.0] < paid[0.0] - 10, "in every tenth episode at least one is broken"
+    tiny.write_text(tiny.read_text().replace("penalty = 100.0", "penalty = -1.0"))
+    line = cli("train", tiny, "--out", "agent").line()
+    assert line.endswith("reward.penalty must be greater than or equal to 0, found -1.0")
+
+
 def test_own_parts(cli, tiny, tmp_path) -> None:
     (tmp_path / "myparts.py").write_text(
         "from hpcsimkit.agents.encoders import QueueWindow\n"

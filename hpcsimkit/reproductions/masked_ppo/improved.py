@@ -51,7 +51,24 @@ EXPECTED_RUN_TIME = 2
 
 
 def improved(beocat: Beocat) -> Family:
-    """Return agents that are trained to let jobs wait less, one for each seed."""
+    """Return agents that are trained to let jobs wait less, one for each seed.
+
+    Parameters
+    ----------
+    beocat : Beocat
+        Its training days are learned from: the busy ones, if there are any.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from hpcsimkit.reproductions.masked_ppo.data import QUICK
+    >>> needs = {"nodes": [1], "cpus": [4], "gpus": [0], "memory": [1]}
+    >>> day = Workload({"submit_time": [0], "run_time": [60], **needs}, resources=("cpus", "gpus", "memory"))
+    >>> data = SimpleNamespace(training_days=[day], training_part=day, scale=QUICK, seed=0)
+    >>> found = improved(data)
+    >>> [learner.name for learner in found.learners["wait"]], list(found.controls)
+    (['improved-wait-01', 'improved-wait-02', 'improved-wait-03'], ['improved, before training'])
+    """
     every = beocat.training_days
     days = [day for day in every if _mean_wait(day) >= BUSY] or every
     learners = [_learner(beocat, days, seed) for seed in SEEDS]

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.reproductions.learners import Training
+from hpcsimkit.reproductions.contests import TrainedAndRun
+from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.masked_ppo.conclusions import Findings
 from hpcsimkit.reproductions.masked_ppo.contest import Playing, contestants
 from hpcsimkit.reproductions.masked_ppo.data import FULL, QUICK, Beocat
 from hpcsimkit.reproductions.masked_ppo.learners import Family, families
 from hpcsimkit.reproductions.masked_ppo.scores import Scores
-from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
-from hpcsimkit.reproductions.tasks import Shelf, Task
+from hpcsimkit.reproductions.reproduction import Conclusion
+from hpcsimkit.reproductions.tasks import Shelf
 
 __all__ = ["MaskedPPO"]
 
 
-class MaskedPPO(Reproduction):
+class MaskedPPO(TrainedAndRun):
     """Twenty agents for each of two metrics, trained on constructed sets, tested on days of the log."""
 
     title = "Masked PPO: job and machine chosen at once"
@@ -51,15 +52,15 @@ class MaskedPPO(Reproduction):
             steps = next(iter(family.learners.values()))[0].settings.steps
             yield f"  agents {family.name}: {' and '.join(counts)}, {steps} decisions each; {family.about}"
 
-    def stages(self) -> Sequence[Sequence[Task]]:
-        """Return trainings, then runs."""
-        trainings = [
-            Training(learner)
-            for family in self.families
-            for learners in family.learners.values()
-            for learner in learners
-        ]
-        return [trainings, self.plays]
+    def learners(self) -> Iterator[Learner]:
+        """Yield the agents of all families."""
+        for family in self.families:
+            for learners in family.learners.values():
+                yield from learners
+
+    def runs(self) -> list[Playing]:
+        """Return everybody's runs."""
+        return self.plays
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
         """Return tables, tests and targets; draw training curves and boxes."""

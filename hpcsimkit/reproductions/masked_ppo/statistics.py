@@ -56,6 +56,19 @@ def judged(scores: Scores, measure: str, model: str, groups: Sequence[str], othe
         The paper's baselines, which the analysis of variance is about.
     others : sequence of str
         All rows that the agents are compared with.
+
+    Examples
+    --------
+    Two agents on three days, and SJF; what counts as six samples in the paper are three days:
+
+    >>> days = ["2021-05-01", "2021-05-02", "2021-05-03"]
+    >>> waits = {"agents": [[[1.0], [4.0], [9.0]], [[2.0], [4.0], [8.0]]], "SJF": [[[3.0], [5.0], [12.0]]]}
+    >>> scores = Scores(days, {row: np.array(values) for row, values in waits.items()})
+    >>> found = judged(scores, "wait", "agents", ["SJF"], ["SJF"])
+    >>> found.samples, round(found.t_tests["SJF"], 3)
+    (6, 0.379)
+    >>> round(found.paired["SJF"].difference.mean, 3), round(found.paired["SJF"].t_test, 3)
+    (-2.0, 0.12)
     """
     from scipy import stats
 

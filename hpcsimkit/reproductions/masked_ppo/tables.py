@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.masked_ppo.published_numbers import MODEL, P_VALUES, TABLES
 from hpcsimkit.reproductions.masked_ppo.scores import WAIT, Scores
 from hpcsimkit.reproductions.masked_ppo.statistics import Verdict
 from hpcsimkit.workload import Workload
 
-__all__ = ["days_table", "means_table", "number", "p_value", "tests_table"]
-
-Table = tuple[list[str], list[list[str]]]
-"""Headings and rows."""
+__all__ = ["days_table", "means_table", "p_value", "tests_table"]
 
 
 def means_table(measure: str, model: str, rows: Sequence[str], **scores: Scores) -> Table:
@@ -80,15 +78,6 @@ def days_table(scores: Scores, measure: str, rows: Sequence[str], jobs: Mapping[
         for place, day in enumerate(scores.days)
     ]
     return ["day", "jobs", *rows], lines
-
-
-def number(value: float | None) -> str:
-    """Return a mean with two digits after the point, as the paper has them.
-
-    >>> number(456.789), number(None)
-    ('456.79', '')
-    """
-    return "" if value is None or not math.isfinite(value) else f"{value:.2f}"
 
 
 def p_value(value: float | None) -> str:

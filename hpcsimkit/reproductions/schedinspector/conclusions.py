@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcsimkit.agents.prompt_improvement import PromptImprovement
+from hpcsimkit.agents.schedinspector.settings import PROMPT
 from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.campaigns.explanation import HEADINGS
 from hpcsimkit.pictures.explanation import draw_explanation
 from hpcsimkit.pictures.figures import save_figure
-from hpcsimkit.reproductions.learners import learning_curve_of
+from hpcsimkit.pictures.learning_curve import Curve
+from hpcsimkit.reproductions.cells import BOTH_TESTS, number, standings_table
+from hpcsimkit.reproductions.contests import Scores, learners_of
+from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion
-from hpcsimkit.reproductions.schedinspector.contest import BASE, INSPECTOR
+from hpcsimkit.reproductions.schedinspector.contest import BASE, Contest
 from hpcsimkit.reproductions.schedinspector.data import Traces
 from hpcsimkit.reproductions.schedinspector.explaining import Explaining
 from hpcsimkit.reproductions.schedinspector.figures import draw_boxes, draw_curves
 from hpcsimkit.reproductions.schedinspector.learners import Learners, Study
 from hpcsimkit.reproductions.schedinspector.published_numbers import REJECTION_RATIOS
-from hpcsimkit.reproductions.schedinspector.tables import (
-    Scores,
-    cross_table,
-    number,
-    standings_table,
-    table_4,
-    table_5,
-)
-from hpcsimkit.reproductions.schedinspector.targets import honest_targets, published_targets, training_target
+from hpcsimkit.reproductions.schedinspector.tables import AGENTS, OF_PAPER, cross_table, table_4, table_5
+from hpcsimkit.reproductions.schedinspector.targets import published_targets, training_target
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.tasks import Shelf
 
@@ -57,7 +55,7 @@ class Findings:
 
     traces: Traces
     learners: Learners
-    scores: Sequence[Scores]
+    scores: Sequence[Scores[Contest]]
     explaining: Explaining
     quick: bool
 
@@ -70,13 +68,20 @@ class Findings:
         self._write_rivals(page, pictures)
         self._write_table_5(page)
         self._write_cross(page)
-        self._write_honest(page, pictures)
         for study in self.learners.studies:
             self._write_study(page, study, shelf, pictures)
+        if self.traces.scale.study_steps:
+            page.text(
+                f"From figure 5 on agents learn from {grouped(self.traces.scale.study_steps)} decisions "
+                "each, as published; the paper's curves have 100 rounds of about 25 000. They show how "
+                "learning begins, not where it ends."
+            )
         self._write_explanation(page, shelf, pictures)
         return Conclusion(list(self._targets(shelf)), page)
 
-    def of(self, protocol: str, order: str | None = None, *, backfilling: bool | None = None) -> list[Scores]:
+    def of(
+        self, protocol: str, order: str | None = None, *, backfilling: bool | None = None
+    ) -> list[Scores[Contest]]:
         """Return the scores of some contests, by log."""
         return [
             scores
@@ -90,15 +95,11 @@ class Findings:
         for protocol in ("whole", "rest"):
             for scores in self.of(protocol, "sjf", backfilling=False):
                 yield from published_targets(scores)
-        yield from honest_targets(self.of("honest"))
-        trained = [
-            contestant.learner
-            for scores in self.scores
-            for contestant in scores.contest.contestants
-            if contestant.learner is not None
-        ]
-        names = {learner.name for learner in trained}
-        yield training_target([_seconds(shelf, name) for name in names])
+        seconds: dict[str, dict[str, float]] = {}
+        for learner in learners_of(each.contest for each in self.scores):
+            seconds.setdefault(learner.trainer, {})[learner.name] = shelf.seconds(Training(learner))
+        for trainer, of_agents in seconds.items():
+            yield training_target(f"{trainer} agents", list(of_agents.values()))
 
     # --- sections --------------------------------------------------------------------------------------
 
@@ -107,14 +108,22 @@ class Findings:
         if self.quick:
             page.text(
                 f"**The quick version** (`--quick`): {grouped(scale.steps)} decisions an agent, "
-                f"{scale.sequences} sequences a set, SJF only, without the published test and the studies."
+                f"{scale.sequences} sequences a set or fewer, SJF only, without the published test and the "
+                "studies."
             )
         page.items(list(self.traces.lines()))
         page.text(
-            f"An agent learns from {grouped(scale.steps)} decisions, in sequences of 128 jobs, as published: "
-            "rounds of 100 sequences, 80 passes over each round, networks of 938 and 929 weights, paid at "
-            "the end by (base - inspector) / max(base, inspector, 1). A job is rejected 72 times at most, "
-            "also in training. Unless it says *greedy*, actions are drawn, as published.",
+            f"An inspector learns from {grouped(scale.steps)} decisions, in sequences of 128 jobs, as "
+            "published: rounds of 100 sequences, 80 passes over each round, networks of 938 and 929 weights, "
+            "paid at the end by (base - inspector) / max(base, inspector, 1). A job is rejected 72 times at "
+            "most, also in training. Unless it says *greedy*, actions are drawn, as published. (The "
+            "published code has no limit in training, but throws away sequences of 1 280 decisions and more. "
+            "Here an agent that rejects whatever it may is paid nearly -1 for anything, and has nothing to "
+            "learn from any more: some trainings end there, see *rejected at the end*.)",
+            f"A *prompt inspector* has the same networks and sees the same; it is paid while jobs wait, the "
+            f"same in sum, and learns from {grouped(scale.prompt_steps)} decisions: rounds of "
+            f"{PROMPT.episodes} sequences, {PROMPT.epochs} passes in batches of {PROMPT.batch}. In curves "
+            "and tables of rewards 0 is the base for both.",
             "By the published rules requested times are run times, a scheduler keeps to the job that it has "
             "selected until that starts, and time goes on event by event. *Base that does not commit* is the "
             "same order without that, by the textbook's rules, with the same knowledge: what an inspector "
@@ -141,22 +150,22 @@ class Findings:
     def _write_rivals(self, page: Page, pictures: Path) -> None:
         page.heading("Everybody on the same sequences")
         page.text(
-            "Jobs that nobody has learned from; p-values for the differences from the inspector, corrected "
-            "by Holm's method, * below 0.05."
+            "Jobs that nobody has learned from, no job in two sequences of a set. Differences are an "
+            f"agent's from each row, sequence by sequence. {BOTH_TESTS}"
         )
         for scores in self.of("rest"):
-            page.text(f"**{_words(scores)}**")
-            page.table(*standings_table(scores))
+            for agent in (each for each in AGENTS if each in scores.values):
+                page.text(f"**{_words(scores, agent)}**")
+                page.table(*standings_table(scores.standings(agent), agent))
             self._draw(page, scores, pictures)
 
-    def _draw(self, page: Page, scores: Scores, pictures: Path) -> None:
+    def _draw(self, page: Page, scores: Scores[Contest], pictures: Path) -> None:
         contest = scores.contest
-        bf = "-bf" * (contest.backfilling and contest.protocol != "honest")
-        file = f"{contest.protocol}-{contest.trace.name}-{contest.order}{bf}.png"
+        file = f"{contest.protocol}-{contest.trace.name}-{contest.order}{'-bf' * contest.backfilling}.png"
         values = {row: scores.of(row) for row in scores.values}
         label = "mean bounded slowdown of a sequence, logarithmic"
         save_figure(draw_boxes(values, label), pictures / file)
-        page.picture(file, f"{_words(scores)}: a dot a sequence")
+        page.picture(file, f"{_about(contest)}: a dot a sequence")
 
     def _write_table_5(self, page: Page) -> None:
         page.heading("Table 5: utilisation [%]")
@@ -169,33 +178,26 @@ class Findings:
     def _write_cross(self, page: Page) -> None:
         for order in self.traces.scale.orders:
             scores = self.of("rest", order, backfilling=False)
-            if len(scores) > 1:
-                page.heading(f"Trained here, tested there: {order.upper()}")
-                page.table(*cross_table(scores))
-
-    def _write_honest(self, page: Page, pictures: Path) -> None:
-        page.heading("By the textbook's rules")
-        page.text(
-            "Requested times are those of users, nobody commits to a job, and the base is the best heuristic "
-            "of its class: EASY that tries the shortest candidate first. Is there anything left for an "
-            "inspector to gain?"
-        )
-        for scores in self.of("honest"):
-            page.text(f"**{_words(scores)}**")
-            page.table(*standings_table(scores))
-            self._draw(page, scores, pictures)
+            for agent in AGENTS if len(scores) > 1 else ():
+                page.heading(f"Trained here, tested there: {order.upper()}, {agent}")
+                page.table(*cross_table(scores, agent))
 
     def _write_study(self, page: Page, study: Study, shelf: Shelf, pictures: Path) -> None:
         page.heading(f"{study.name.replace('-', ' ').capitalize()}: {study.about}")
-        curves = {name: learning_curve_of(shelf.place / each.name) for name, each in study.learners.items()}
+        curves = {name: _curve(shelf, each) for name, each in study.learners.items()}
         save_figure(draw_curves(curves), pictures / f"{study.name}.png")
         page.picture(f"{study.name}.png", study.about)
-        rows = []
+        rows, of_paper = [], self._rejection_ratios(study)
         for name, curve in curves.items():
-            paper = REJECTION_RATIOS.get(name.lower()) if study.name == "figure-7" else None
+            paper = of_paper.get(name.lower())
             reward, rejected = (curve[column][-LAST_ROUNDS:].mean() for column in ("reward", "rejected"))
             rows.append([name, f"{reward:.3f}", f"{100 * rejected:.1f} %", number(paper)])
         page.table(["agent", "reward at the end", "rejected at the end", "*paper* [%]"], rows)
+
+    def _rejection_ratios(self, study: Study) -> Mapping[str, float]:
+        """Return the paper's, for its figure 7, if this one is of the same log."""
+        the_same = study.name == "figure-7" and self.traces.first.name == OF_PAPER
+        return REJECTION_RATIOS if the_same else {}
 
     def _write_explanation(self, page: Page, shelf: Shelf, pictures: Path) -> None:
         task = self.explaining
@@ -211,15 +213,17 @@ class Findings:
         )
 
 
-def _words(scores: Scores) -> str:
-    contest = scores.contest
-    behind = " with backfilling" if contest.backfilling and contest.protocol != "honest" else ""
-    gain = 100 * (1 - scores.mean(INSPECTOR) / scores.mean(BASE))
-    return f"{contest.trace.name}, {contest.order.upper()}{behind}: inspector below base by {gain:.1f} %"
+def _about(contest: Contest) -> str:
+    behind = " with backfilling" if contest.backfilling else ""
+    return f"{contest.trace.name}, {contest.order.upper()}{behind}"
 
 
-def _seconds(shelf: Shelf, name: str) -> float:
-    """Return how long a training took by its curve: checkpoints may have interrupted it."""
-    curve = learning_curve_of(shelf.place / name)
-    steps, rates = curve["steps"], curve["steps_per_second"]
-    return float(steps[-1] / rates[-1])
+def _curve(shelf: Shelf, learner: Learner) -> Curve:
+    """Return a learning curve with 0 for the base; what a prompt inspector is paid is less by 1."""
+    curve = learning_curve_of(shelf.place / learner.name)
+    return {**curve, "reward": curve["reward"] + isinstance(learner.reward, PromptImprovement)}
+
+
+def _words(scores: Scores[Contest], agent: str) -> str:
+    gain = 100 * (1 - scores.mean(agent) / scores.mean(BASE))
+    return f"{_about(scores.contest)}: {agent} below base by {gain:.1f} %"

@@ -11,15 +11,32 @@ from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies import EASY, SJF, HoldUnfit
 from hpcsimkit.policies.dirlab import published
 from hpcsimkit.policies.dirlab.pipelines import order_of
+from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.schedinspector.data import Trace
-from hpcsimkit.reproductions.schedinspector.learners import CODE, Learners, honest_base
+from hpcsimkit.reproductions.schedinspector.learners import CODE, Learners
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
-__all__ = ["BASE", "GREEDY", "INSPECTOR", "NOT_COMMITTED", "UNFIT", "Contest", "contests", "of_log"]
+__all__ = [
+    "BASE", "GREEDY", "INSPECTOR", "NOT_COMMITTED", "PROMPT", "PROMPT_GREEDY", "UNFIT", "Contest", "contests",
+    "greedy", "of_log",
+]  # fmt: skip
 
-BASE, INSPECTOR, GREEDY = "base", "inspector", "inspector, greedy"
+BASE, INSPECTOR, PROMPT = "base", "inspector", "prompt inspector"
 NOT_COMMITTED, UNFIT, CHANCE = "base that does not commit", "reject iff it does not fit", "random inspector"
 EASY_ROW, EASY_SJF = "textbook EASY", "textbook EASY, SJF candidates"
+
+
+def greedy(row: str) -> str:
+    """Return the row of an agent that takes the best action instead of drawing one."""
+    return f"{row}, greedy"
+
+
+def of_log(row: str, name: str) -> str:
+    """Return the row of an agent that was trained on another log."""
+    return f"{row} of {name}"
+
+
+GREEDY, PROMPT_GREEDY = greedy(INSPECTOR), greedy(PROMPT)
 
 
 class Contest(NamedTuple):
@@ -31,8 +48,8 @@ class Contest(NamedTuple):
         Of which log.
     order : str
         Of the base scheduler.
-    protocol : {"rest", "whole", "honest"}
-        Tested on jobs that nobody has learned from; as published; or so by the textbook's rules.
+    protocol : {"rest", "whole"}
+        Tested on jobs that nobody has learned from; or as published.
     backfilling : bool
         The base scheduler has it.
     sequences : SequenceSet
@@ -59,50 +76,51 @@ class Contest(NamedTuple):
         return SequenceSet(words, self.sequences.scenarios)
 
 
-def of_log(name: str) -> str:
-    """Return the row of an inspector that was trained on another log."""
-    return f"inspector of {name}"
-
-
 def contests(learners: Learners) -> Iterator[Contest]:
     """Yield all contests."""
     for trace in learners.traces.all:
         for order in learners.scale.orders:
             for backfilling in (False, True):
-                rows = list(_published_rows(learners, trace, order, backfilling=backfilling))
+                rows = [
+                    *_untrained(order, backfilling=backfilling),
+                    *_of_rest(learners, trace, order, backfilling),
+                ]
                 yield Contest(trace, order, "rest", backfilling, trace.rest, rows)
-            if learners.scale.whole:
-                rows = list(_whole_rows(learners, trace, order))
-                yield Contest(trace, order, "whole", False, trace.whole, rows)
-            rows = list(_honest_rows(learners, trace, order))
-            yield Contest(trace, order, "honest", True, trace.honest_rest, rows)
+        if learners.scale.whole:
+            rows = [*_untrained("sjf", backfilling=False), *_of_whole(learners, trace)]
+            yield Contest(trace, "sjf", "whole", False, trace.whole, rows)
 
 
-def _published_rows(
-    learners: Learners, trace: Trace, order: str, *, backfilling: bool
-) -> Iterator[Contestant]:  # fmt: skip
-    """Yield who meets by the published rules; nobody has learned from these jobs."""
-    yield from _untrained(order, backfilling=backfilling)
-    own = learners.own(trace, order, backfilling=backfilling)
-    yield Contestant(INSPECTOR, own.policy, learner=own)
-    yield Contestant(GREEDY, own.policy, learner=own, sample=False)
-    if backfilling:
-        return
-    for other in learners.traces.all:
-        if other is not trace:
-            learner, changes = learners.own(other, order), {"longest_time": trace.longest_time}
-            yield Contestant(of_log(other.name), learner.policy, learner=learner, changes=changes)
+def _of_rest(learners: Learners, trace: Trace, order: str, backfilling: bool) -> Iterator[Contestant]:
+    """Yield agents, none of which has learned from these jobs; behind backfilling the prompt one alone."""
+    for row in (PROMPT,) if backfilling else (INSPECTOR, PROMPT):
+        prompt = row == PROMPT
+        yield from _both(row, learners.own(trace, order, prompt=prompt, backfilling=backfilling))
+        for other in learners.traces.all:
+            if other is not trace and not backfilling:
+                yield _elsewhere(row, other, learners.own(other, order, prompt=prompt), trace)
 
 
-def _whole_rows(learners: Learners, trace: Trace, order: str) -> Iterator[Contestant]:
-    """Yield who meets as published: trained on the first 10 000 jobs, tested on all."""
-    yield from _untrained(order, backfilling=False)
-    own, first = learners.whole(trace, order), learners.traces.first
-    yield Contestant(INSPECTOR, own.policy, learner=own)
-    yield Contestant(GREEDY, own.policy, learner=own, sample=False)
-    if first is not trace:
-        learner, changes = learners.whole(first, order), {"longest_time": trace.longest_time}
-        yield Contestant(of_log(first.name), learner.policy, learner=learner, changes=changes)
+def _of_whole(learners: Learners, trace: Trace) -> Iterator[Contestant]:
+    """Yield agents as published: trained on the first 10 000 jobs, tested on all."""
+    first = learners.traces.first
+    for row in (INSPECTOR, PROMPT):
+        prompt = row == PROMPT
+        yield from _both(row, learners.whole(trace, "sjf", prompt=prompt))
+        if first is not trace:
+            yield _elsewhere(row, first, learners.whole(first, "sjf", prompt=prompt), trace)
+
+
+def _both(row: str, learner: Learner) -> Iterator[Contestant]:
+    """Yield an agent that draws its actions, and the same agent taking the best."""
+    yield Contestant(row, learner.policy, learner=learner)
+    yield Contestant(greedy(row), learner.policy, learner=learner, sample=False)
+
+
+def _elsewhere(row: str, other: Trace, learner: Learner, trace: Trace) -> Contestant:
+    """Return the agent of another log, which reckons requested times by the longest of this one."""
+    changes = {"longest_time": trace.longest_time}
+    return Contestant(of_log(row, other.name), learner.policy, learner=learner, changes=changes)
 
 
 def _untrained(order: str, *, backfilling: bool) -> Iterator[Contestant]:
@@ -115,14 +133,3 @@ def _untrained(order: str, *, backfilling: bool) -> Iterator[Contestant]:
     yield Contestant(NOT_COMMITTED, Pipeline(order_of(CODE, order)), rules="textbook")
     yield Contestant(EASY_ROW, Pipeline(order_of(CODE, order), backfiller=EASY()), rules="textbook")
     yield Contestant(EASY_SJF, Pipeline(order_of(CODE, order), backfiller=EASY(SJF())), rules="textbook")
-
-
-def _honest_rows(learners: Learners, trace: Trace, order: str) -> Iterator[Contestant]:
-    """Yield who meets by the textbook's rules; the base is EASY with SJF candidates."""
-    own = learners.honest(trace, order)
-    yield Contestant(BASE, honest_base(order), rules="textbook")
-    yield Contestant(UNFIT, honest_base(order, HoldUnfit()), rules="textbook")
-    yield Contestant(CHANCE, honest_base(order, RandomAgent(AcceptReject())), rules="textbook")
-    yield Contestant(EASY_ROW, Pipeline(order_of(CODE, order), backfiller=EASY()), rules="textbook")
-    yield Contestant(INSPECTOR, own.policy, rules="textbook", learner=own)
-    yield Contestant(GREEDY, own.policy, rules="textbook", learner=own, sample=False)

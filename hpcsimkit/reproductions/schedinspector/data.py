@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,9 +9,9 @@ from pathlib import Path
 
 from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.errors import UsageError
-from hpcsimkit.reproductions.sequences import SequenceSet, starts_in
+from hpcsimkit.reproductions.logs import each_once, name_among
+from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workload import Workload
-from hpcsimkit.workloads import read_swf
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 
 __all__ = ["FULL", "QUICK", "Scale", "Trace", "Traces", "name_of"]
@@ -44,9 +43,11 @@ class Scale:
     Parameters
     ----------
     sequences : int
-        On which everybody meets, of each set.
+        On which everybody meets, of each set; fewer where no more lie side by side.
     steps : int
-        Decisions that an agent of the tables learns from.
+        Decisions that a published agent of the tables learns from.
+    prompt_steps : int
+        And one that is paid promptly.
     study_steps : int
         And one of the paper's figures 5 to 12; 0 leaves them out.
     orders : tuple of str
@@ -56,14 +57,15 @@ class Scale:
     """
 
     sequences: int = 50
-    steps: int = 6_000_000
-    study_steps: int = 3_000_000
+    steps: int = 2_000_000
+    prompt_steps: int = 1_500_000
+    study_steps: int = 400_000
     orders: tuple[str, ...] = ("sjf", "f1")
     whole: bool = True
 
 
 FULL = Scale()
-QUICK = Scale(sequences=20, steps=500_000, study_steps=0, orders=("sjf",), whole=False)
+QUICK = Scale(sequences=20, steps=500_000, prompt_steps=500_000, study_steps=0, orders=("sjf",), whole=False)
 
 
 def name_of(path: Path) -> str:
@@ -72,8 +74,7 @@ def name_of(path: Path) -> str:
     >>> name_of(Path("HPC2N-2002-2.2-cln.swf.gz")), name_of(Path("lublin-1.swf")), name_of(Path("KTH.swf"))
     ('HPC2N', 'Lublin', 'KTH')
     """
-    stem = path.name.removesuffix(".gz").removesuffix(".swf")
-    return next((name for known, name in NAMES.items() if re.match(known, stem, re.IGNORECASE)), stem)
+    return name_among(path, NAMES)
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,6 @@ class Trace:
         """As the published code reads it: requested times are run times."""
         return self._long_enough(read_published(self.path, CODE))
 
-    @cached_property
-    def honest(self) -> Workload:
-        """As it is, with requested times as users gave them."""
-        log = read_swf(self.path)
-        return self._long_enough(log if log.machine_size is None else log.fitting(log.machine_size))
-
     @property
     def longest_time(self) -> int:
         """Longest run time of the log [s]: what the published code divides requested times by."""
@@ -121,23 +116,20 @@ class Trace:
 
     @cached_property
     def rest(self) -> SequenceSet:
-        """Sequences of jobs that nobody has learned from."""
-        return SequenceSet.of(f"{self.name}-rest", self.log, self._starts_in_rest(self.log), JOBS)
+        """Sequences of jobs that nobody has learned from, no job in two of them."""
+        log = self.log
+        first, end = len(self.first_part(log)), len(log) - 1  # so that each sequence has a job that follows
+        starts = starts_apart(first, end, jobs=JOBS, count=self.scale.sequences, seed=self.seed)
+        return SequenceSet.of(f"{self.name}-rest", log, starts, JOBS)
 
     @cached_property
     def whole(self) -> SequenceSet:
-        """Sequences of the published test: from all of the log, jobs that are learned from among them."""
+        """Sequences of the published test: from all of the log, jobs that are learned from among them.
+
+        As published, they overlap.
+        """
         starts = published_starts(CODE, len(self.log), PUBLISHED_SEED, self.scale.sequences)
         return SequenceSet.of(f"{self.name}-whole", self.log, starts.tolist(), JOBS)
-
-    @cached_property
-    def honest_rest(self) -> SequenceSet:
-        """Sequences of jobs that nobody has learned from, with the requested times of the log."""
-        return SequenceSet.of(f"{self.name}-honest", self.honest, self._starts_in_rest(self.honest), JOBS)
-
-    def _starts_in_rest(self, log: Workload) -> list[int]:
-        first, last = len(self.first_part(log)), len(log) - JOBS
-        return starts_in(first, last, self.scale.sequences, self.seed)
 
     def _long_enough(self, log: Workload) -> Workload:
         if len(log) < 5 * JOBS:
@@ -154,14 +146,9 @@ class Traces:
     seed: int
 
     @cached_property
-    def all(self) -> list[Trace]:
+    def all(self) -> Sequence[Trace]:
         """The logs in the order given."""
-        traces = [Trace(path, self.scale, self.seed) for path in self.paths]
-        names = [trace.name for trace in traces]
-        for trace in traces:
-            if names.count(trace.name) > 1:
-                raise UsageError(f"{trace.path}: a log {trace.name!r} is given twice")
-        return traces
+        return each_once([Trace(path, self.scale, self.seed) for path in self.paths])
 
     @property
     def first(self) -> Trace:
@@ -174,5 +161,5 @@ class Traces:
             count, learned = len(trace.log), len(trace.first_part(trace.log))
             yield (
                 f"{trace.name}: {grouped(count)} jobs, the first {grouped(learned)} to learn from; "
-                f"{len(trace.rest.scenarios)} sequences of {JOBS} of the rest to be tested on"
+                f"{trace.rest.words(self.scale.sequences)} of the rest to be tested on"
             )

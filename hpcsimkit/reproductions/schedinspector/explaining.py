@@ -59,7 +59,7 @@ class Explaining(Task):
         agent = trained_agent(self.learner, folder.parent / self.learner.name, sample=True)
         found = explained(with_agent(self.learner.policy, agent), Scenario(self.log, semantics="dirlab"))
         np.savez_compressed(folder / DECISIONS, seen=found.seen.astype(np.float32), rejected=found.rejected)
-        return {"names": list(found.names), "ratio": found.ratio}
+        return {"names": list(found.names)}
 
     def explanation(self, folder: Path, outcome: Any) -> Explanation:
         """Return what is kept of it."""

@@ -35,12 +35,12 @@ def draw_curves(curves: Mapping[str, Curve]) -> Figure:
     rows = -(-len(curves) // columns)
     figure = new_figure(2.6 * columns + 0.8, 0.5 + 2.2 * rows, rows=rows, columns=columns)
     for number, (ax, (name, curve)) in enumerate(zip(figure.axes, curves.items(), strict=False)):
-        rounds = np.arange(1, len(curve["steps"]) + 1)
-        ax.plot(rounds, curve["reward"], color=POLICY_COLOURS[1], linewidth=0.5, alpha=0.5)
-        ax.plot(rounds, _smoothed(curve["reward"]), color=POLICY_COLOURS[1], label="reward of an episode")
+        played = curve["steps"] / 1e6
+        ax.plot(played, curve["reward"], color=POLICY_COLOURS[1], linewidth=0.5, alpha=0.5)
+        ax.plot(played, _smoothed(curve["reward"]), color=POLICY_COLOURS[1], label="reward of an episode")
         ax.axhline(0, color=MUTED, linewidth=0.8)
         other = ax.twinx()
-        other.plot(rounds, curve["rejected"], color=POLICY_COLOURS[2], linewidth=1.0, label="rejected")
+        other.plot(played, curve["rejected"], color=POLICY_COLOURS[2], linewidth=1.0, label="rejected")
         other.set_ylim(0, 1)
         title(ax, name)
         if number % columns == 0:
@@ -48,7 +48,7 @@ def draw_curves(curves: Mapping[str, Curve]) -> Figure:
         if number % columns == columns - 1 or number == len(curves) - 1:
             other.set_ylabel("share rejected", color=POLICY_COLOURS[2])
         if number >= len(curves) - columns:
-            ax.set_xlabel("rounds of 100 episodes")
+            ax.set_xlabel("decisions [millions]")
     for ax in figure.axes[len(curves) : rows * columns]:
         ax.set_axis_off()
     return figure

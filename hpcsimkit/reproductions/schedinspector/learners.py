@@ -7,24 +7,18 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hpcsimkit.agents.episodes import Windows
-from hpcsimkit.agents.masks import AcceptReject
 from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
-from hpcsimkit.agents.schedinspector.settings import JOBS, PUBLISHED, inspector_environment
+from hpcsimkit.agents.schedinspector.settings import JOBS, PROMPT, PUBLISHED, inspector_environment
 from hpcsimkit.agents.schedinspector.whole_state import WholeState
 from hpcsimkit.decision import External
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policies import EASY, SJF
-from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS, published
-from hpcsimkit.policies.dirlab.pipelines import order_of
+from hpcsimkit.policies.dirlab import published
 from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.schedinspector.data import PUBLISHED_SLICE, Trace, Traces
 from hpcsimkit.workload import Workload
 
-__all__ = ["Learners", "Study", "honest_base"]
+__all__ = ["Learners", "Study"]
 
 CODE = "schedinspector"
 
@@ -47,14 +41,6 @@ class Study(NamedTuple):
     learners: Mapping[str, Learner]
 
 
-def honest_base(order: str, inspector: Any = None) -> Pipeline:
-    """Return the best heuristic rival: an order with EASY that tries the shortest candidate first."""
-    return Pipeline(
-        order_of(CODE, order), inspector, backfiller=EASY(SJF()), max_interval=MAX_INTERVAL,
-        max_rejections=MAX_REJECTIONS,
-    )  # fmt: skip
-
-
 class Learners:
     """All agents to be trained; each is made once.
 
@@ -69,37 +55,32 @@ class Learners:
         self.scale = traces.scale
         self._made: dict[str, Learner] = {}
 
-    def own(self, trace: Trace, order: str, *, backfilling: bool = False) -> Learner:
+    def own(self, trace: Trace, order: str, *, prompt: bool = False, backfilling: bool = False) -> Learner:
         """Return the agent of a log, trained on its first fifth."""
-        name = f"{trace.name}-{order}{'-bf' * backfilling}"
+        name = f"{trace.name}-{order}{'-bf' * backfilling}{'-prompt' * prompt}"
         part = trace.first_part(trace.log)
-        return self._published(name, part, trace, self.scale.steps, order=order, backfilling=backfilling)
+        return self._learner(name, part, trace, order=order, backfilling=backfilling, prompt=prompt)
 
-    def whole(self, trace: Trace, order: str) -> Learner:
+    def whole(self, trace: Trace, order: str, *, prompt: bool = False) -> Learner:
         """Return the agent of a log, trained as the published code does: on its first 10 000 jobs."""
-        part = trace.log.first(PUBLISHED_SLICE)
-        return self._published(
-            f"{trace.name}-{order}-whole", part, trace, self.scale.steps, order=order, first=JOBS
-        )
-
-    def honest(self, trace: Trace, order: str) -> Learner:
-        """Return the agent of a log by the textbook's rules, behind EASY with SJF candidates."""
-        part = trace.first_part(trace.honest)
-        env = SchedulingEnv(
-            Windows(part, JOBS), honest_base(order, External()),
-            InspectorFeatures(longest_time=int(part.requested_time.max()), backfilling="easy"),
-            AcceptReject(), Improvement(honest_base(order), kind="bounded"), stage="inspector",
-        )  # fmt: skip
-        return self._learner(f"{trace.name}-{order}-honest", env, self.scale.steps)
+        part, name = trace.log.first(PUBLISHED_SLICE), f"{trace.name}-{order}-whole{'-prompt' * prompt}"
+        return self._learner(name, part, trace, order=order, first=JOBS, prompt=prompt)
 
     @cached_property
     def studies(self) -> list[Study]:
         """The paper's figures of trainings; those beyond the first only if there are steps for them."""
-        figure_4 = {
-            f"{trace.name}, {order.upper()}": self.own(trace, order)
-            for order in self.scale.orders for trace in self.traces.all
-        }  # fmt: skip
-        found = [Study("figure-4", "training on each log", figure_4)]
+        found = [
+            Study(f"figure-4{'-prompt' * prompt}", f"training on each log{', paid promptly' * prompt}", {
+                f"{trace.name}, {order.upper()}": self.own(trace, order, prompt=prompt)
+                for order in self.scale.orders for trace in self.traces.all
+            })
+            for prompt in (False, True)
+        ]  # fmt: skip
+        if self.scale.whole:
+            found.append(Study("figure-4-whole", "training on the first 10 000 jobs of each log", {
+                f"{trace.name}, SJF{', prompt' * prompt}": self.whole(trace, "sjf", prompt=prompt)
+                for prompt in (False, True) for trace in self.traces.all
+            }))  # fmt: skip
         return found + list(self._further_studies()) if self.scale.study_steps else found
 
     def _further_studies(self) -> Iterator[Study]:
@@ -132,7 +113,7 @@ class Learners:
     def _study(self, name: str, **how: Any) -> Learner:
         trace = self.traces.first
         part = trace.first_part(trace.log)
-        return self._published(f"{trace.name}-study-{name}", part, trace, self.scale.study_steps, **how)
+        return self._learner(f"{trace.name}-study-{name}", part, trace, steps=self.scale.study_steps, **how)
 
     def _slurm(self, trace: Trace) -> Learner:
         """Return the agent of section 4.5: the multifactor order, of the textbook, with their backfilling."""
@@ -143,21 +124,23 @@ class Learners:
         policy.order, base.order = SlurmMultifactor(), SlurmMultifactor()
         return replace(made, policy=policy, reward=Improvement(base, kind="bounded"))
 
-    def _published(
-        self, name: str, part: Workload, trace: Trace, steps: int, *, encoder: Any = None, first: int = 0,
-        metric: str = "bsld", **how: Any,
+    def _learner(
+        self, name: str, part: Workload, trace: Trace, *, steps: int | None = None, encoder: Any = None,
+        first: int = 0, metric: str = "bsld", prompt: bool = False, **how: Any,
     ) -> Learner:  # fmt: skip
-        """Return a learner by the published rules."""
-        if encoder is None:
-            of_metric: Any = "wait" if metric == "wait" else "bounded_slowdown"
-            encoder = InspectorFeatures(longest_time=trace.longest_time, metric=of_metric)
-        env = inspector_environment(part, metric=metric, encoder=encoder, first=first, **how)
-        return self._learner(name, env, steps)
-
-    def _learner(self, name: str, env: SchedulingEnv, steps: int) -> Learner:
+        """Return a learner by the published rules; each name is made once."""
         if name not in self._made:
+            if encoder is None:
+                of_metric: Any = "wait" if metric == "wait" else "bounded_slowdown"
+                encoder = InspectorFeatures(longest_time=trace.longest_time, metric=of_metric)
+            env = inspector_environment(
+                part, metric=metric, encoder=encoder, first=first, prompt=prompt, **how
+            )
+            trainer = "prompt-inspector" if prompt else "schedinspector"
+            usual = self.scale.prompt_steps if prompt else self.scale.steps
+            settings = replace(PROMPT if prompt else PUBLISHED, steps=steps or usual)
             self._made[name] = Learner(
-                name, env.episodes, env.policy, env.encoder, env.mask, env.reward, "schedinspector",
-                replace(PUBLISHED, steps=steps), seed=self.traces.seed, stage="inspector",
+                name, env.episodes, env.policy, env.encoder, env.mask, env.reward, trainer, settings,
+                seed=self.traces.seed, stage="inspector",
             )  # fmt: skip
         return self._made[name]

@@ -1,0 +1,72 @@
+"""Cells and tables that pages of several reproductions have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from hpcsimkit.reproductions.sequences import SIGNIFICANT, Standing
+
+__all__ = ["BOTH_TESTS", "Table", "number", "p_value", "standings_table"]
+
+Table = tuple[list[str], list[list[str]]]
+"""Headings and rows."""
+
+BOTH_TESTS = (
+    "The p-values are corrected for the number of rows (Holm), * below 0.05. Somebody counts as better than "
+    "a row only if the mean is lower and both p-values, that of the paired t-test and that of Wilcoxon's "
+    "signed-rank test, are below 0.05."
+)
+"""What is said above such a table."""
+
+
+def number(value: float | None) -> str:
+    """Return a mean with two digits after the point, as papers have them.
+
+    >>> number(333.1956), number(None), number(float("nan"))
+    ('333.20', '', '')
+    """
+    return "" if value is None or not math.isfinite(value) else f"{value:.2f}"
+
+
+def p_value(value: float) -> str:
+    """Return a p-value with three digits, and a star if it is below 0.05.
+
+    >>> p_value(0.04321), p_value(0.5), p_value(float("nan"))
+    ('0.0432*', '0.5', '')
+    """
+    return "" if not math.isfinite(value) else f"{value:.3g}{'*' if value < SIGNIFICANT else ''}"
+
+
+def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
+    """Return everybody's mean with its interval, and what one has more or less than they, with p-values.
+
+    Parameters
+    ----------
+    rows : mapping of str to Standing
+        See :func:`~hpcsimkit.reproductions.sequences.standings`.
+    one : str
+        What the heading calls the one that is compared with all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hpcsimkit.reproductions.sequences import standings
+    >>> values = {"a": np.array([1.0, 2.0, 4.0]), "b": np.array([2.0, 4.0, 5.0])}
+    >>> for row in standings_table(standings(values, "a"), "a")[1]:
+    ...     print(*filter(None, row), sep=" | ")
+    a | 2.33 | -1.46 to 6.13
+    b | 3.67 | -0.13 to 7.46 | -1.33 | -36.4 % | 0.0572 | 0.25
+    """
+    headings = ["scheduler", "mean", "95 % interval", f"{one} minus it", "relative", "p, paired t",
+                "p, Wilcoxon"]  # fmt: skip
+    return headings, [[name, *_cells(standing)] for name, standing in rows.items()]
+
+
+def _cells(standing: Standing) -> list[str]:
+    mean, against = standing.mean, standing.against
+    cells = [number(mean.mean), f"{number(mean.low)} to {number(mean.high)}"]
+    if against is None:
+        return [*cells, *[""] * 4]
+    difference, relative = f"{against.difference.mean:+.2f}", f"{100 * against.relative:+.1f} %"
+    return [*cells, difference, relative, p_value(against.t_test_holm), p_value(against.wilcoxon_holm)]

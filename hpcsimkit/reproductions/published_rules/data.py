@@ -1,0 +1,242 @@
+"""The logs as each code base reads them, and the tests that were published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.errors import UsageError
+from hpcsimkit.reproductions.logs import each_once, name_among
+from hpcsimkit.reproductions.published_rules.published_numbers import SEEDS
+from hpcsimkit.scenario import Scenario
+from hpcsimkit.workload import Workload
+from hpcsimkit.workloads.dirlab import published_starts, read_published
+
+__all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "Scale", "Trace", "Traces", "Trial", "name_of"]
+
+NAMES = {
+    r"sdsc-sp2": "SDSC-SP2",
+    r"ctc-sp2": "CTC-SP2",
+    r"kth-sp2": "KTH-SP2",
+    r"hpc2n": "HPC2N",
+    r"lublin[-_]?(1|256)(\.|$)": "Lublin-1",
+    r"lublin[-_]?(2|256_new2)(\.|$)": "Lublin-2",
+}
+"""What tables call logs, by how the names of their files begin."""
+
+LEAST = 3000
+"""Jobs that a log needs: two tests leave out 1024 at either end."""
+
+
+class Protocol(NamedTuple):
+    """A published test.
+
+    Parameters
+    ----------
+    sequences, jobs : int
+        How many sequences, of how many jobs.
+    first : int, optional
+        They begin within so many jobs of the log.
+    run_times : bool
+        Requested times are replaced by run times.
+    """
+
+    sequences: int
+    jobs: int
+    first: int | None = None
+    run_times: bool = False
+
+
+PROTOCOLS = {
+    "schedinspector": Protocol(50, 256, run_times=True),
+    "rlbackfilling": Protocol(10, 1024),
+    "rlscheduler": Protocol(10, 1024, first=10_000),
+}
+"""Tests by code base."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done.
+
+    Parameters
+    ----------
+    share : float
+        Of the sequences of each test; the published numbers need all of them.
+    seeds : int
+        Tests by other seeds.
+    orders : tuple of str
+        Base schedulers of the comparison of rules.
+    read_me_rules : bool
+        Compare rules on RLScheduler's test too.
+    """
+
+    share: float = 1.0
+    seeds: int = 80
+    orders: tuple[str, ...] = ("fcfs", "sjf", "f1", "saf", "srf")
+    read_me_rules: bool = True
+
+    def sequences(self, code: str) -> int:
+        """Return how many sequences a test has."""
+        return max(2, round(self.share * PROTOCOLS[code].sequences))
+
+
+FULL = Scale()
+QUICK = Scale(seeds=5, orders=("fcfs", "sjf"), read_me_rules=False)
+
+
+def name_of(path: Path) -> str:
+    """Return what tables call a log.
+
+    >>> [name_of(Path(name)) for name in ("lublin_256_new2.swf", "HPC2N-2002-2.2-cln.swf.gz", "a.swf")]
+    ['Lublin-2', 'HPC2N', 'a']
+    """
+    return name_among(path, NAMES)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A log.
+
+    Parameters
+    ----------
+    path : Path
+        Its file.
+    """
+
+    path: Path
+    _read: dict[str, Workload] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return name_of(self.path)
+
+    def log(self, code: str, *, swapped: bool = False) -> Workload:
+        """Return the log as a code base reads it.
+
+        Parameters
+        ----------
+        code : str
+            Which code base.
+        swapped : bool
+            With requested times where it has run times, and with run times where it has requested ones.
+        """
+        key = f"{code} swapped" if swapped else code
+        if key not in self._read:
+            self._read[key] = self._swapped(code) if swapped else self._long_enough(code)
+        return self._read[key]
+
+    def has_requests(self, code: str) -> bool:
+        """Tell whether requested times differ from run times at all."""
+        one, other = (self.log(code, swapped=swapped).requested_time for swapped in (False, True))
+        return not np.array_equal(one, other)
+
+    def _long_enough(self, code: str) -> Workload:
+        log = read_published(self.path, code)
+        if len(log) < LEAST:
+            raise UsageError(f"{self.path}: {LEAST} jobs or more are needed, found {len(log)}")
+        return log
+
+    def _swapped(self, code: str) -> Workload:
+        log = self.log(code)
+        times = np.maximum(log.run_time, 1)
+        if PROTOCOLS[code].run_times:
+            asked = self.log("rlbackfilling")  # requested times that are at least run times
+            known = dict(zip(asked.id.tolist(), asked.requested_time.tolist(), strict=True))
+            times = np.array(
+                [known.get(job, time) for job, time in zip(log.id.tolist(), times.tolist(), strict=True)]
+            )
+        return replace(log, columns={**log.columns, "requested_time": times})
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Sequences of a log that schedulers meet on.
+
+    Parameters
+    ----------
+    trace : Trace
+        The log.
+    code : str
+        By whose protocol.
+    seeds : tuple of int
+        Each gives as many sequences.
+    sequences : int
+        How many.
+    """
+
+    trace: Trace
+    code: str
+    seeds: tuple[int, ...]
+    sequences: int
+
+    @classmethod
+    def published(cls, trace: Trace, code: str, scale: Scale) -> Trial:
+        """Return the published test; where the paper does not have the log, with seed 1."""
+        return cls(trace, code, (SEEDS.get((code, trace.name), 1),), scale.sequences(code))
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether there are as many sequences as published."""
+        return self.sequences == PROTOCOLS[self.code].sequences
+
+    @property
+    def jobs(self) -> int:
+        """Of each sequence."""
+        return PROTOCOLS[self.code].jobs
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Rows at which sequences begin, seed by seed."""
+        length = min(len(self.trace.log(self.code)), PROTOCOLS[self.code].first or 10**9)
+        drawn = [published_starts(self.code, length, seed, self.sequences) for seed in self.seeds]
+        return [int(start) for start in np.concatenate(drawn)]
+
+    def scenarios(self, *, swapped: bool = False) -> Iterator[Scenario]:
+        """Yield the sequences, by the published rules."""
+        log = self.trace.log(self.code, swapped=swapped)
+        for start in self.starts:
+            yield Scenario.sequence(log, start, self.jobs)
+
+    def words(self) -> str:
+        """Say what it is.
+
+        >>> Trial(Trace(Path("a.swf")), "schedinspector", (1,), 50).words()
+        '50 sequences of 256 jobs, seed 1'
+        """
+        return f"{self.sequences} sequences of {self.jobs} jobs, seed {self.seeds[0]}"
+
+
+@dataclass(frozen=True)
+class Traces:
+    """All logs.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Their files.
+    """
+
+    paths: Sequence[Path]
+
+    @cached_property
+    def all(self) -> list[Trace]:
+        """The logs in the order given."""
+        return list(each_once([Trace(path) for path in self.paths]))
+
+    def lines(self) -> Iterator[str]:
+        """Say what there is."""
+        for trace in self.all:
+            log = trace.log("schedinspector")
+            about = "with" if trace.has_requests("schedinspector") else "without"
+            yield (
+                f"{trace.name}: {grouped(len(log))} jobs, {grouped(log.machine_size or 0)} nodes, "
+                f"{about} requested times of their own"
+            )

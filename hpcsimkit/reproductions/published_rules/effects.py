@@ -1,0 +1,160 @@
+"""What a rule does: means on the same sequences, as a share of what they are by the published rules."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.campaigns.evaluation_statistics import Mean, compared, mean_of
+from hpcsimkit.reproductions.published_rules.rules import PUBLISHED
+from hpcsimkit.reproductions.published_rules.runs import Cell
+
+__all__ = ["Effect", "Floats", "Measured", "effects", "effects_csv", "ratio_of"]
+
+Floats = NDArray[np.float64]
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A scheduler beside that of the published rules.
+
+    Parameters
+    ----------
+    mean : float
+        Its mean bounded slowdown.
+    ratio : Mean
+        The same over the mean by the published rules, and its interval: of the logarithm, sequences being
+        pairs (delta method, Student's t).
+    difference : Mean
+        What it has more than the published one, sequence by sequence.
+    p : float
+        Of the paired t-test of the differences, corrected for all rows (Holm); not a number for the published
+        row.
+    same : bool
+        No sequence differs.
+    """
+
+    mean: float
+    ratio: Mean
+    difference: Mean
+    p: float
+    same: bool
+
+    def words(self) -> str:
+        """Return ratio and interval, bold where the corrected p is below 0.05.
+
+        >>> Effect(33.4, Mean(0.1, 0.05, 0.15), Mean(-300.0, -310.0, -290.0), 0.001, False).words()
+        '**0.10** [0.05, 0.15]'
+        >>> Effect(33.4, Mean(1.0, 1.0, 1.0), Mean(0.0, 0.0, 0.0), 1.0, True).words()
+        '='
+        """
+        if self.same:
+            return "="
+        ratio, low, high = map(_digits, (self.ratio.mean, self.ratio.low, self.ratio.high))
+        ratio = f"**{ratio}**" if self.p < SIGNIFICANT else ratio
+        return ratio if np.isnan(self.ratio.low) else f"{ratio} [{low}, {high}]"
+
+
+def _digits(value: float) -> str:
+    """Return a ratio with two digits after the point, or two that count.
+
+    >>> _digits(0.1), _digits(0.0173), _digits(12.345)
+    ('0.10', '0.017', '12.35')
+    """
+    return f"{value:.2g}" if value < 0.0995 else f"{value:.2f}"
+
+
+def ratio_of(values: Floats, base: Floats) -> Mean:
+    """Return the ratio of two means over the same sequences, and its interval.
+
+    >>> found = ratio_of(np.array([2.0, 4.0, 7.0]), np.array([1.0, 2.0, 3.0]))
+    >>> round(found.mean, 3), round(found.low, 2), round(found.high, 2)  # x exp(-+ 4.3027 x 0.1018 / sqrt(3))
+    (2.167, 1.68, 2.79)
+    """
+    ratio = float(values.mean() / base.mean())
+    about = mean_of(values / values.mean() - base / base.mean())
+    margin = about.high - about.mean
+    return Mean(ratio, ratio * math.exp(-margin), ratio * math.exp(margin))
+
+
+def effects(values: Mapping[str, Floats]) -> dict[str, Effect]:
+    """Compare all rows with the published one, on the same sequences.
+
+    Examples
+    --------
+    >>> found = effects({"published": np.array([2.0, 4.0]), "other": np.array([1.0, 3.0])})
+    >>> found["other"].mean, round(found["other"].ratio.mean, 3), found["published"].same
+    (2.0, 0.667, True)
+    """
+    base = values[PUBLISHED]
+    tests = compared(base, {row: each for row, each in values.items() if row != PUBLISHED})
+    return {
+        row: Effect(
+            mean=float(each.mean()),
+            ratio=ratio_of(each, base),
+            difference=mean_of(each - base),
+            p=tests[row].t_test_holm if row in tests else float("nan"),
+            same=bool(np.array_equal(each, base)),
+        )
+        for row, each in values.items()
+    }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that was simulated.
+
+    Parameters
+    ----------
+    runs : mapping of Cell to mapping of str to array of float, shape (sequences,)
+        Of the published tests, by scheduler.
+    seeds : mapping of Cell to mapping of str to array of float, shape (seeds,)
+        Means of tests by many seeds.
+    whole : bool
+        Tests have all their sequences, so that published numbers can be asked for.
+    """
+
+    runs: Mapping[Cell, Mapping[str, Floats]]
+    seeds: Mapping[Cell, Mapping[str, Floats]]
+    whole: bool
+
+    def mean(self, cell: Cell, row: str = PUBLISHED) -> float:
+        """Return a mean; not a number where it was not simulated."""
+        values = self.runs.get(cell, {})
+        return float(values[row].mean()) if row in values else float("nan")
+
+    def cells(self, code: str, *, backfilling: bool) -> list[Cell]:
+        """Return the cells of a code base, by log."""
+        return [cell for cell in self.runs if (cell.code, cell.backfilling) == (code, backfilling)]
+
+
+def effects_csv(measured: Measured) -> bytes:
+    """Return all effects as a file of comma-separated values."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(
+        ["code", "log", "order", "backfilling", "scheduler", "sequences", "mean_bounded_slowdown", "ratio",
+         "ratio_low", "ratio_high", "difference", "difference_low", "difference_high", "p_paired_t_holm"]
+    )  # fmt: skip
+    for cell, values in measured.runs.items():
+        writer.writerows(_lines(cell, values))
+    return file.getvalue().encode()
+
+
+def _lines(cell: Cell, values: Mapping[str, Floats]) -> Iterable[list[str]]:
+    for row, effect in effects(values).items():
+        intervals = (astuple(each) for each in (effect.ratio, effect.difference))
+        numbers = (effect.mean, *chain(*intervals), effect.p)
+        yield [
+            cell.code, cell.log, cell.order, "yes" if cell.backfilling else "no", row, str(len(values[row])),
+            *("" if np.isnan(number) else f"{number:.6g}" for number in numbers),
+        ]  # fmt: skip

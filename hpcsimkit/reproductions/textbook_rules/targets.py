@@ -1,0 +1,35 @@
+"""What is to be reached: on three logs somebody who has learned is better, and nobody learns for long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hpcsimkit.reproductions.sequences import SIGNIFICANT
+from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.textbook_rules.verdicts import Judged
+
+__all__ = ["MINUTES", "logs_target", "training_targets"]
+
+LOGS_NEEDED = 3
+
+MINUTES: Mapping[str, float | None] = {"inspectors": 10.0, "backfillers": 60.0, "both": None}
+"""What a training may take [min of a core], where that was asked."""
+
+
+def logs_target(logs: Sequence[Judged]) -> Target:
+    """Return on how many logs a learned row beats the better heuristic."""
+    found = sum(bool(log.better) for log in logs)
+    what = (
+        f"logs on which a learned row beats the better heuristic, p < {SIGNIFICANT} by both tests "
+        f"(needed: {LOGS_NEEDED}; tested: {len(logs)})"
+    )
+    return Target(what, None, float(found), None, found >= LOGS_NEEDED)
+
+
+def training_targets(seconds: Mapping[str, Sequence[float]]) -> Iterator[Target]:
+    """Yield how long the longest training of each kind took [min]; those of both have no limit."""
+    for who, limit in MINUTES.items():
+        longest = max(seconds[who]) / 60
+        met = None if limit is None else longest <= limit
+        bound = f", at most {limit:g}" if limit is not None else ""
+        yield Target(f"longest training of {who} [min of a core{bound}]", None, longest, None, met)
