@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import time
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -358,32 +357,3 @@ def test_breakdown_by_gpus_and_kind(result: Result) -> None:
     named = breakdown(dataclasses.replace(result, workload=kinds), "kind")
     assert named.jobs.to_dict() == {"dgemm": 1, "daxpy": 2}
     assert named.mean_wait_time.tolist() == [10, 0]
-
-
-# --- speed -------------------------------------------------------------------------------------------------
-
-
-def test_a_month_of_90_000_jobs_is_measured_in_seconds() -> None:
-    rng = np.random.default_rng(1)
-    jobs, machines = 90_000, 360
-    capacity = np.column_stack([np.full(machines, 64), np.arange(machines) % 8, np.full(machines, 512 * GB)])
-    cluster = Machines([f"m{k}" for k in range(machines)], TWO.resources, capacity)
-    start = np.sort(rng.integers(0, 2_600_000, jobs))
-    machine = rng.integers(0, machines, jobs)
-    amounts = np.column_stack([rng.integers(1, 9, jobs), np.zeros(jobs), rng.integers(1, 64, jobs) * GB])
-    amounts[:, 1] = np.where(rng.random(jobs) < 0.05, rng.integers(1, 4, jobs), 0)
-    columns = dict(zip(TWO.resources, amounts.astype(np.int64).T, strict=True))
-    run_time = rng.integers(0, 20_000, jobs)
-    workload = Workload(
-        {"submit_time": start, "run_time": run_time, "nodes": np.ones(jobs), **columns},
-        resources=tuple(TWO.resources),
-    )
-    placements = Placements(cluster, jobs, np.arange(jobs), machine, amounts.astype(np.int64))
-    mode, killed = np.ones(jobs, dtype=np.uint8), np.zeros(jobs, dtype=bool)
-    size = cluster.size
-    result = Result(
-        workload, "p", size, start, start, start + run_time, mode, killed, placements=placements
-    )  # fmt: skip
-    began = time.perf_counter()
-    evaluate(result, names=["gpu_fragmentation", "snapshot_utilisation", "memory_utilisation"])
-    assert time.perf_counter() - began < 5  # 1 s on an idle core, most of it for making the jobs

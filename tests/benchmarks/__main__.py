@@ -137,14 +137,15 @@ MEASURES = {
     "read": measure_reading,
     "help": measure_help,
     **{name: partial(measure, TRACES) for name, measure in (
-        ("month", machines.month), ("packing", machines.packing), ("episodes", machines.episodes),
+        ("month", machines.month), ("table", machines.table), ("metrics", machines.metrics),
+        ("packing", machines.packing), ("episodes", machines.episodes),
         ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "packing": "decisions", "episodes": "episodes", "window": "steps", "pairs": "steps",
-         "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
+UNITS = {"month": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+         "episodes": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
 FILES = (
     {name: [file] for name, file in LOGS.items()}
@@ -187,6 +188,8 @@ ALL = [
     ("month", "beocat-03", "fcfs+best-fit+easy", 1),
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
     ("read", "HPC2N", "-", 3),
+    ("table", "beocat-04", "-", 3),
+    ("metrics", "beocat-03", "fcfs+best-fit+easy", 1),
 ]
 
 

@@ -26,6 +26,34 @@ def month(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
     return {"jobs": count, "seconds": best, "per_second": count / best}
 
 
+def table(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Read a month of jobs from a table; jobs/s."""
+    from hpcsimkit.workloads import read_job_table
+
+    best = float("inf")
+    for _ in range(repetitions):
+        began = time.process_time()
+        count = len(read_job_table(traces / MONTHS[source], strict=True))
+        best = min(best, time.process_time() - began)
+    return {"jobs": count, "seconds": best, "per_second": count / best}
+
+
+def metrics(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Reckon metrics of machines for a month; jobs/s."""
+    from hpcsimkit import Machines, Simulation, make
+    from hpcsimkit.metrics import evaluate
+    from hpcsimkit.workloads import read_job_table
+
+    workload, cluster = read_job_table(traces / MONTHS[source]), Machines.read(traces / BEOCAT_MACHINES)
+    workload = workload.without(cluster.misfits(workload), "fits no machine")
+    result, best = Simulation(workload, make(policy), cluster).run(), float("inf")
+    for _ in range(repetitions):
+        began = time.process_time()
+        evaluate(result, names=["gpu_fragmentation", "snapshot_utilisation", "memory_utilisation"])
+        best = min(best, time.process_time() - began)
+    return {"jobs": len(workload), "seconds": best, "per_second": len(workload) / best}
+
+
 def packing(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Take one decision of best-fit bin packing over 1 000 waiting jobs and nine machines; decisions/s."""
     from hpcsimkit import Machines, Simulation, System, Workload

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -47,13 +46,7 @@ def test_examples_are_command_lines(cli, shared, tmp_path) -> None:
         assert (outcome.code, outcome.err) == (0, ""), example
 
 
-def test_help_is_quick_and_loads_nothing_heavy(command, environment, tmp_path) -> None:
-    times = []
-    for _ in range(5):
-        began = time.perf_counter()
-        subprocess.run([*command, "--help"], env=environment, cwd=tmp_path, check=True, capture_output=True)
-        times.append(time.perf_counter() - began)
-    assert min(times) < 0.5
+def test_help_loads_nothing_heavy(command, environment, tmp_path) -> None:
     code = "import sys, hpcsimkit.run as r\ntry: r.main(['compare', '--help'])\nexcept SystemExit: print(*sys.modules)"
     loaded = subprocess.run(
         [command[0], "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True

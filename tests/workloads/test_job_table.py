@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -439,17 +438,12 @@ MONTHS = {"03": (68_552, 283, 2), "04": (88_971, 353, 4), "05": (92_417, 201, 8)
 def test_beocat_months(shared: Path, tmp_path: Path, month: str) -> None:
     path = shared / "traces" / f"beocat-2021-{month}.csv.gz"
     jobs, ended_at_once, gpus = MONTHS[month]
-    took = []
-    for _ in range(2):
-        begin = time.process_time()
-        w = read_job_table(path, strict=True)
-        took.append(time.process_time() - begin)
+    w = read_job_table(path, strict=True)
     assert len(w) == jobs
     assert dict(w.skipped) == {}
     assert dict(w.notes) == {"run time 0": ended_at_once, "out of order of submission": 1}
     assert np.ptp(w.id) == jobs - 1, "the names are contiguous"
     assert (int(w.column("cpus").max()), int(w.column("gpus").max())) == (64, gpus)
-    assert min(took) < 1.0
     write_job_table(w, tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == gzip.decompress(path.read_bytes())
 
