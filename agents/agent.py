@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from hpcsimkit.agents.dras.encoder import JobsAndNodes
+from hpcsimkit.agents.dras.network import JobValues, RowFilter
 from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.machine_encoders import ExpectedFree, JobMachinePairs, MachineRows
 from hpcsimkit.agents.masks import AcceptReject, JobMachine, Slots
 from hpcsimkit.agents.model_file import read_model, write_model
+from hpcsimkit.agents.networks import NETWORKS as USUAL_NETWORKS
 from hpcsimkit.agents.networks import Network, network_of
 from hpcsimkit.agents.prospects import PairProspects
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
@@ -32,12 +34,16 @@ __all__ = ["ENCODERS", "MASKS", "Agent"]
 ENCODERS: Mapping[str, type[Encoder]] = {
     cls.__name__: cls
     for cls in (
-        Candidates, ExpectedFree, InspectorFeatures, JobMachinePairs, MachineRows, PairProspects,
-        QueueWindow,
-        RequestsAndMachines, WaitingJobs, WholeState,
+        Candidates, ExpectedFree, InspectorFeatures, JobMachinePairs, JobsAndNodes, MachineRows,
+        PairProspects, QueueWindow, RequestsAndMachines, WaitingJobs, WholeState,
     )
 }  # fmt: skip
 """Encoders that model files may name."""
+
+NETWORKS: Mapping[str, type[Network]] = {
+    **USUAL_NETWORKS, **{network.kind: network for network in (JobValues, RowFilter)}
+}  # fmt: skip
+"""Networks that model files may name."""
 
 MASKS: Mapping[str, type[Mask]] = {cls.__name__: cls for cls in (AcceptReject, JobMachine, Slots)}
 """Masks that model files may name."""
@@ -107,13 +113,13 @@ class Agent(Answering):
         UsageError
             It does not.
         """
-        shape, network, by_rows = self.encoder.shape, self.network, self.network.kind == "slots"
-        inputs = shape[-1] if by_rows else math.prod(shape)
-        scores = shape[0] if by_rows else network.outputs
+        shape, network = self.encoder.shape, self.network
+        inputs = network.at_a_time(shape)
         if network.inputs != inputs:
             raise UsageError(f"{network!r} reads {network.inputs} numbers; {self.encoder!r} gives {inputs}")
-        if scores < self.mask.actions:
-            raise UsageError(f"{network!r} scores {scores} actions; {self.mask!r} has {self.mask.actions}")
+        scored = network.scored(shape)
+        if scored < self.mask.actions:
+            raise UsageError(f"{network!r} scores {scored} actions; {self.mask!r} has {self.mask.actions}")
 
     def reset(self, system: System) -> None:
         """Prepare for a run: lay out what the encoder needs, take a stream of random numbers."""
@@ -183,7 +189,7 @@ class Agent(Answering):
         """
         tensors, about = read_model(path)
         try:
-            network = network_of(tensors=tensors, **about["network"])
+            network = network_of(tensors=tensors, known=NETWORKS, **about["network"])
             agent = cls(
                 _restored(about["encoder"], Encoder, encoder, ENCODERS, parts),
                 _restored(about["mask"], Mask, mask, MASKS, parts),

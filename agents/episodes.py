@@ -13,7 +13,7 @@ from hpcsimkit.scenario import Scenario
 from hpcsimkit.service_time import ServiceTime
 from hpcsimkit.workload import Workload
 
-__all__ = ["AnyOf", "Fixed", "Generated", "Windows"]
+__all__ = ["AnyOf", "Fixed", "Generated", "InTurn", "Windows"]
 
 
 class Fixed(Episodes):
@@ -69,6 +69,28 @@ class AnyOf(Episodes):
         workload = self.workloads[int(rng.integers(len(self.workloads)))]
         seed = int(rng.integers(2**31))
         return Scenario(workload, self.cluster, seed, service_time=self.service_time)
+
+
+class InTurn(AnyOf):
+    """Workloads in their order, and then again, for learners that play one episode after the other.
+
+    Others draw one of them. Parameters are those of :class:`AnyOf`.
+
+    Examples
+    --------
+    >>> short = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, name="short")
+    >>> long = Workload({"submit_time": [0], "run_time": [9], "nodes": [1]}, name="long")
+    >>> rng = np.random.default_rng(1)
+    >>> [InTurn([short, long]).number(number, rng).workload.name for number in range(3)]
+    ['short', 'long', 'short']
+    """
+
+    def number(self, number: int, rng: np.random.Generator) -> Scenario:
+        """Return the one whose turn it is, with a seed drawn for its run."""
+        workload = self.workloads[number % len(self.workloads)]
+        return Scenario(
+            workload, self.cluster, int(rng.integers(2**31)), service_time=self.service_time
+        )  # fmt: skip
 
 
 class Windows(Episodes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,17 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["ACTIVATIONS", "NETWORKS", "Dense", "Network", "RowsThenWhole", "SlotScores", "network_of"]
+__all__ = [
+    "ACTIVATIONS",
+    "NETWORKS",
+    "Dense",
+    "Floats",
+    "Network",
+    "RowsThenWhole",
+    "SlotScores",
+    "Tensors",
+    "network_of",
+]
 
 Floats = NDArray[np.float32]
 Tensors = Mapping[str, Floats]
@@ -80,6 +91,14 @@ class Network:
     def outputs(self) -> int:
         """Numbers that the last layer gives."""
         return self._layers[-1][0].shape[1]
+
+    def at_a_time(self, shape: Sequence[int]) -> int:
+        """Return how many numbers the first layer has to read at a time of observations of a shape."""
+        return math.prod(shape)
+
+    def scored(self, shape: Sequence[int]) -> int:
+        """Return how many actions it scores for observations of a shape."""
+        return self.outputs
 
     @property
     def parameters(self) -> int:
@@ -168,6 +187,14 @@ class SlotScores(Network):
 
     kind = "slots"
 
+    def at_a_time(self, shape: Sequence[int]) -> int:
+        """Return how many numbers a row has."""
+        return shape[-1]
+
+    def scored(self, shape: Sequence[int]) -> int:
+        """Return how many rows there are."""
+        return shape[0]
+
     def scores(self, observation: Floats) -> Floats:
         """Return the score of each row."""
         return self.forward(observation)[:, 0]
@@ -222,14 +249,16 @@ NETWORKS: Mapping[str, type[Network]] = {network.kind: network for network in (D
 """Networks by the name that model files have for them."""
 
 
-def network_of(kind: str, tensors: Tensors, **parameters: Any) -> Network:
+def network_of(
+    kind: str, tensors: Tensors, known: Mapping[str, type[Network]] = NETWORKS, **parameters: Any
+) -> Network:
     """Return the network of a kind.
 
     Raises
     ------
     UsageError
-        There is no such kind, or the tensors do not make one.
+        There is no such kind among those known, or the tensors do not make one.
     """
-    if kind not in NETWORKS:
-        raise UsageError(f"a network of a known kind is needed ({', '.join(NETWORKS)}), found {kind!r}")
-    return NETWORKS[kind](tensors, **parameters)
+    if kind not in known:
+        raise UsageError(f"a network of a known kind is needed ({', '.join(known)}), found {kind!r}")
+    return known[kind](tensors, **parameters)

@@ -159,22 +159,33 @@ class Capability(Reward):
     weights : tuple of float
         w1 multiplies the job's wait as a share of the longest wait, w2 its nodes as a share of all, w3 the
         share of nodes in use; a third each by default.
+    reserved : bool
+        A job that gets a reservation is paid for then, with the nodes that are in use, and not when it
+        starts: for seats that are asked who gets it.
     """
 
-    def __init__(self, weights: tuple[float, float, float] = EQUAL_WEIGHTS) -> None:
+    def __init__(
+        self, weights: tuple[float, float, float] = EQUAL_WEIGHTS, *, reserved: bool = False
+    ) -> None:  # fmt: skip
         self.weights = weights
+        self.reserved = reserved
 
     def on_begin(self, system: System) -> None:
         """Nothing runs yet."""
         self._used, self._sum = 0, 0.0
+        self._paid: Job | None = None
+
+    def on_block(self, job: Job, system: System) -> None:
+        """Pay a reservation, once."""
+        if self.reserved and job is not self._paid:
+            self._paid = job
+            self._pay(job, system)
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Pay a start."""
-        cluster, now = system.cluster, system.now
-        self._used += cluster.main_amount(job, allocation)
-        waits = [now - job.submit_time, *(now - each.submit_time for each in system.queue)]
-        nodes = [cluster.asked(job)] + [0] * len(system.queue)
-        self._sum += capability(waits, nodes, [0], self._used, cluster.size, weights=self.weights)
+        self._used += system.cluster.main_amount(job, allocation)
+        if job is not self._paid:
+            self._pay(job, system)
 
     def on_end(self, job: Job, system: System) -> None:
         """Less is in use."""
@@ -184,6 +195,15 @@ class Capability(Reward):
         """Return what starts have earned since it was last asked."""
         earned, self._sum = self._sum, 0.0
         return earned
+
+    def _pay(self, job: Job, system: System) -> None:
+        """Pay a job that was chosen, compared with those that wait."""
+        cluster, now = system.cluster, system.now
+        waits = [now - job.submit_time]
+        if len(system.queue):
+            waits.append(now - min(system.queue.oldest(1)[0].submit_time, job.submit_time))
+        nodes = [cluster.asked(job)] * len(waits)
+        self._sum += capability(waits, nodes, [0], self._used, cluster.size, weights=self.weights)
 
 
 class Capacity(Reward):

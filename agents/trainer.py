@@ -159,6 +159,9 @@ class Trainer:
     def restore(self, state: State) -> None:
         """Go on from what :meth:`state` returned; networks, optimiser and episodes are there already."""
 
+    def keep(self, folder: Path) -> None:
+        """Write what is to be kept of a round that is over; nothing by default."""
+
     # --- the run -------------------------------------------------------------------------------------
 
     def train(
@@ -202,7 +205,7 @@ class Trainer:
                 board.close()
         if folder is not None:
             self._write(folder)
-        return self._best[1] if self._best is not None else self._agent()
+        return self._best[1] if self._best is not None else self.agent()
 
     def _run(
         self, folder: Path | None, board: TensorBoard | None, tell: Callable[[Report], None]
@@ -213,6 +216,8 @@ class Trainer:
             for report in self._reports():
                 if board is not None:
                     board.add(report)
+                if folder is not None:
+                    self.keep(folder)
                 tell(report)
                 late = time.monotonic() - written > SECONDS_BETWEEN_CHECKPOINTS
                 if folder is not None and (late or stopping.asked):
@@ -250,7 +255,8 @@ class Trainer:
 
     # --- what has been learned -----------------------------------------------------------------------
 
-    def _agent(self) -> Agent:
+    def agent(self) -> Agent:
+        """Return the agent as it is now."""
         about = {
             "algorithm": self.algorithm, "settings": self.plain_settings(), "seed": self.seed,
             "steps": self.steps, "episodes": self._ended,
@@ -262,7 +268,7 @@ class Trainer:
         is_over = self.steps >= self.settings.steps
         if self.validate is None or not (is_over or self._rounds % self.validate_every == 0):
             return float("nan")
-        agent = self._agent()
+        agent = self.agent()
         score = float(self.validate(agent))
         if self._best is None or score > self._best[0]:
             agent.about = {**(agent.about or {}), "validation": score}
@@ -274,7 +280,7 @@ class Trainer:
     def _write(self, folder: Path) -> None:
         """Write agents, learning curve and checkpoint, each whole or not at all; the checkpoint last."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._agent().save(folder / LAST)
+        self.agent().save(folder / LAST)
         if self._best is not None:
             self._best[1].save(folder / BEST)
         write_bytes(folder / CURVE, curve_table(self._curve))

@@ -33,6 +33,13 @@ class Episodes(Parameters):
         """Return the scenario of the next episode."""
         raise NotImplementedError(f"{type(self).__name__} needs a method sample(rng)")
 
+    def number(self, number: int, rng: np.random.Generator) -> Scenario:
+        """Return the scenario of an episode, counted from 0, to learners that play one after the other.
+
+        By default any; where they have an order, the one whose turn it is.
+        """
+        return self.sample(rng)
+
 
 class Encoder(Parameters):
     """What does a learner see? A float32 array of a fixed shape."""

@@ -20,7 +20,7 @@ from typing import Any
 from hpcsimkit.decision import Answering, External
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.pipeline import SEATS, Pipeline
-from hpcsimkit.policies.dispatch import Dispatch
+from hpcsimkit.policies.one_seat import ONE_SEAT
 from hpcsimkit.policy import Policy
 
 __all__ = ["AGENT", "ENTRY_POINT_GROUP", "Entry", "entries", "imported", "make", "module_named"]
@@ -178,9 +178,9 @@ def _agent(path: str, arguments: str, component: str, folder: str | None) -> Pol
         raise UsageError(f"{component!r}: parameters not understood: ({arguments}); {known}")
     place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
     agent = Agent.load(place, parts=None if own is None else module_named(own, folder), **kwargs)
-    if agent.stage == "dispatch":
+    if agent.stage in ONE_SEAT:
         trained_behind = make(str((agent.about or {}).get("training", {}).get("policy", "fcfs")), folder)
-        return Dispatch(agent, agent.slots, trained_behind.queue_order)  # type: ignore[arg-type]
+        return ONE_SEAT[agent.stage](agent, agent.slots, trained_behind.queue_order)  # type: ignore[arg-type]
     return {agent.stage: agent}
 
 

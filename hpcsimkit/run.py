@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -20,7 +20,7 @@ from hpcsimkit.commands.explaining import explain
 from hpcsimkit.commands.flags import EXAMPLES, PROGRAM, examples_text
 from hpcsimkit.commands.learning import evaluate, train
 from hpcsimkit.commands.reproducing import reproduce
-from hpcsimkit.commands.workloads import describe, lublin
+from hpcsimkit.commands.workloads import describe, lublin, mimic
 from hpcsimkit.errors import HpcsimkitError
 
 __all__ = ["app", "main"]
@@ -36,9 +36,13 @@ app = typer.Typer(
 )
 generate = typer.Typer(rich_markup_mode=None)
 app.add_typer(generate, name="generate", help="Make a workload by a model, as a log.")
-for _command in (compare, train, evaluate, explain, reproduce, describe, policies, plot):
-    app.command(epilog=EXAMPLES[_command])(_command)
-generate.command(epilog=EXAMPLES[lublin])(lublin)
+_of_app: list[Callable[..., None]] = [
+    compare, train, evaluate, explain, reproduce, describe, policies, plot,
+]  # fmt: skip
+_of_generate: list[Callable[..., None]] = [lublin, mimic]
+for _group, _commands in ((app, _of_app), (generate, _of_generate)):
+    for _command in _commands:
+        _group.command(epilog=EXAMPLES[_command])(_command)
 
 
 def _show_version(wanted: bool) -> None:

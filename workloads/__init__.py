@@ -11,7 +11,12 @@
 :mod:`~.estimates`        modelled user estimates
 :mod:`~.default`          the built-in workload, made of both
 :mod:`~.cush`             CuSH's job sets: CPUs and GPUs in any mix of nodes, two kinds of work
+:mod:`~.mimic`            logs like a log
+:mod:`~.job_sets`         job sets to learn from, made of a log: DRAS's three phases
+:mod:`~.scaled`           the same log on a smaller machine
 :mod:`~.synthetic`        queueing theory's arrivals, bursts
+:mod:`~.weekly_arrivals`  when jobs come, by weekday and hour
+:mod:`~.local_time`       where a log's clock stands in the calendar
 :mod:`~.describe`         a workload in numbers
 :mod:`~.catalogue`        logs of the Parallel Workloads Archive, known by their content
 ========================  ==========================================================================
@@ -26,12 +31,16 @@ from hpcsimkit.workloads.default import default_workload
 from hpcsimkit.workloads.describe import Description, describe
 from hpcsimkit.workloads.estimates import POPULAR_ESTIMATES, with_estimates
 from hpcsimkit.workloads.gpu_logs import read_eagle, read_openb, read_philly
+from hpcsimkit.workloads.job_sets import PHASES, JobSet, JobSets, sampled, three_phases, weeks
 from hpcsimkit.workloads.job_table import JOB_TABLE_COLUMNS, read_job_table, write_job_table
 from hpcsimkit.workloads.logs import LOG_FORMATS, LogFormat, read_log
 from hpcsimkit.workloads.lublin import BATCH, INTERACTIVE, TYPED, UNTYPED, JobClass, LublinModel
+from hpcsimkit.workloads.mimic import Mimic
 from hpcsimkit.workloads.sacct import read_sacct
+from hpcsimkit.workloads.scaled import scaled
 from hpcsimkit.workloads.swf import SWF_FIELDS, read_swf, swf_text, write_swf
 from hpcsimkit.workloads.synthetic import burst, poisson
+from hpcsimkit.workloads.weekly_arrivals import WeeklyArrivals
 
 __all__ = [
     "BATCH",
@@ -41,6 +50,7 @@ __all__ = [
     "INTERACTIVE",
     "JOB_TABLE_COLUMNS",
     "LOG_FORMATS",
+    "PHASES",
     "POPULAR_ESTIMATES",
     "SWF_FIELDS",
     "TYPED",
@@ -50,8 +60,12 @@ __all__ = [
     "CushNode",
     "Description",
     "JobClass",
+    "JobSet",
+    "JobSets",
     "LogFormat",
     "LublinModel",
+    "Mimic",
+    "WeeklyArrivals",
     "burst",
     "days",
     "default_workload",
@@ -65,9 +79,13 @@ __all__ = [
     "read_philly",
     "read_sacct",
     "read_swf",
+    "sampled",
+    "scaled",
     "swf_text",
+    "three_phases",
     "training_set",
     "verify",
+    "weeks",
     "with_estimates",
     "write_job_table",
     "write_swf",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.workload import Column, Workload
+from hpcsimkit.workloads.local_time import local_time
 from hpcsimkit.workloads.swf import NO_ESTIMATE
 
 __all__ = ["WEEKDAYS", "Description", "Value", "describe"]
@@ -30,9 +31,6 @@ RUN_TIME_CLASSES = {
     "1 day and more": np.inf,
 }  # fmt: skip
 """Names of the classes, and where each ends [s] (not included)."""
-
-CALENDAR_FROM, CALENDAR_TO = 315_532_800, 32_503_680_000
-"""Unix times believed to be a date [s]: the years 1980 to 3000."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +109,11 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
     if not len(workload):
         raise WorkloadError(f"{workload.name}: at least one job needed to describe, found none")
     machine = machine_size or workload.machine_size
-    start, zone = _calendar(workload)
-    clock = workload.submit_time + ((start + _seconds(zone)) if start is not None else 0)
-    # 1 January 1970, day 0 of Unix time, was a Thursday
-    days = clock // DAY + (3 if start is not None else 0)
+    clock = local_time(workload)
+    seconds = workload.submit_time + clock.offset
     sections: dict[str, Rows] = {
         "jobs": _jobs(workload),
-        "time": _time(workload, machine, start, zone),
+        "time": _time(workload, machine, *clock),
         **(_requests(workload) if workload.resources else _nodes(workload, machine)),
         "run times [s]": _distribution(workload.run_time),
         "jobs by run time": _run_time_classes(workload.run_time),
@@ -129,9 +125,9 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
     return Description(
         name=workload.name,
         sections=sections,
-        by_hour=np.bincount((clock % DAY) // 3600, minlength=24),
-        by_weekday=np.bincount(days % 7, minlength=7),
-        calendar=start is not None,
+        by_hour=np.bincount(seconds % DAY // 3600, minlength=24),
+        by_weekday=np.bincount(seconds // DAY % 7, minlength=7),
+        calendar=clock.start is not None,
     )
 
 
@@ -237,36 +233,6 @@ def _distribution(values: NDArray[Any]) -> Rows:
     quantiles = np.quantile(values, list(QUANTILES.values()))
     rows = {"min": values.min(), **dict(zip(QUANTILES, quantiles, strict=True)), "max": values.max()}
     return {**{label: value.item() for label, value in rows.items()}, "mean": float(values.mean())}
-
-
-def _calendar(workload: Workload) -> tuple[int | None, timezone]:
-    """Return the Unix time of the log's second 0 (None if not known) and the local standard time."""
-    try:
-        start = int(workload.header.get("UnixStartTime", ""))
-    except ValueError:
-        return None, UTC
-    first, last = start + int(workload.submit_time.min()), start + int(workload.submit_time.max())
-    if not CALENDAR_FROM <= first <= last <= CALENDAR_TO:
-        return None, UTC
-    return start, _zone(workload.header, first)
-
-
-def _zone(header: Mapping[str, str], moment: int) -> timezone:
-    from zoneinfo import ZoneInfo
-
-    try:
-        return timezone(timedelta(seconds=int(header.get("TimeZone", ""))))
-    except ValueError:
-        pass
-    try:
-        local = datetime.fromtimestamp(moment, ZoneInfo(header.get("TimeZoneString", "UTC").strip()))
-    except (KeyError, ValueError, OSError):  # no such zone, or no table of zones on this machine
-        return UTC
-    return timezone((local.utcoffset() or timedelta()) - (local.dst() or timedelta()))
-
-
-def _seconds(zone: timezone) -> int:
-    return int(zone.utcoffset(None).total_seconds())
 
 
 def _shown(value: Value) -> str:

@@ -27,6 +27,7 @@ from hpcsimkit.campaigns.training_source import Source
 from hpcsimkit.decision import Answering
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.metrics import METRICS
+from hpcsimkit.policies.one_seat import ONE_SEAT
 from hpcsimkit.policy import Policy
 from hpcsimkit.scenario import Scenario
 from hpcsimkit.workload import Workload
@@ -164,7 +165,7 @@ class Contest:
     @property
     def within(self) -> str:
         """The pipeline whose seat the agent takes."""
-        usual = "fcfs" if self.agent.stage == "dispatch" else USUAL
+        usual = "fcfs" if self.agent.stage in ONE_SEAT else USUAL
         return self.evaluation.within or str(self.trained.get("policy", usual))
 
     @property

@@ -30,6 +30,8 @@ from hpcsimkit.campaigns.training_tables import EpisodeTable, ValidationTable
 from hpcsimkit.decision import External
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.learning import Episodes
+from hpcsimkit.policies.one_seat import ONE_SEAT
+from hpcsimkit.policies.two_level import STAGE
 from hpcsimkit.policy import Policy
 from hpcsimkit.workload import Workload
 
@@ -49,7 +51,7 @@ class Training(Source):
     ----------
     logs, logs_sha256 : list of str, optional
         Train on windows of several logs, each divided alike, of texts that hash to these.
-    stage : {"order", "inspector", "placement", "backfiller", "dispatch"}
+    stage : {"order", "inspector", "placement", "backfiller", "dispatch", "two-level"}
         The seat that is opened.
     policy : str, optional
         The pipeline whose seat it is, which also says what stands behind the seat; by default
@@ -86,7 +88,7 @@ class Training(Source):
 
     logs: list[str] | None = Field(None, min_length=1)
     logs_sha256: list[str] | None = None
-    stage: Literal["order", "inspector", "placement", "backfiller", "dispatch"] = "order"
+    stage: Literal["order", "inspector", "placement", "backfiller", "dispatch", "two-level"] = "order"
     policy: str | None = None
     slots: int = Field(16, ge=1)
     train_share: float | None = Field(None, gt=0, le=1)
@@ -218,12 +220,16 @@ class Training(Source):
     @property
     def policy_name(self) -> str:
         """The pipeline whose seat it is."""
-        return self.policy or ("fcfs" if self.stage == "dispatch" else "fcfs+easy")
+        return self.policy or ("fcfs" if self.stage in ONE_SEAT else "fcfs+easy")
 
     @property
     def baseline_name(self) -> str:
-        """The heuristic behind the seat; for a dispatch its order, where jobs that fit start at once."""
-        return f"{self.policy_name}+fitting" if self.stage == "dispatch" else self.policy_name
+        """The heuristic behind the seat; for a dispatch its order, where jobs that fit start at once.
+
+        For two levels it is the order with EASY.
+        """
+        rule = {"dispatch": "+fitting", STAGE: "+easy"}.get(self.stage, "")
+        return f"{self.policy_name}{rule}"
 
     @property
     def algorithm(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args,
 from hpcsimkit import registry
 from hpcsimkit.agents import rewards
 from hpcsimkit.agents.agent import ENCODERS, MASKS
+from hpcsimkit.agents.long_waits import MinusLongWaits
 from hpcsimkit.agents.networks import ACTIVATIONS, NETWORKS
 from hpcsimkit.agents.prompt_improvement import PromptImprovement
 from hpcsimkit.agents.returns import NORMALISATIONS
@@ -22,7 +23,7 @@ from hpcsimkit.decision import External
 from hpcsimkit.errors import UsageError
 from hpcsimkit.learning import Encoder, Episodes, Mask, Reward
 from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policies.dispatch import Dispatch
+from hpcsimkit.policies.one_seat import ONE_SEAT
 from hpcsimkit.policy import Policy
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = [
 
 REWARDS: Mapping[str, type[Reward]] = {
     **{name: getattr(rewards, name) for name in rewards.__all__},
+    "MinusLongWaits": MinusLongWaits,
     "PromptImprovement": PromptImprovement,
     "TimelyImprovement": TimelyImprovement,
 }
@@ -80,14 +82,15 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     Parameters
     ----------
     policy : Policy
-        A pipeline, which is changed; for the stage ``"dispatch"`` one that consists of an order only.
+        A pipeline, which is changed; for the stages ``"dispatch"`` and ``"two-level"`` one that consists of
+        an order only.
     holder : External
         An open seat, an agent.
     stage : str
         Which seat.
     slots : int, optional
         Options that are offered at most, unless the pipeline has a window; by default all there are. A
-        dispatch needs them.
+        dispatch and two levels need them.
 
     Raises
     ------
@@ -102,13 +105,13 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     """
     if not isinstance(policy, Pipeline):
         raise UsageError(f"{policy!r} has no {stage} seat: a pipeline is needed, such as fcfs+easy")
-    if stage == "dispatch":
+    if stage in ONE_SEAT:
         order = policy.order
         if isinstance(order, External) or policy != Pipeline(order=order):
-            raise UsageError(f"behind a dispatch seat stands an order only, found {policy!r}")
-        dispatch = Dispatch(holder, slots, order)  # type: ignore[arg-type]
-        dispatch.check()
-        return dispatch
+            raise UsageError(f"behind a {stage} seat stands an order only, found {policy!r}")
+        scheduler: Policy = ONE_SEAT[stage](holder, slots, order)  # type: ignore[arg-type]
+        scheduler.check()
+        return scheduler
     holder.base = getattr(policy, stage)
     setattr(policy, stage, holder)
     if stage in ("order", "backfiller") and policy.window is None:

@@ -22,7 +22,7 @@ from hpcsimkit.commands.flags import (
     experiment_of,
 )
 
-__all__ = ["describe", "lublin"]
+__all__ = ["describe", "lublin", "mimic"]
 
 
 @examples(
@@ -103,3 +103,58 @@ def lublin(
     write_swf(workload, out)
     if not quiet:
         print(*console.loaded(workload), f"written: {out}", sep="\n")
+
+
+@examples(
+    "generate mimic KTH-SP2.swf.gz -o more.swf.gz --picture more.png",
+    "generate mimic KTH-SP2.swf.gz --days 60 --divide 4 --jobs 10000 --seed 1 -o x.swf",
+)
+def mimic(
+    log: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG", help="What to be like: SWF, a job table (CSV), sacct --parsable2 and others."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The log: .swf, .csv (a job table), or .gz.")
+    ],
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="How many jobs.  [as many as in LOG]")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Where randomness comes from.  [0]")] = None,
+    days: Annotated[
+        float | None, typer.Option(metavar="X", help="Be like the first so many days only.  [all]")
+    ] = None,
+    divide: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="A machine with so many times fewer nodes; sizes are rounded up.  [1]"
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw both beside each other: .png, .svg or .pdf.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Jobs like those of a log.
+
+    As many arrive on each weekday and in each hour of the day; sizes, run times and estimates are the log's.
+    Bursts, dependencies, and busy and quiet months are not kept.
+    """
+    from hpcsimkit.campaigns.mimics import MimicOf, in_a_line
+    from hpcsimkit.workloads import write_job_table, write_swf
+
+    flags = {"log": str(log), "jobs": jobs, "seed": seed, "days": days, "divide": divide}
+    wanted = MimicOf.of_flags(flags)
+    original = wanted.original()
+    made = wanted.mimic(original)
+    written = {"written": out}
+    if picture is not None:
+        from hpcsimkit.pictures.figures import save_figure
+        from hpcsimkit.pictures.likeness import draw_likeness
+
+        written["picture"] = save_figure(draw_likeness(original, made), picture)
+    write = write_job_table if ".csv" in out.suffixes[-2:] else write_swf
+    write(made, out)
+    if not quiet:
+        print(in_a_line(original), in_a_line(made), sep="\n")
+        print(*(f"{what}: {where}" for what, where in written.items()), sep="\n")

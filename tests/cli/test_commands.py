@@ -11,7 +11,8 @@ from hpcsimkit import __version__, registry
 from hpcsimkit.workloads import read_swf
 
 COMMANDS = [
-    "compare", "describe", "evaluate", "generate", "generate lublin", "policies", "plot", "reproduce", "train",
+    "compare", "describe", "evaluate", "generate", "generate lublin", "generate mimic", "policies", "plot",
+    "reproduce", "train",
 ]  # fmt: skip
 
 
@@ -35,7 +36,7 @@ def test_examples_are_command_lines(cli, shared, tmp_path) -> None:
     (tmp_path / "day.csv").write_text("ReqCPUs,ReqGPUs,ActualDuration,Submit\n4,1,60,0\n8,0,60,5\n")
     examples = [
         line.strip().removeprefix("python -m hpcsimkit.run").split()
-        for name in ("compare", "describe", "generate lublin")
+        for name in ("compare", "describe", "generate lublin", "generate mimic")
         for line in cli(*name.split(), "--help").out.split("Examples:")[1].splitlines()
         if line.strip()
     ]

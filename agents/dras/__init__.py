@@ -1,0 +1,5 @@
+"""DRAS: one network on two levels, that starts jobs, reserves for one, and backfills behind it.
+
+(Fan, Li, Favorite, Singh, Childers, Rich, Allcock, Papka & Lan, "DRAS: Deep Reinforcement Learning for
+Cluster Scheduling in High Performance Computing", IEEE TPDS 2022.)
+"""

@@ -1,0 +1,91 @@
+"""DRAS-A2C: policy gradients against what a critic expects; actor and critic share all but the last layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.dras.policy_gradient import policy_gradient_loss
+from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
+from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
+from hpcsimkit.agents.torch_networks import masked_log_probabilities
+
+__all__ = ["DrasA2C", "DrasA2CSettings", "entropy_of"]
+
+
+@dataclass(frozen=True)
+class DrasA2CSettings(DrasSettings):
+    """Settings of DRAS-A2C.
+
+    Parameters
+    ----------
+    entropy_weight : float
+        beta: multiplies the sum of the entropies of the policy [nats], which is taken off the loss. (The
+        paper does not say how much.)
+    value_weight : float
+        Multiplies the sum of the critic's squared errors, which is added to the loss.
+    bootstrap : bool
+        What the critic expects after the last decision counts too. (In the paper returns stop there.)
+    """
+
+    entropy_weight: float = 0.01
+    value_weight: float = 0.5
+    bootstrap: bool = False
+
+
+def entropy_of(scores: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
+    """Return the entropy of each decision's policy over what could be done [nats], shape (steps,).
+
+    >>> entropy_of(torch.zeros(1, 3), torch.tensor([[True, True, False]])).exp().round(decimals=4).tolist()
+    [2.0]
+    """
+    logarithms = masked_log_probabilities(scores, valid)
+    return -(logarithms.exp() * logarithms).sum(dim=1)
+
+
+class DrasA2C(DrasTrainer):
+    """Moves towards actions after which more was earned than the critic expected, and keeps on trying.
+
+    Actions are drawn by the softmax over the jobs of the window, in training; agents take the best.
+    """
+
+    algorithm = "dras-a2c"
+    settings: DrasA2CSettings
+
+    def make(self) -> RowFilterNetwork:
+        """Return a network with a score for each slot, and a value."""
+        env = self.env
+        return RowFilterNetwork(env.encoder.shape[0], self.settings.hidden, env.mask.actions, values=True)
+
+    def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
+        """Draw an action."""
+        return self.drawn(network, seen, actions)
+
+    def learn(self, steps: Steps) -> dict[str, float]:
+        """Take one step down the gradient."""
+        settings, returns = self.settings, self.returns(steps)
+        scores, values = self.scores_and_values(steps.observations)
+        policy = policy_gradient_loss(scores, steps, returns - values.detach())
+        errors = (values - returns).square().sum()
+        entropy = entropy_of(scores, steps.valid).sum()
+        self.descend(policy + settings.value_weight * errors - settings.entropy_weight * entropy)
+        return {"loss": policy.item(), "value_loss": errors.item(), "entropy": entropy.item() / len(returns)}
+
+    def scores_and_values(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return scores, shape (steps, actions), and values, shape (steps,)."""
+        outputs = self.networks.outputs(observations)
+        return outputs[:, :-1], outputs[:, -1]
+
+    def returns(self, steps: Steps) -> torch.Tensor:
+        """Return what was earned from each decision on, and with `bootstrap` what is expected after that."""
+        settings = self.settings
+        if settings.bootstrap and bool(steps.following_valid[-1].any()):
+            with torch.no_grad():
+                expected = self.scores_and_values(steps.following[-1:])[1]
+            rewards = steps.rewards.clone()
+            rewards[-1] += settings.discount * expected[0]
+            steps = steps._replace(rewards=rewards)
+        return steps.returns(settings.discount)

@@ -1,0 +1,121 @@
+"""The networks of DRAS that learn, in torch; see :mod:`hpcsimkit.agents.dras.network` for those that act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from hpcsimkit.agents.dras.network import SLOPE, JobValues, RowFilter
+
+__all__ = ["JobValuesNetwork", "RowFilterNetwork"]
+
+FIRST_SCORES = 0.01
+"""How far from each other the scores of jobs are at first: nobody is preferred."""
+
+linear, leaky_relu = nn.functional.linear, nn.functional.leaky_relu
+
+
+class RowFilterNetwork(nn.Module):
+    """A filter over rows of two numbers and two wide layers: scores of actions, and perhaps a value.
+
+    Its parameters have the names and shapes of :class:`~hpcsimkit.agents.dras.network.RowFilter`.
+
+    Parameters
+    ----------
+    rows : int
+        Of an observation.
+    hidden : sequence of int
+        Sizes of the two wide layers.
+    actions : int
+        That are scored.
+    values : bool
+        One more output says what the state is worth.
+
+    Examples
+    --------
+    >>> network = RowFilterNetwork(4460, (4000, 1000), actions=50, values=True)
+    >>> sum(weights.numel() for weights in network.parameters())
+    21891054
+    """
+
+    acting: type[RowFilter] = RowFilter
+
+    def __init__(self, rows: int, hidden: Sequence[int], actions: int, *, values: bool = False) -> None:
+        super().__init__()
+        self.actions = actions
+        first, second = hidden
+        self.filter = nn.Linear(2, 1)
+        layers = [
+            nn.Linear(rows, first, bias=False), nn.Linear(first, second, bias=False),
+            nn.Linear(second, actions + values),
+        ]  # fmt: skip
+        self.weight = nn.ParameterList([layer.weight for layer in layers])
+        self.bias = nn.ParameterDict({"2": layers[2].bias})
+        with torch.no_grad():
+            layers[2].weight[:actions] *= FIRST_SCORES
+            layers[2].bias.zero_()
+
+    def filtered(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return one number for each row, shape (batch, rows)."""
+        return self.filter(observations)[..., 0]
+
+    def behind(self, first: torch.Tensor) -> torch.Tensor:
+        """Return the outputs, given what goes into the first wide layer's rectifier."""
+        second = leaky_relu(linear(leaky_relu(first, SLOPE), self.weight[1]), SLOPE)
+        return linear(second, self.weight[2], self.bias["2"])
+
+    def outputs(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return all outputs, shape (batch, outputs)."""
+        return self.behind(linear(self.filtered(observations), self.weight[0]))
+
+    def network(self) -> RowFilter:
+        """Return the network as it is now, in numpy."""
+        return self.acting({name: _array(values) for name, values in self.state_dict().items()})
+
+    def shared(self) -> RowFilter:
+        """Return the network in numpy that has the very same weights, and changes with them; not on a GPU."""
+        return self.acting({name: values.detach().numpy() for name, values in self.state_dict().items()})
+
+    def take_over(self, tensors: Mapping[str, NDArray[np.float32]]) -> None:
+        """Go on from the weights of a network in numpy."""
+        self.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in tensors.items()})
+
+
+class JobValuesNetwork(RowFilterNetwork):
+    """Reads one job and all nodes at a time; see :class:`~hpcsimkit.agents.dras.network.JobValues`.
+
+    Parameters
+    ----------
+    rows : int
+        Of a job and all nodes: 2 + N.
+    hidden : sequence of int
+        Sizes of the two wide layers.
+
+    Examples
+    --------
+    >>> network = JobValuesNetwork(4362, (4000, 1000))
+    >>> sum(weights.numel() for weights in network.parameters())
+    21449004
+    """
+
+    acting = JobValues
+
+    def __init__(self, rows: int, hidden: Sequence[int]) -> None:
+        super().__init__(rows, hidden, 1)
+
+    def outputs(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return what the job of each slot is worth, shape (batch, slots)."""
+        first = self.weight[0]
+        rows = self.filtered(observations)
+        nodes = first.shape[1] - 2
+        of_jobs, of_nodes = rows[:, :-nodes].reshape(len(rows), -1, 2), rows[:, -nodes:]
+        alone = linear(of_nodes, first[:, 2:])
+        return self.behind(linear(of_jobs, first[:, :2]) + alone[:, None])[..., 0]
+
+
+def _array(values: torch.Tensor) -> NDArray[np.float32]:
+    return values.detach().cpu().numpy().copy()

@@ -1,0 +1,305 @@
+"""What the four learners of DRAS have in common: an episode a round, and an update every ten instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.dras.network import RowFilter
+from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
+from hpcsimkit.agents.network_trainer import flattened
+from hpcsimkit.agents.torch_networks import device_named
+from hpcsimkit.agents.trainer import Round, RunSettings, Trainer
+from hpcsimkit.episode import Episode, Player
+from hpcsimkit.errors import UsageError
+from hpcsimkit.scenario import Scenario
+
+__all__ = ["DrasSettings", "DrasTrainer", "Floats", "Scoring", "Steps"]
+
+Floats = NDArray[np.float32]
+
+SNAPSHOTS = "snapshots"
+"""Folder, in that of a training, of what was learned after each episode."""
+
+
+class Scoring(Protocol):
+    """Who scores actions."""
+
+    def scores_of(self, observation: Floats, actions: NDArray[np.intp]) -> Floats:
+        """Return the scores of some actions, float32, of their shape."""
+
+
+class OnDevice:
+    """A network that scores actions where it learns.
+
+    Parameters
+    ----------
+    networks : RowFilterNetwork
+        On a GPU.
+    """
+
+    def __init__(self, networks: RowFilterNetwork) -> None:
+        self.networks = networks
+
+    def scores_of(self, observation: Floats, actions: NDArray[np.intp]) -> Floats:
+        """Return the scores of some actions."""
+        with torch.no_grad():
+            seen = torch.from_numpy(observation[None]).to(next(self.networks.parameters()).device)
+            return np.asarray(self.networks.outputs(seen)[0].cpu().numpy()[actions])
+
+
+@dataclass(frozen=True)
+class DrasSettings(RunSettings):
+    """What all four learners are set by.
+
+    Parameters
+    ----------
+    episodes : int
+        1: job sets are played one after the other.
+    hidden : tuple of int
+        Sizes of the two wide layers.
+    learning_rate : float
+        Of Adam.
+    discount : float
+        gamma, in [0, 1].
+    instances : int
+        Scheduling instances, at which somebody was chosen, from one update to the next.
+    reward_scale : float
+        What is learned from are the rewards times this; what is told of them are the rewards.
+    gradient_limit : float
+        Largest norm of a gradient.
+    device : {"cpu", "cuda"}
+        Where networks learn and, if it is a GPU, choose too.
+    """
+
+    episodes: int = 1
+    hidden: tuple[int, int] = (4000, 1000)
+    learning_rate: float = 1e-3
+    discount: float = 1.0
+    instances: int = 10
+    reward_scale: float = 1.0
+    gradient_limit: float = 10.0
+    device: Literal["cpu", "cuda"] = "cpu"
+
+
+class Steps(NamedTuple):
+    """Decisions since the last update, as tensors of one row a decision.
+
+    Parameters
+    ----------
+    observations : tensor of shape (steps, rows, 2)
+        What was seen.
+    valid : tensor of bool, shape (steps, actions)
+        What could be done.
+    actions : tensor of int64, shape (steps,)
+        What was done.
+    rewards : tensor of shape (steps,)
+        What it was paid.
+    following : tensor of shape (steps, rows, 2)
+        What was seen next; zeros after the last decision of an episode.
+    following_valid : tensor of bool, shape (steps, actions)
+        What could be done next; nothing after the last decision of an episode.
+    """
+
+    observations: torch.Tensor
+    valid: torch.Tensor
+    actions: torch.Tensor
+    rewards: torch.Tensor
+    following: torch.Tensor
+    following_valid: torch.Tensor
+
+    def returns(self, discount: float) -> torch.Tensor:
+        """Return what was earned from each decision to the last one here, shape (steps,).
+
+        >>> nothing = torch.zeros(0)
+        >>> Steps(*[nothing] * 3, torch.tensor([1.0, 2.0, 4.0]), *[nothing] * 2).returns(0.5).tolist()
+        [3.0, 4.0, 4.0]
+        """
+        returns, following = [], 0.0
+        for reward in reversed(self.rewards.tolist()):
+            following = reward + discount * following
+            returns.append(following)
+        return torch.tensor(returns[::-1], dtype=self.rewards.dtype, device=self.rewards.device)
+
+
+class DrasTrainer(Trainer):
+    """Plays job sets from first to last, and learns every ten scheduling instances from what it did since.
+
+    A round is an episode: one job set, from an idle machine until all its jobs are scheduled. What is
+    remembered is forgotten after each update. Subclasses say what the network puts out, how to choose, and
+    how to learn: :meth:`make`, :meth:`choose` and :meth:`learn`. Parameters are those of
+    :class:`~hpcsimkit.agents.trainer.Trainer`. (Fan et al., TPDS 2022, section 3.3.)
+    """
+
+    settings: DrasSettings
+    networks: RowFilterNetwork
+
+    def make(self) -> RowFilterNetwork:
+        """Return the network, with first weights."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make()")
+
+    def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
+        """Return one of some actions."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method choose(network, seen, actions)")
+
+    def learn(self, steps: Steps) -> dict[str, float]:
+        """Learn from the decisions since the last update; returns what is to be told of it."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method learn(steps)")
+
+    def build(self, seed: int) -> None:
+        """Make the network and its optimiser.
+
+        Raises
+        ------
+        UsageError
+            The device is not there, or a number is out of its range.
+        """
+        settings = self.settings
+        if settings.episodes != 1 or settings.instances < 1 or len(settings.hidden) != 2:
+            raise UsageError(
+                f"{self.algorithm}: episodes = 1, instances of at least 1 and two hidden layers are needed, "
+                f"found {settings.episodes}, {settings.instances} and {tuple(settings.hidden)}"
+            )
+        shape = self.env.encoder.shape
+        if len(shape) != 2 or shape[1] != 2 or shape[0] <= 2 * self.env.mask.actions:
+            raise UsageError(
+                f"{self.algorithm}: two rows of two numbers for each of {self.env.mask.actions} jobs are "
+                f"needed, and rows of nodes, found shape {shape}"
+            )
+        self.device = device_named(settings.device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.networks = self.make().to(self.device)
+        self.vector_of_weights = flattened(self.networks)
+        self.optimiser = torch.optim.Adam([self.vector_of_weights], lr=settings.learning_rate, fused=True)
+        self._acting: Scoring = (
+            self.networks.shared() if self.device.type == "cpu" else OnDevice(self.networks)
+        )
+        self._room = (np.zeros((0, *shape), dtype=np.float32), np.zeros((0, 0), dtype=np.bool_))
+
+    def network(self) -> RowFilter:
+        """Return what scores the actions, as it is now: a copy."""
+        return self.networks.network()
+
+    def keep(self, folder: Path) -> None:
+        """Write a snapshot of the agent after each episode."""
+        place = folder / SNAPSHOTS
+        place.mkdir(parents=True, exist_ok=True)
+        self.agent().save(place / f"episode-{self._rounds:03d}.hpcsim")
+
+    # --- an episode ----------------------------------------------------------------------------------
+
+    def round(self) -> Round:
+        """Play the next job set, and learn on the way."""
+        scenario = self.env.episodes.number(self._rounds, self.rng)
+        _, told = self.play(scenario, self.settings.instances)
+        means = {name: float(np.mean([each[name] for each in told])) for name in told[0]} if told else {}
+        return Round([self.earned], means)
+
+    def play(self, scenario: Scenario, instances: int) -> tuple[Episode, list[dict[str, float]]]:
+        """Play a scenario to its end, and learn from it every so many scheduling instances.
+
+        Returns
+        -------
+        (Episode, list of dict of str to float)
+            The episode, which is over, and what is to be told of each update. `earned` is what it was paid.
+        """
+        env = self.env
+        player = Player(env.encoder, env.mask, env.reward)
+        episode = Episode(scenario, env.policy, {env.stage: player}, skip=env.skip)
+        self.earned, told = 0.0, []
+        for observations, valid, actions, rewards in self._parts(episode, instances):
+            told.append(self.learn(self._steps(observations, valid, actions, rewards)))
+            self.earned += float(sum(rewards))
+        return episode, told
+
+    def _parts(
+        self, episode: Episode, instances: int
+    ) -> Iterator[tuple[Floats, NDArray[np.bool_], list[int], list[float]]]:
+        """Play an episode; yields what was done in so many instances, with one row more of what came next."""
+        stage, system = self.env.stage, episode.simulation.system
+        while episode.decision is not None:
+            passes, actions, rewards = set[int](), list[int](), list[float]()
+            self._see(episode, 0)
+            while episode.decision is not None and (system.passes in passes or len(passes) < instances):
+                passes.add(system.passes)
+                count = len(actions)
+                observations, valid = self._room
+                actions.append(self.choose(self._acting, observations[count], valid[count].nonzero()[0]))
+                episode.answer(actions[-1])
+                rewards.append(episode.reward(stage))
+                self._see(episode, count + 1)
+            self.steps += len(actions)
+            observations, valid = self._room
+            yield observations[: len(actions) + 1], valid[: len(actions) + 1], actions, rewards
+
+    def _see(self, episode: Episode, row: int) -> None:
+        """Write what is seen and may be done into a row; nothing if the episode is over."""
+        if row >= len(self._room[0]):
+            self._room = self._roomier()
+        observations, valid = self._room
+        if episode.decision is None:
+            observations[row] = valid[row] = 0
+        else:
+            episode.write(observations[row], valid[row])
+
+    def _roomier(self) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return arrays with twice the rows, and what has been written."""
+        observations, valid = self._room
+        rows = max(32, 2 * len(observations))
+        larger = (
+            np.zeros((rows, *self.env.encoder.shape), dtype=np.float32),
+            np.zeros((rows, self.env.mask.actions), dtype=np.bool_),
+        )
+        if len(observations):
+            larger[0][: len(observations)], larger[1][: len(valid)] = observations, valid
+        return larger
+
+    def _steps(
+        self, observations: Floats, valid: NDArray[np.bool_], actions: Sequence[int],
+        rewards: Sequence[float],
+    ) -> Steps:  # fmt: skip
+        """Return decisions as tensors where the network learns."""
+        seen = torch.from_numpy(observations).to(self.device)
+        might = torch.from_numpy(valid).to(self.device)
+        scale = self.settings.reward_scale
+        return Steps(
+            seen[:-1], might[:-1], torch.tensor(actions, device=self.device),
+            torch.tensor(rewards, dtype=torch.float32, device=self.device) * scale, seen[1:], might[1:],
+        )  # fmt: skip
+
+    # --- acting and learning -------------------------------------------------------------------------
+
+    def drawn(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
+        """Draw one of some actions by the softmax of their scores."""
+        if len(actions) == 1:
+            return int(actions[0])
+        scores = network.scores_of(seen, actions)
+        return int(actions[(scores + self.rng.gumbel(size=len(scores))).argmax()])
+
+    def descend(self, loss: torch.Tensor) -> None:
+        """Take a step down the gradient of a loss.
+
+        Raises
+        ------
+        UsageError
+            The loss is no finite number.
+        """
+        if not torch.isfinite(loss):
+            raise UsageError(f"{self.algorithm}: the loss is {float(loss)} after {self.steps} steps")
+        assert self.vector_of_weights.grad is not None
+        self.vector_of_weights.grad.zero_()
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_([self.vector_of_weights], self.settings.gradient_limit)
+        self.optimiser.step()
+
+    def take_over(self, agent: Agent) -> None:
+        """Go on from what an agent has learned; the optimiser begins anew."""
+        self.networks.take_over(agent.network.tensors)

@@ -1,0 +1,400 @@
+"""DRAS: what it sees, its networks, what it is paid, and how its four learners move."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from hpcsimkit import Pipeline, Simulation, Workload
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.dras.actor_critic import DrasA2C, DrasA2CSettings
+from hpcsimkit.agents.dras.network import JobValues, RowFilter, shapes
+from hpcsimkit.agents.dras.policy_gradient import DrasPG, DrasPGSettings
+from hpcsimkit.agents.dras.ppo import DrasPPO, DrasPPOSettings
+from hpcsimkit.agents.dras.q_learning import DrasDQL, DrasDQLSettings
+from hpcsimkit.agents.dras.settings import decima_environment, dras_environment
+from hpcsimkit.agents.dras.torch_network import JobValuesNetwork, RowFilterNetwork
+from hpcsimkit.agents.dras.trainer import SNAPSHOTS, DrasTrainer, Steps
+from hpcsimkit.agents.episodes import InTurn
+from hpcsimkit.agents.long_waits import MinusLongWaits
+from hpcsimkit.agents.rewards import Capability
+from hpcsimkit.decision import Answering, Decision
+from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.errors import UsageError
+from hpcsimkit.policies import SJF
+from hpcsimkit.policies.two_level import TwoLevel
+from hpcsimkit.workloads import default_workload
+
+LEARNERS = {
+    "dras-pg": (DrasPG, DrasPGSettings), "dras-a2c": (DrasA2C, DrasA2CSettings),
+    "dras-ppo": (DrasPPO, DrasPPOSettings), "dras-dql": (DrasDQL, DrasDQLSettings),
+}  # fmt: skip
+TINY: dict[str, Any] = {"hidden": (6, 5), "discount": 0.9}
+
+
+class Largest(Answering):
+    """Chooses the largest job that is offered."""
+
+    def answer(self, decision: Decision) -> int:
+        sizes = [job.nodes for job in decision.options]
+        return sizes.index(max(sizes))
+
+
+# --- networks ----------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_those_of_table_3(shared: Path) -> None:
+    table = json.loads((shared / "refs" / "dras_cases.json").read_text())["table3"]
+    assert len(table) == 8
+    agreeing = 0
+    for case in table:
+        sizes = shapes(case["rows"], (case["fc1"], case["fc2"]), case["out"])
+        found = sum(int(np.prod(shape)) for shape in sizes.values())
+        assert found == case["formula"]
+        assert (found == case["paper"]) == case["match"]
+        agreeing += found == case["paper"]
+    assert agreeing == 7, "the eighth is a slip of the paper"
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_numpy_and_torch_agree(values: bool) -> None:
+    torch.manual_seed(1)
+    learning = RowFilterNetwork(14, (7, 5), actions=3, values=values)
+    acting = learning.network()
+    seen = np.random.default_rng(1).normal(size=(4, 14, 2)).astype(np.float32)
+    expected = learning.outputs(torch.from_numpy(seen)).detach().numpy()
+    np.testing.assert_allclose(acting.many(seen), expected, rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(acting.scores(seen[2]), expected[2], rtol=2e-5, atol=1e-6)
+    assert acting.parameters == sum(weights.numel() for weights in learning.parameters())
+
+
+def test_numpy_and_torch_agree_on_the_values_of_jobs() -> None:
+    torch.manual_seed(2)
+    learning = JobValuesNetwork(2 + 8, (7, 5))
+    acting = learning.network()
+    seen = np.random.default_rng(1).normal(size=(4, 2 * 3 + 8, 2)).astype(np.float32)
+    expected = learning.outputs(torch.from_numpy(seen)).detach().numpy()
+    assert expected.shape == (4, 3)
+    np.testing.assert_allclose(acting.many(seen), expected, rtol=2e-5, atol=1e-6)
+    chosen = np.array([2, 0])
+    np.testing.assert_allclose(acting.scores_of(seen[1], chosen), expected[1, chosen], rtol=2e-5, atol=1e-6)
+    for slot in range(3):  # a job's value is what the five layers say of it alone
+        alone = np.concatenate([seen[:, 2 * slot : 2 * slot + 2], seen[:, 6:]], axis=1)
+        same = RowFilter(acting.tensors).many(alone)[:, 0]
+        np.testing.assert_allclose(expected[:, slot], same, rtol=2e-5, atol=1e-6)
+
+
+def test_the_network_that_acts_while_learning_has_the_same_weights() -> None:
+    learning = RowFilterNetwork(10, (4, 3), actions=2)
+    shared = learning.shared()
+    seen = np.ones((10, 2), dtype=np.float32)
+    before = shared.scores(seen)
+    with torch.no_grad():
+        for weights in learning.parameters():
+            weights += 0.25
+    assert not np.allclose(before, shared.scores(seen))
+    np.testing.assert_allclose(shared.scores(seen), learning.network().scores(seen))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bias.2": None}, "needs filter.weight"),
+        ({"weight.1": np.zeros((2, 9))}, r"weight.1 of a network of rows has the wrong shape \(2, 9\)"),
+        ({"weight.0": np.full((2, 3), np.nan)}, "weight.0 holds what is no finite number"),
+    ],
+)
+def test_tensors_that_make_no_network(change: dict[str, Any], words: str) -> None:
+    tensors = {name: np.ones(shape) for name, shape in shapes(3, (2, 2), 1).items()} | change
+    with pytest.raises(UsageError, match=words):
+        RowFilter({name: values for name, values in tensors.items() if values is not None})
+
+
+# --- rewards -----------------------------------------------------------------------------------------------
+
+
+def test_a_reservation_is_paid_once_and_the_start_that_follows_is_not() -> None:
+    # 4 nodes. Job 1 (2 nodes) at 0. Job 2 (4 nodes) comes at 10, is reserved at once, starts at 100.
+    # Job 3 (2 nodes, 40 s) comes at 20 and is backfilled: job 2 has waited 10 s, it has not.
+    columns = {"submit_time": [0, 10, 20], "run_time": [100, 50, 40], "nodes": [2, 4, 2]}
+    paid: list[float] = []
+
+    class Noted(Capability):
+        def take(self, system: Any) -> float:
+            paid.append(super().take(system))
+            return paid[-1]
+
+    reward = Noted(reserved=True)
+    simulation = Simulation(Workload(columns, machine_size=4), TwoLevel(Largest()), observers=[reward])
+    simulation.run()
+    total = reward.take(simulation.system)
+    # age of the first is 0 / 1 (nobody waits), size 2/4, use 2/4; the reservation: 0, 4/4, 2/4; backfilled:
+    # 0, 2/4, 4/4; and nothing at 100 s.
+    assert total == pytest.approx((0 + 1 / 2 + 1 / 2 + 0 + 1 + 1 / 2 + 0 + 1 / 2 + 1) / 3)
+
+
+def test_only_starts_are_paid_otherwise() -> None:
+    columns = {"submit_time": [0, 10, 20], "run_time": [100, 50, 40], "nodes": [2, 4, 2]}
+    reward = Capability()
+    simulation = Simulation(Workload(columns, machine_size=4), TwoLevel(Largest()), observers=[reward])
+    simulation.run()
+    # as above, but job 2 is paid at 100 s: age 90 / 90, size 4/4, use 4/4
+    expected = (1 / 2 + 1 / 2 + 1 / 2 + 1 + 1 + 1 + 1) / 3
+    assert reward.take(simulation.system) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("power", [1.0, 3.0])
+def test_long_waits_add_up_however_often_they_are_asked_for(power: float) -> None:
+    log = default_workload(np.random.default_rng(4), jobs=120)
+    log = log.scale_load(3.0)
+    asked: list[float] = []
+
+    class Asking(MinusLongWaits):
+        def on_pass(self, seconds: float, system: Any) -> None:
+            if system.passes % 7 == 0:
+                asked.append(self.take(system))
+
+    reward = Asking(power, scale=3600.0)
+    simulation = Simulation(log, Pipeline(), observers=[reward])
+    waits = simulation.run().wait_time
+    total = sum(asked) + reward.take(simulation.system)
+    assert len(asked) > 10
+    assert waits.max() > 0
+    assert total == pytest.approx(-float(((waits / 3600) ** power).mean()))
+
+
+# --- learners ----------------------------------------------------------------------------------------------
+
+
+def environment(jobs: int = 40, window: int = 4) -> SchedulingEnv:
+    rng = np.random.default_rng(5)
+    sets = [
+        Workload(
+            {
+                "submit_time": np.sort(rng.integers(0, 600, jobs)), "run_time": rng.integers(1, 90, jobs),
+                "requested_time": np.full(jobs, 90), "nodes": rng.integers(1, 7, jobs),
+            },
+            machine_size=8,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    return dras_environment(InTurn(sets), 8, 100, window=window)
+
+
+def trainer(name: str, env: SchedulingEnv | None = None, **settings: Any) -> DrasTrainer:
+    kind, of_kind = LEARNERS[name]
+    return kind(env or environment(), of_kind(**{**TINY, "steps": 120, **settings}), seed=3)
+
+
+def some_steps(window: int = 4, rows: int = 16) -> Steps:
+    rng = np.random.default_rng(6)
+    valid = torch.tensor([[True, True, True, False], [True, True, False, False], [True, True, True, True]])
+    following_valid = torch.tensor([[True, True, False, False], [True] * 4, [False] * 4])
+    seen = torch.from_numpy(rng.normal(size=(4, rows, 2)).astype(np.float32))
+    return Steps(
+        seen[:3], valid, torch.tensor([2, 0, 3]), torch.tensor([0.5, 0.25, 1.0]), seen[1:], following_valid
+    )
+
+
+def loss_of(learner: DrasTrainer, steps: Steps) -> float:
+    """The loss as the paper has it, reckoned in float64 and apart from what learns."""
+    outputs = {
+        name: learner.networks.double().outputs(getattr(steps, name).double()).detach().numpy()
+        for name in ("observations", "following")
+    }
+    settings: Any = learner.settings
+    rewards, discount = steps.rewards.double().numpy(), settings.discount
+    returns = np.array(
+        [sum(discount ** (later - k) * rewards[later] for later in range(k, 3)) for k in range(3)]
+    )
+    taken, rows = steps.actions.numpy(), np.arange(3)
+    if isinstance(learner, DrasDQL):
+        values = outputs["observations"][rows, taken]
+        fixed = learner.fixed  # type: ignore[attr-defined]
+        return 0.5 * float(((values - fixed) ** 2).sum())
+    scores = np.where(steps.valid.numpy(), outputs["observations"][:, :4], -np.inf)
+    logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    chosen = logs[rows, taken]
+    if isinstance(learner, DrasA2C):
+        values = outputs["observations"][:, 4]
+        entropy = -np.where(np.isfinite(logs), np.exp(logs) * np.where(np.isfinite(logs), logs, 0), 0).sum()
+        advantages = returns - learner.fixed  # type: ignore[attr-defined]
+        gain = (chosen * advantages).sum()
+        if isinstance(learner, DrasPPO):
+            ratio = np.exp(chosen - learner.before)  # type: ignore[attr-defined]
+            gain = np.minimum(ratio * advantages, np.clip(ratio, 0.8, 1.2) * advantages).sum()
+        return float(
+            -gain
+            + settings.value_weight * ((values - returns) ** 2).sum()
+            - settings.entropy_weight * entropy
+        )
+    return float(-(chosen * returns).sum())  # no past updates: the baseline is 0
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_gradients_are_those_of_the_published_losses(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = trainer(name, **({"epochs": 1} if name == "dras-ppo" else {}))
+    learner.train()
+    if name == "dras-pg":
+        learner.past = type(learner.past)()  # type: ignore[attr-defined]
+    steps = some_steps()
+    weights = learner.vector_of_weights
+    with torch.no_grad():
+        weights += 0.3 * torch.from_numpy(
+            np.random.default_rng(7).normal(size=len(weights)).astype(np.float32)
+        )
+    found: list[torch.Tensor] = []
+    monkeypatch.setattr(learner.optimiser, "step", lambda: found.append(weights.grad.clone()))  # type: ignore[union-attr]
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *given: None)
+    with torch.no_grad():
+        outputs, following = (
+            learner.networks.outputs(getattr(steps, part)) for part in ("observations", "following")
+        )
+    if name == "dras-dql":  # r + gamma max Q of what may be done next; nothing comes after the last
+        best = [float(following[0, :2].max()), float(following[1].max()), 0.0]
+        learner.fixed = steps.rewards.numpy() + 0.9 * np.array(best)  # type: ignore[attr-defined]
+    elif name != "dras-pg":
+        learner.fixed = outputs[:, -1].double().numpy()  # type: ignore[attr-defined]
+        scores = outputs[:, :4].double().masked_fill(~steps.valid, -torch.inf)
+        learner.before = scores.log_softmax(1).numpy()[np.arange(3), steps.actions.numpy()]  # type: ignore[attr-defined]
+    learner.learn(steps)
+    kept, step = weights.detach().double().clone(), 1e-5
+    chosen = np.random.default_rng(8).choice(len(kept), 40, replace=False)
+    learner.networks.double()
+    parameters = list(learner.networks.parameters())
+
+    def at(place: int, move: float) -> float:
+        vector = kept.clone()
+        vector[place] += move
+        torch.nn.utils.vector_to_parameters(vector, parameters)
+        return loss_of(learner, steps)
+
+    slopes = [(at(place, step) - at(place, -step)) / (2 * step) for place in chosen.tolist()]
+    assert np.abs(slopes).max() > 1e-2
+    np.testing.assert_allclose(found[0].numpy()[chosen], slopes, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_stopped_training_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
+    whole = trainer(name).train()
+    stopped = trainer(name)
+
+    def interrupt(report: Any) -> None:
+        if report.steps >= 80:
+            stopped._write(tmp_path)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped.train(tmp_path, tell=interrupt)
+    resumed = trainer(name)
+    assert resumed.train(tmp_path, resume=True).network == whole.network
+    snapshots = sorted(path.name for path in (tmp_path / SNAPSHOTS).iterdir())
+    assert snapshots == ["episode-001.hpcsim", "episode-002.hpcsim", "episode-003.hpcsim"]
+    assert Agent.load(tmp_path / SNAPSHOTS / snapshots[-1]).network == whole.network
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_job_is_chosen_once_and_updates_come_every_ten_instances(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, seen = trainer(name, steps=40), list[int]()
+    learn = learner.learn
+
+    def noted(steps: Steps) -> dict[str, float]:
+        seen.append(len(steps.actions))
+        return learn(steps)
+
+    monkeypatch.setattr(learner, "learn", noted)
+    learner.train()
+    assert sum(seen) == learner.steps == 40
+    assert all(count >= 10 for count in seen[:-1]), "ten instances, each with a choice or more"
+
+
+SPEEDY: dict[str, dict[str, Any]] = {
+    "dras-pg": {"learning_rate": 1e-2}, "dras-a2c": {"learning_rate": 3e-3, "entropy_weight": 0.1},
+    "dras-ppo": {"learning_rate": 1e-3}, "dras-dql": {"learning_rate": 1e-2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_short_job_first_is_learned(name: str) -> None:
+    """Behind a running job two wait for all nodes, a short and a long one, in this order or the other."""
+    times, submit = [], []
+    for day, short_first in enumerate(np.random.default_rng(9).random(30) < 0.5):
+        times += [20, 5, 95] if short_first else [20, 95, 5]
+        submit += [day * 1000, day * 1000 + 5, day * 1000 + 5]
+    log = Workload({"submit_time": submit, "run_time": times, "nodes": np.full(90, 2)}, machine_size=2)
+    one = dras_environment(InTurn([log]), 2, 100, window=3)
+    env = SchedulingEnv(
+        one.episodes, one.policy, one.encoder, one.mask, MinusLongWaits(1.0, scale=1.0), stage=one.stage,
+        skip=False,
+    )  # fmt: skip
+    agent = trainer(name, env, steps=90 * 100, hidden=(32, 16), discount=0.5, **SPEEDY[name]).train()
+    waits = Simulation(log, TwoLevel(agent, 3)).run().wait_time
+    best = Simulation(log, Pipeline(order=SJF())).run().wait_time
+    assert best.mean() < Simulation(log, Pipeline()).run().wait_time.mean()
+    assert waits.mean() == best.mean()
+
+
+def test_decima_chooses_among_what_fits_and_reserves_nothing() -> None:
+    columns = {"submit_time": [0, 1, 1], "run_time": [100, 10, 10], "nodes": [2, 4, 2]}
+    log = Workload(columns, machine_size=4)
+    env = decima_environment(InTurn([log]), 4, 100, window=3)
+    env.reset(seed=0)
+    offered = []
+    over = False
+    while not over:
+        assert env.episode is not None
+        assert env.episode.decision is not None
+        offered.append([job.id for job in env.episode.decision.options])
+        over = env.step(0)[2]
+    assert offered == [[1], [3], [2]]
+
+
+def test_an_agent_goes_on_learning_from_what_it_knows() -> None:
+    first = trainer("dras-ppo")
+    agent = first.train()
+    second = trainer("dras-ppo", learning_rate=0.0)
+    second._set_up()
+    second.take_over(agent)
+    episode, told = second.play(second.env.episodes.number(0, second.rng), 1000)
+    assert len(told) == 1, "one update in so few instances"
+    assert episode.decision is None
+    assert second.network() == agent.network, "with a rate of 0 nothing moves"
+
+
+def test_clear_words_for_what_makes_no_sense() -> None:
+    with pytest.raises(UsageError, match="episodes = 1, instances of at least 1 and two hidden layers"):
+        trainer("dras-pg", instances=0).train()
+    from hpcsimkit.agents.encoders import QueueWindow
+
+    env = environment()
+    other = SchedulingEnv(env.episodes, env.policy, QueueWindow(4), env.mask, env.reward, stage=env.stage)
+    with pytest.raises(UsageError, match="two rows of two numbers for each of 4 jobs are needed"):
+        trainer("dras-dql", other).train()
+    wrong = dras_environment(env.episodes, 9, 100, window=4)
+    with pytest.raises(
+        UsageError, match=r"JobsAndNodes\(.*nodes=9.* needs 9 counted nodes, found Nodes\(count=8\)"
+    ):
+        wrong.reset(seed=0)
+
+
+def test_model_files_know_these_networks(tmp_path: Path) -> None:
+    for name in ("dras-ppo", "dras-dql"):
+        agent = trainer(name, steps=40).train()
+        agent.save(tmp_path / "agent.hpcsim")
+        again = Agent.load(tmp_path / "agent.hpcsim")
+        assert again.network == agent.network
+        assert isinstance(again.network, JobValues if name == "dras-dql" else RowFilter)
+        env = environment()
+        scenario = env.episodes.number(0, np.random.default_rng(0))
+        starts = [
+            Simulation(scenario.workload, TwoLevel(each, 4)).run().start_time.tolist()
+            for each in (agent, again)
+        ]
+        assert starts[0] == starts[1]
