@@ -57,6 +57,8 @@ class Settings(NetworkSettings):
         many decisions that takes. (Then `steps` may be exceeded by those of the last round.)
     trace : float
         lambda of generalised advantages, in [0, 1].
+    value_trace : float, optional
+        lambda of what the critic learns, if it is another: with 1 what was really earned, nothing believed.
     entropy_weight : float
         Multiplies the mean entropy of the policy [nats], which is taken off the loss: the larger, the longer
         it goes on trying.
@@ -71,6 +73,7 @@ class Settings(NetworkSettings):
     rollout: int = 128
     whole_episodes: bool = False
     trace: float = 0.95
+    value_trace: float | None = None
     entropy_weight: float = 0.0
     value_weight: float = 0.5
     value_learning_rate: float | None = None
@@ -84,6 +87,11 @@ class OnPolicyTrainer(NetworkTrainer):
     """
 
     settings: Settings
+
+    @property
+    def throws_away(self) -> bool:
+        """Nothing is learned from episodes that are cut off (of whole ones; see :meth:`_play`)."""
+        return False
 
     def learn(self, batch: Batch) -> dict[str, float]:
         """Learn from a round of steps; returns what is to be told of it."""
@@ -102,15 +110,19 @@ class OnPolicyTrainer(NetworkTrainer):
         return Round(sums, self.learn(batch))
 
     def _play(self) -> tuple[Batch, list[float]]:
-        """Play a round; returns its steps, and the sums of rewards of the episodes that ended."""
+        """Play a round; returns its steps, and the sums of rewards of the episodes that ended.
+
+        Where an episode is thrown away, another one is played in its place, as long as there are steps left.
+        """
         settings, sums = self.settings, list[float]()
         actor, critic = self.networks.network(), self.networks.value_network()
         playing, moves = np.ones(settings.episodes, dtype=np.bool_), 0
         while playing.any() if settings.whole_episodes else moves < settings.rollout:
-            over = self._move(actor, critic, playing, sums)
+            over, cut = self._move(actor, critic, playing, sums)
             moves += 1
             if settings.whole_episodes:
-                playing &= ~over
+                steps_left = self.steps + len(self._tapes[0]) < settings.steps
+                playing &= ~over | (cut & self.throws_away & steps_left)
         return self._worth(critic), sums
 
     @cached_property
@@ -118,18 +130,18 @@ class OnPolicyTrainer(NetworkTrainer):
         """What was seen and done, a row a step; and who played and what came of it, a row a move."""
         encoder, actions, places = self.env.encoder, self.env.mask.actions, (self.settings.episodes,)
         steps = Tape([(encoder.shape, np.float32), ((actions,), np.bool_), ((), np.int64), ((), np.float32)])
-        moves = Tape([(places, np.bool_), (places, np.float32), (places, np.bool_)])
+        moves = Tape([(places, np.bool_), (places, np.float32), (places, np.bool_), (places, np.bool_)])
         return steps, moves
 
     def _move(
         self, actor: Network, critic: Network, playing: NDArray[np.bool_], sums: list[float]
-    ) -> NDArray[np.bool_]:
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Take a decision in the places that play, and write it down; sums of rewards of what ends are noted.
 
         Returns
         -------
-        array of bool, shape (episodes,)
-            Which episodes have ended with it.
+        two arrays of bool, shape (episodes,)
+            Which episodes have ended with it, and which of these were cut off.
         """
         steps, moves = self._tapes
         at = np.flatnonzero(playing)
@@ -137,32 +149,38 @@ class OnPolicyTrainer(NetworkTrainer):
         actions, log_probabilities = self.act(actor, seen, valid)
         steps.add(seen, valid, actions, log_probabilities)
         rewards = np.zeros(len(playing), dtype=np.float32)
-        over = np.zeros(len(playing), dtype=np.bool_)
+        over, cut = np.zeros((2, len(playing)), dtype=np.bool_)
         self.observations[at], earned, over[at], infos = self.vector.step_places(at, actions)
         rewards[at] = earned * self.settings.reward_scale
         for place, info in zip(at.tolist(), infos, strict=True):
-            if over[place]:
+            if not over[place]:
+                continue
+            cut[place] = info["TimeLimit.truncated"]
+            if not (cut[place] and self.throws_away):
                 sums.append(info["episode"]["r"])
-                if info["TimeLimit.truncated"]:  # cut off, not over: what would have come counts
-                    last = info["terminal_observation"][None]
-                    rewards[place] += self.settings.discount * critic.many(last)[0, 0]
-        moves.add(playing[None], rewards[None], over[None])
-        return over
+            if cut[place]:  # not over: what would have come counts
+                last = info["terminal_observation"][None]
+                rewards[place] += self.settings.discount * critic.many(last)[0, 0]
+        moves.add(playing[None], rewards[None], over[None], cut[None])
+        return over, cut
 
     def _worth(self, critic: Network) -> Batch:
-        """Reckon what actions were worth; returns the steps that were played."""
+        """Reckon what actions were worth; returns the steps that were played and are not thrown away."""
         settings = self.settings
-        observations, valid, actions, log_probabilities = self._tapes[0].taken()
-        played, rewards, over = self._tapes[1].taken()
+        seen, *done = self._tapes[0].taken()
+        played, rewards, over, cut = self._tapes[1].taken()
         values = np.zeros(played.shape, dtype=np.float32)
-        values[played] = critic.many(observations)[:, 0]
+        values[played] = critic.many(seen)[:, 0]
         after = critic.many(self.observations)[:, 0] * (not settings.whole_episodes)
-        advantages = generalised_advantages(rewards, values, over, after, settings.discount, settings.trace)
-        self.steps += len(actions)
-        columns = (
-            observations, valid, actions, log_probabilities, values[played], advantages[played],
-            (advantages + values)[played],
-        )  # fmt: skip
+        earned = rewards, values, over, after, settings.discount
+        advantages = surprises = generalised_advantages(*earned, settings.trace)
+        if settings.value_trace is not None:
+            surprises = generalised_advantages(*earned, settings.value_trace)
+        self.steps += len(seen)
+        columns = [seen, *done, *(each[played] for each in (values, advantages, surprises + values))]
+        if self.throws_away:
+            kept = ~_of_cut_off(over, cut)[played]
+            columns = [column[kept] for column in columns]
         return Batch(*(torch.from_numpy(column).to(self.device) for column in columns))
 
     def act(
@@ -174,3 +192,26 @@ class OnPolicyTrainer(NetworkTrainer):
         logarithms = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
         actions = (logarithms + self.rng.gumbel(size=logarithms.shape)).argmax(axis=1)
         return actions, logarithms[np.arange(len(actions)), actions]
+
+
+def _of_cut_off(over: NDArray[np.bool_], cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell of each move and place whether the episode was cut off when it ended.
+
+    Parameters
+    ----------
+    over, cut : array of bool, shape (moves, episodes)
+        Where episodes have ended, and where they were cut off.
+
+    Examples
+    --------
+    An episode of one move, one of two that is cut off, and one that goes on:
+
+    >>> over, cut = np.array([[1, 0, 1, 0], [0, 0, 1, 0]], dtype=bool)[:, :, None]
+    >>> _of_cut_off(over, cut)[:, 0].tolist()
+    [False, True, True, False]
+    """
+    found, now = np.zeros_like(over), np.zeros(over.shape[1], dtype=np.bool_)
+    for move in reversed(range(len(over))):
+        now = np.where(over[move], cut[move], now)
+        found[move] = now
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from hpcsimkit.job import Job
 from hpcsimkit.policy import Policy
 from hpcsimkit.system import System
 
-__all__ = ["PromptImprovement"]
+__all__ = ["PromptImprovement", "PromptRatio"]
 
 INTERACTIVE = 10
 """Run times below it count as it [s], as in the bounded slowdown."""
@@ -85,6 +86,38 @@ class PromptImprovement(Improvement):
         worth = self._earned if self._over else self.worth(self._account.value(system.now))
         lost, self._paid = worth - self._paid, worth
         return lost
+
+
+class PromptRatio(PromptImprovement):
+    """By how much a metric is multiplied, on a logarithmic scale, paid decision by decision.
+
+    Each halving is worth the same. (A bounded improvement hardly tells 5 from 50 where the baseline has 500,
+    and that is where most is to be gained of a mean over sequences.) The sum over an episode is
+    log((1 + baseline's) / (1 + ours)), less what that would be if ours were 0: it is -log(1 + ours).
+
+    Parameters
+    ----------
+    baseline, metric
+        As of :class:`PromptImprovement`. The sum does not depend on the baseline.
+
+    Raises
+    ------
+    UsageError
+        When a run begins: a parameter is not understood.
+
+    Examples
+    --------
+    >>> from hpcsimkit.policies import FCFS
+    >>> PromptRatio(FCFS(), "mean_wait_time")
+    PromptRatio(baseline=FCFS(), metric='mean_wait_time')
+    """
+
+    def __init__(self, baseline: Policy, metric: str = "mean_bounded_slowdown") -> None:
+        super().__init__(baseline, metric)
+
+    def worth(self, value: float) -> float:
+        """Return what is paid for a value of the metric in this episode."""
+        return math.log((1 + self._base) / (1 + value))
 
 
 class _Mean:

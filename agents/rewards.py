@@ -148,7 +148,46 @@ class Utilisation(Reward):
         return self.scale * area / (system.cluster.size * max(system.workload.span, 1))
 
 
-class Capability(Reward):
+class OfChoices(Reward):
+    """Pays for each job that is chosen: when it starts or, if `reserved`, when it gets a reservation.
+
+    Parameters
+    ----------
+    reserved : bool
+        A job that gets a reservation is paid for then, and not when it starts: for seats that are asked who
+        gets it.
+    """
+
+    def __init__(self, *, reserved: bool = False) -> None:
+        self.reserved = reserved
+
+    def pay(self, job: Job, system: System) -> float:
+        """Return what the choice of a job is worth now; who starts has left the queue already."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method pay(job, system)")
+
+    def on_begin(self, system: System) -> None:
+        """Nobody was chosen yet."""
+        self._sum = 0.0
+        self._paid: Job | None = None
+
+    def on_block(self, job: Job, system: System) -> None:
+        """Pay a reservation, once."""
+        if self.reserved and job is not self._paid:
+            self._paid = job
+            self._sum += self.pay(job, system)
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Pay a start."""
+        if job is not self._paid:
+            self._sum += self.pay(job, system)
+
+    def take(self, system: System) -> float:
+        """Return what choices have earned since it was last asked."""
+        earned, self._sum = self._sum, 0.0
+        return earned
+
+
+class Capability(OfChoices):
     """DRAS's equation 1, for machines that run large jobs: each start is paid by age, size and use.
 
     For every job that starts, ``w1 its wait / the longest wait + w2 its nodes / all + w3 nodes in use / all``
@@ -172,50 +211,38 @@ class Capability(Reward):
 
     def on_begin(self, system: System) -> None:
         """Nothing runs yet."""
-        self._used, self._sum = 0, 0.0
-        self._paid: Job | None = None
-
-    def on_block(self, job: Job, system: System) -> None:
-        """Pay a reservation, once."""
-        if self.reserved and job is not self._paid:
-            self._paid = job
-            self._pay(job, system)
+        super().on_begin(system)
+        self._used = 0
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
-        """Pay a start."""
+        """More is in use, and a start is paid."""
         self._used += system.cluster.main_amount(job, allocation)
-        if job is not self._paid:
-            self._pay(job, system)
+        super().on_start(job, allocation, system)
 
     def on_end(self, job: Job, system: System) -> None:
         """Less is in use."""
         self._used -= system.cluster.main_amount(job, system.given(job.index))
 
-    def take(self, system: System) -> float:
-        """Return what starts have earned since it was last asked."""
-        earned, self._sum = self._sum, 0.0
-        return earned
-
-    def _pay(self, job: Job, system: System) -> None:
-        """Pay a job that was chosen, compared with those that wait."""
+    def pay(self, job: Job, system: System) -> float:
+        """Return what equation 1 gives a job, compared with those that wait."""
         cluster, now = system.cluster, system.now
         waits = [now - job.submit_time]
         if len(system.queue):
             waits.append(now - min(system.queue.oldest(1)[0].submit_time, job.submit_time))
         nodes = [cluster.asked(job)] * len(waits)
-        self._sum += capability(waits, nodes, [0], self._used, cluster.size, weights=self.weights)
+        return capability(waits, nodes, [0], self._used, cluster.size, weights=self.weights)
 
 
-class Capacity(Reward):
+class Capacity(OfChoices):
     """DRAS's equation 2, for machines that run many small jobs: minus the mean of 1 / t over who waits.
 
-    t is the requested time [s]; asked at each decision, of the jobs that wait then. (Fan et al., TPDS 2022,
-    section 3.3.)
+    t is the requested time [s], of the jobs that wait when one has started. (Fan et al., TPDS 2022,
+    section 3.3.) Parameters are those of :class:`OfChoices`.
     """
 
-    def take(self, system: System) -> float:
+    def pay(self, job: Job, system: System) -> float:
         """Return minus the mean of 1 / requested time of the jobs that wait now."""
-        return capacity([job.requested_time for job in system.queue])
+        return capacity([each.requested_time for each in system.queue])
 
 
 class FinalScore(Reward):

@@ -24,6 +24,9 @@ class SpinningUpSettings(PPOSettings):
     target_divergence : float, optional
         The pass over all steps that finds the policy farther than this from the one that played is its last.
         (Spinning Up has 1.5 times its ``target_kl``.) The value learns on.
+    value_trace : float, optional
+        Spinning Up has 1 here: its critic learns what was really earned. With less, where episodes are long
+        and paid at their end, it learns for the most part what it believed before.
     """
 
     episodes: int = 100

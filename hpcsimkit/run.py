@@ -28,6 +28,11 @@ __all__ = ["app", "main"]
 INTERRUPTED, BROKEN_PIPE, WRONG = 130, 141, 2
 """Exit codes: Ctrl-C and a reader that has gone (as the shell counts them), and everything else."""
 
+BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""How many threads NumPy may multiply matrices with, unless it is said otherwise.
+
+Runs stand side by side, each on one core; threads that wait for each other take ten times as long."""
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=False,
@@ -72,6 +77,8 @@ def about(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit: 0, or 2 after one line on standard error, or 130 after Ctrl-C."""
+    for library in BLAS:
+        os.environ.setdefault(library, "1")
     code = _run(list(sys.argv[1:] if arguments is None else arguments))
     try:
         sys.stdout.flush()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.schedinspector.conclusions import Findings
@@ -20,15 +21,18 @@ from hpcsimkit.reproductions.schedinspector.contest import (
     PROMPT,
     UNFIT,
     Contest,
+    contests,
     greedy,
     of_log,
 )
-from hpcsimkit.reproductions.schedinspector.data import Trace
+from hpcsimkit.reproductions.schedinspector.data import FULL, Trace, Traces
+from hpcsimkit.reproductions.schedinspector.learners import Learners
 from hpcsimkit.reproductions.schedinspector.published_numbers import REJECTION_RATIOS, TABLE_4
 from hpcsimkit.reproductions.schedinspector.tables import cross_table, table_4, table_5
 from hpcsimkit.reproductions.schedinspector.targets import published_targets, training_target
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
 from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.workloads import default_workload, write_swf
 from tests.test_reproduction_contests import LEARNER
 
 SEQUENCES = 20
@@ -135,6 +139,24 @@ def test_trained_here_tested_there() -> None:
         headings, lines = cross_table(logs, row)
         assert headings == ["tested on", "base", "trained on SDSC-SP2", "trained on Lublin"]
         assert lines[1][2:] == ["7.00", "3.00"]
+
+
+# --- with what limits ----------------------------------------------------------------------------------------
+
+
+def test_published_inspectors_learn_without_a_limit_and_are_tested_with_one(tmp_path: Path) -> None:
+    path = tmp_path / "lublin-1.swf"
+    write_swf(default_workload(np.random.default_rng(0), jobs=1400, load=1.1), path)
+    learners = Learners(Traces([path], replace(FULL, sequences=2), 0))
+    limits: dict[str, set[int | None]] = {}
+    for study in learners.studies:
+        for learner in study.learners.values():
+            assert isinstance(learner.policy, Pipeline)
+            limits.setdefault(learner.trainer, set()).add(learner.policy.max_rejections)
+    assert limits == {"schedinspector": {None}, "prompt-inspector": {72}}
+    rows = [row for contest in contests(learners) for row in contest.contestants if row.learner]
+    assert {row.learner.trainer for row in rows if row.learner} == set(limits)
+    assert {row.policy.max_rejections for row in rows if isinstance(row.policy, Pipeline)} == {72}
 
 
 # --- how long trainings take ---------------------------------------------------------------------------------

@@ -73,9 +73,10 @@ class DrasDQL(DrasTrainer):
 
     def loss(self, steps: Steps) -> torch.Tensor:
         """Return half the sum of squared differences from what actions turned out to be worth (eq. 3)."""
-        values = self.networks.outputs(steps.observations).gather(1, steps.actions[:, None])[:, 0]
+        rows = torch.arange(len(steps.actions), device=steps.actions.device)
+        values = self.networks.of_jobs(steps.observations, rows, steps.actions)
         with torch.no_grad():
-            following = self.networks.outputs(steps.following)
+            following = self.networks.where(steps.following, steps.following_valid)
             targets = q_targets(
                 steps.rewards, steps.following_valid.any(dim=1), following, steps.following_valid,
                 self.settings.discount,

@@ -109,12 +109,29 @@ class JobValuesNetwork(RowFilterNetwork):
 
     def outputs(self, observations: torch.Tensor) -> torch.Tensor:
         """Return what the job of each slot is worth, shape (batch, slots)."""
+        slots = (observations.shape[1] - self.weight[0].shape[1] + 2) // 2
+        everyone = torch.ones((len(observations), slots), dtype=torch.bool, device=observations.device)
+        return self.where(observations, everyone)
+
+    def where(self, observations: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
+        """Return what the jobs of some slots are worth, 0 for the others: bool and float, (batch, slots).
+
+        It takes as long as there are jobs.
+        """
+        steps, slots = valid.nonzero(as_tuple=True)
+        values = torch.zeros(valid.shape, dtype=observations.dtype, device=observations.device)
+        return values.index_put((steps, slots), self.of_jobs(observations, steps, slots))
+
+    def of_jobs(
+        self, observations: torch.Tensor, steps: torch.Tensor, slots: torch.Tensor
+    ) -> torch.Tensor:  # fmt: skip
+        """Return what some jobs are worth, given by observation and slot, shape (jobs,)."""
         first = self.weight[0]
         rows = self.filtered(observations)
         nodes = first.shape[1] - 2
-        of_jobs, of_nodes = rows[:, :-nodes].reshape(len(rows), -1, 2), rows[:, -nodes:]
-        alone = linear(of_nodes, first[:, 2:])
-        return self.behind(linear(of_jobs, first[:, :2]) + alone[:, None])[..., 0]
+        of_jobs = rows[:, :-nodes].reshape(len(rows), -1, 2)[steps, slots]
+        alone = linear(rows[:, -nodes:], first[:, 2:])
+        return self.behind(linear(of_jobs, first[:, :2]) + alone[steps])[:, 0]
 
 
 def _array(values: torch.Tensor) -> NDArray[np.float32]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from hpcsimkit.agents.masks import AcceptReject
-from hpcsimkit.agents.prompt_improvement import PromptImprovement
+from hpcsimkit.agents.prompt_improvement import PromptImprovement, PromptRatio
 from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.trainer import InspectorSettings, PromptInspectorSettings
 from hpcsimkit.agents.sequences import Sequences
 from hpcsimkit.decision import External
 from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.learning import Encoder
+from hpcsimkit.learning import Encoder, Reward
 from hpcsimkit.policies.dirlab import MAX_REJECTIONS, published
 from hpcsimkit.workload import Workload
 
-__all__ = ["JOBS", "METRICS", "PROMPT", "PUBLISHED", "inspector_environment"]
+__all__ = ["JOBS", "METRICS", "PROMPT", "PUBLISHED", "RATIO", "inspector_environment"]
 
 JOBS = 128
 """Of a sequence that is learned from."""
@@ -33,10 +34,13 @@ PUBLISHED = InspectorSettings()
 PROMPT = PromptInspectorSettings()
 """The same networks, paid while jobs wait: 50 sequences a round, learned from 8 times."""
 
+RATIO = replace(PROMPT, entropy_weight=0.01)
+"""The same for ``kind="ratio"``; without some entropy a training may end where everything is accepted."""
+
 
 def inspector_environment(
     log: Workload, order: str = "sjf", *, metric: str = "bsld", backfilling: bool = False,
-    kind: Literal["native", "percentage", "win-loss", "bounded"] = "bounded",
+    kind: Literal["native", "percentage", "win-loss", "bounded", "ratio"] = "bounded",
     first: int = JOBS, last: int | None = None, max_rejections: int | None = MAX_REJECTIONS,
     encoder: Encoder | None = None, prompt: bool = False,
 ) -> SchedulingEnv:  # fmt: skip
@@ -51,7 +55,8 @@ def inspector_environment(
     metric : {"bsld", "wait", "mbsld"}
         What is to be made lower than under the base scheduler.
     kind : str
-        How that is paid; see :class:`~hpcsimkit.agents.rewards.Improvement`.
+        How that is paid; see :class:`~hpcsimkit.agents.rewards.Improvement`. ``ratio`` is paid while jobs
+        wait, as :class:`~hpcsimkit.agents.prompt_improvement.PromptRatio`.
     first, last : int
         Sequences begin at one of these rows; by default as published, but for the end of the log.
     max_rejections : int, optional
@@ -80,7 +85,11 @@ def inspector_environment(
         "schedinspector", order, backfilling=backfilling, inspector=External(), max_rejections=max_rejections
     )
     last = len(log) - JOBS - 1 if last is None else last
+    reward: Reward
+    if kind == "ratio":
+        reward = PromptRatio(base, METRICS[metric])
+    else:
+        reward = (PromptImprovement if prompt else Improvement)(base, METRICS[metric], kind)
     return SchedulingEnv(
-        Sequences(log, JOBS, first=first, last=last), seat, encoder, AcceptReject(),
-        (PromptImprovement if prompt else Improvement)(base, METRICS[metric], kind), stage="inspector",
-    )  # fmt: skip
+        Sequences(log, JOBS, first=first, last=last), seat, encoder, AcceptReject(), reward, stage="inspector"
+    )

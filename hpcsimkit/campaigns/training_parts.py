@@ -14,7 +14,7 @@ from hpcsimkit.agents import rewards
 from hpcsimkit.agents.agent import ENCODERS, MASKS
 from hpcsimkit.agents.long_waits import MinusLongWaits
 from hpcsimkit.agents.networks import ACTIVATIONS, NETWORKS
-from hpcsimkit.agents.prompt_improvement import PromptImprovement
+from hpcsimkit.agents.prompt_improvement import PromptImprovement, PromptRatio
 from hpcsimkit.agents.returns import NORMALISATIONS
 from hpcsimkit.agents.rlbackfilling.reward import TimelyImprovement
 from hpcsimkit.agents.trainers_catalogue import settings_of, trainer_named
@@ -45,6 +45,7 @@ REWARDS: Mapping[str, type[Reward]] = {
     **{name: getattr(rewards, name) for name in rewards.__all__},
     "MinusLongWaits": MinusLongWaits,
     "PromptImprovement": PromptImprovement,
+    "PromptRatio": PromptRatio,
     "TimelyImprovement": TimelyImprovement,
 }
 """Rewards by name."""

@@ -16,13 +16,14 @@ __all__ = ["reproduce"]
 @examples(
     "reproduce masked-ppo beocat-2021-03.csv.gz beocat-2021-04.csv.gz beocat-2021-05.csv.gz --quick",
     "reproduce masked-ppo beocat-2021-0*.csv.gz --out masked-ppo --workers 2",
+    "reproduce dras ALCF-Theta-2022.swf.gz HPC2N-2002-2.2-cln.swf.gz --out dras",
 )
 def reproduce(
     system: Annotated[
         str,
         typer.Argument(
             metavar="SYSTEM",
-            help="What is done again: masked-ppo, published-rules, rlbackfilling, schedinspector, "
+            help="What is done again: dras, masked-ppo, published-rules, rlbackfilling, schedinspector, "
             "textbook-rules.",
         ),
     ],
@@ -31,6 +32,9 @@ def reproduce(
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version, in less than 10 minutes on 2 cores.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Theta in full size, instead of a tenth (dras only).")
     ] = False,
     workers: Annotated[
         int | None,
@@ -64,8 +68,12 @@ def reproduce(
     kind = reproduction_named(system)
     if not logs:
         raise UsageError(f"{system} needs {kind.logs_needed}")
-    place = out or RESULTS / (f"{system}-quick" if quick else system)
-    reproduction = kind(logs, quick=quick, seed=seed)
+    chosen = [flag for flag, given in (("full", full),) if given]
+    for flag in chosen:
+        if flag not in kind.flags:
+            raise UsageError(f"{system} knows no --{flag}")
+    place = out or RESULTS / "-".join([system, *chosen, *["quick"] * quick])
+    reproduction = kind(logs, quick=quick, seed=seed, chosen=chosen)
     run = ReproductionRun(reproduction, place, system, workers or os.cpu_count() or 1)
     say = (lambda line: None) if quiet else (lambda line: print(line, flush=True))
     conclusion = run.run(quiet=quiet, say=say)

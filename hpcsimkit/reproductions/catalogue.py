@@ -17,6 +17,7 @@ SYSTEMS: Mapping[str, str] = {
     "schedinspector": "hpcsimkit.reproductions.schedinspector.reproduction:SchedInspector",
     "rlbackfilling": "hpcsimkit.reproductions.rlbackfilling.reproduction:RLBackfilling",
     "textbook-rules": "hpcsimkit.reproductions.textbook_rules.reproduction:TextbookRules",
+    "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
 }
 """A system's name, and the module and class of its reproduction."""
 

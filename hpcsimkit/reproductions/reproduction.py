@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -40,6 +40,8 @@ class Reproduction(ABC):
         A small version of it.
     seed : int
         Where all chance comes from.
+    chosen : collection of str
+        Those of its flags that were given.
 
     Attributes
     ----------
@@ -49,16 +51,22 @@ class Reproduction(ABC):
         Which logs, and where to find them: what is said to who gives none.
     rates : mapping of str to float
         For each kind of task how many decisions/s one process takes, about.
+    flags : set of str
+        Flags of the command line, without dashes, that only some reproductions know.
     """
 
     title: ClassVar[str]
     logs_needed: ClassVar[str]
     rates: ClassVar[Mapping[str, float]]
+    flags: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, logs: Sequence[Path], *, quick: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self, logs: Sequence[Path], *, quick: bool = False, seed: int = 0, chosen: Collection[str] = ()
+    ) -> None:
         self.logs = tuple(logs)
         self.quick = quick
         self.seed = seed
+        self.chosen = frozenset(chosen)
 
     @abstractmethod
     def prepare(self) -> Iterator[str]:

@@ -153,7 +153,8 @@ class ReproductionRun:
         """What the folder is about."""
         asked, logs = self.reproduction, self.reproduction.logs
         hashes = [[log.name, sha256_of(str(log))] for log in logs]
-        return {"system": self.system, "seed": asked.seed, "quick": asked.quick, "logs": hashes}
+        chosen = {flag: flag in asked.chosen for flag in sorted(asked.flags)}
+        return {"system": self.system, "seed": asked.seed, "quick": asked.quick, **chosen, "logs": hashes}
 
     def _check_place(self) -> None:
         """See that the folder is new, empty, or one where the same was asked for."""
@@ -217,9 +218,10 @@ class ReproductionRun:
         """Return the command line, with the bare names of files."""
         reproduction = self.reproduction
         logs = shlex.join(log.name for log in reproduction.logs)
-        quick = " --quick" * reproduction.quick
+        flags = " --quick" * reproduction.quick
+        flags += "".join(f" --{flag}" for flag in sorted(reproduction.chosen))
         return (
-            f"python -m hpcsimkit.run reproduce {self.system} {logs}{quick} --seed {reproduction.seed} "
+            f"python -m hpcsimkit.run reproduce {self.system} {logs}{flags} --seed {reproduction.seed} "
             f"--workers {self.workers} --out {shlex.quote(self.place.name)}"
         )
 
@@ -257,6 +259,8 @@ def _said(name: str, value: Any) -> str:
         return f"{name} unknown"
     if name == "quick":
         return "the quick version" if value else "the full version"
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"no --{name}"
     if name == "logs":
         return f"logs {', '.join(f'{log} ({digest[:8]})' for log, digest in value)}"
     return f"{name} {value}"

@@ -11,7 +11,7 @@ from hpcsimkit import External, Pipeline, Simulation, Workload, make
 from hpcsimkit.agents.encoders import QueueWindow
 from hpcsimkit.agents.episodes import Fixed
 from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.prompt_improvement import ACCOUNTS, PromptImprovement
+from hpcsimkit.agents.prompt_improvement import ACCOUNTS, PromptImprovement, PromptRatio
 from hpcsimkit.agents.rewards import KINDS, Improvement
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.settings import inspector_environment
@@ -53,6 +53,24 @@ def test_the_sum_is_that_of_the_improvement(metric: str, kind: Any) -> None:
         assert once <= 1
         if metric != "max_bounded_slowdown" and kind != "win-loss":
             assert often > 50
+
+
+@pytest.mark.parametrize("metric", sorted(ACCOUNTS))
+@pytest.mark.parametrize("baseline", ["fcfs", "lcfs"])
+def test_ratios_add_up_to_a_logarithm(metric: str, baseline: str) -> None:
+    """Of 1 + the metric, whatever the baseline."""
+    env = SchedulingEnv(
+        Fixed(LOG), Pipeline(External(), window=8), QueueWindow(8), Slots(8),
+        PromptRatio(make(baseline), metric), metrics=[metric],
+    )  # fmt: skip
+    rng = np.random.default_rng(5)
+    env.reset(seed=5)
+    total, paid, over = 0.0, 0, False
+    while not over:
+        _, earned, over, _, info = env.step(int(rng.choice(np.flatnonzero(env.action_masks()))))
+        total, paid = total + float(earned), paid + (earned != 0)
+    assert total == pytest.approx(-np.log1p(info["metrics"][metric]))
+    assert paid > (1 if metric == "max_bounded_slowdown" else 50)
 
 
 @pytest.mark.parametrize("short", [0.5, 1.0])

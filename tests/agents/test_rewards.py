@@ -38,14 +38,10 @@ def test_equation_1_by_hand() -> None:
 
 
 def test_equation_2_by_hand() -> None:
-    reward = Capacity()
-    simulation = Simulation(SMALL, Pipeline(order=External(), window=3), observers=[reward])
-    found = []
-    while simulation.next_decision() is not None:
-        found.append(reward.take(simulation.system))
-        simulation.answer_position(0)
-    # Job 1 alone; job 2 alone; 2 and 3; 2 and 3 again when 1 has ended; 3 alone behind it, and once more.
-    assert found[:4] == pytest.approx([-1 / 10, -1 / 20, -(1 / 20 + 1 / 5) / 2, -(1 / 20 + 1 / 5) / 2])
+    # Job 1 starts, and nobody else is there; job 2 starts when it has ended, and job 3 waits; then job 3.
+    assert earned(Capacity(), "fcfs") == pytest.approx(-1 / 5)
+    # Job 2 has the reservation when it comes, and waits itself, also when job 3 is backfilled.
+    assert earned(Capacity(reserved=True), "fcfs+easy") == pytest.approx(-1 / 20 - 1 / 20)
 
 
 @pytest.mark.parametrize("metric", ["mean_bounded_slowdown", "mean_wait_time", "utilisation"])

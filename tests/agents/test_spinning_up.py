@@ -59,9 +59,15 @@ def test_a_round_is_one_whole_episode_in_each_place(make: Any) -> None:
     assert (len(sums), len(batch.actions)) == (10, sum(lengths))
 
 
-def test_what_was_not_played_does_not_count() -> None:
-    """Of two episodes of two steps and one: advantages are those of each for itself."""
-    trainer = SpinningUpPPO(env(), replace(SETTINGS, episodes=2, discount=0.9, trace=0.8), seed=2)
+@pytest.mark.parametrize("value_trace", [None, 0.0, 1.0])
+def test_what_was_not_played_does_not_count(value_trace: float | None) -> None:
+    """Of two episodes of two steps and one: advantages are those of each for itself.
+
+    So is what the critic learns: reckoned as advantages are, from what it believes of the next state, or what
+    was earned.
+    """
+    settings = replace(SETTINGS, episodes=2, discount=0.9, trace=0.8, value_trace=value_trace)
+    trainer = SpinningUpPPO(env(), settings, seed=2)
     trainer._set_up()
     critic = trainer.networks.value_network()
     rng, shape = np.random.default_rng(0), trainer.env.encoder.shape
@@ -76,14 +82,16 @@ def test_what_was_not_played_does_not_count() -> None:
             seen[at, :count], np.ones((count, 12), dtype=np.bool_), np.array(actions),
             np.zeros(count, dtype=np.float32),
         )  # fmt: skip
-        moves.add(playing[at : at + 1], rewards[at : at + 1], over[at : at + 1])
+        row = slice(at, at + 1)
+        moves.add(playing[row], rewards[row], over[row], np.zeros((1, 2), dtype=np.bool_))
     batch = trainer._worth(critic)
     assert batch.actions.tolist() == [1, 2, 3]
     values = critic.many(seen.reshape(4, *shape))[:, 0].reshape(2, 2)
     nothing = np.zeros(1, dtype=np.float32)
     first = generalised_advantages(rewards[:, :1], values[:, :1], over[:, :1], nothing, 0.9, 0.8)[:, 0]
     assert batch.advantages.tolist() == pytest.approx([first[0], 5 - values[0, 1], first[1]], rel=1e-5)
-    assert batch.returns.tolist() == pytest.approx([first[0] + values[0, 0], 5, 2], rel=1e-5)
+    later = {None: first[0] + values[0, 0], 0.0: 1 + 0.9 * values[1, 0], 1.0: 1 + 0.9 * 2}[value_trace]
+    assert batch.returns.tolist() == pytest.approx([later, 5, 2], rel=1e-5)
 
 
 def test_policy_and_value_learn_apart() -> None:

@@ -29,7 +29,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Two logs, one of the paper's by its name; and as little learning as there can be."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, epochs=2))
-    monkeypatch.setattr(made, "PROMPT", replace(made.PROMPT, episodes=2, epochs=2))
+    monkeypatch.setattr(made, "RATIO", replace(made.RATIO, episodes=2, epochs=2))
     for seed, name in enumerate(("lublin-1.swf", "other.swf")):
         write_swf(default_workload(np.random.default_rng(seed), jobs=JOBS, load=1.1), tmp_path / name)
     return ["lublin-1.swf", "other.swf"]

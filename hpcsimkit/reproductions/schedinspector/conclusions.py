@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsimkit.agents.prompt_improvement import PromptImprovement
-from hpcsimkit.agents.schedinspector.settings import PROMPT
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.schedinspector.settings import RATIO
 from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.campaigns.explanation import HEADINGS
 from hpcsimkit.pictures.explanation import draw_explanation
@@ -15,7 +17,7 @@ from hpcsimkit.pictures.figures import save_figure
 from hpcsimkit.pictures.learning_curve import Curve
 from hpcsimkit.reproductions.cells import BOTH_TESTS, number, standings_table
 from hpcsimkit.reproductions.contests import Scores, learners_of
-from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
+from hpcsimkit.reproductions.learners import Training, learning_curve_of
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.schedinspector.contest import BASE, Contest
@@ -30,6 +32,8 @@ from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.tasks import Shelf
 
 __all__ = ["Findings"]
+
+Floats = NDArray[np.float64]
 
 LAST_ROUNDS = 10
 """Rounds at the end of a training that its table is about."""
@@ -115,15 +119,16 @@ class Findings:
         page.text(
             f"An inspector learns from {grouped(scale.steps)} decisions, in sequences of 128 jobs, as "
             "published: rounds of 100 sequences, 80 passes over each round, networks of 938 and 929 weights, "
-            "paid at the end by (base - inspector) / max(base, inspector, 1). A job is rejected 72 times at "
-            "most, also in training. Unless it says *greedy*, actions are drawn, as published. (The "
-            "published code has no limit in training, but throws away sequences of 1 280 decisions and more. "
-            "Here an agent that rejects whatever it may is paid nearly -1 for anything, and has nothing to "
-            "learn from any more: some trainings end there, see *rejected at the end*.)",
-            f"A *prompt inspector* has the same networks and sees the same; it is paid while jobs wait, the "
-            f"same in sum, and learns from {grouped(scale.prompt_steps)} decisions: rounds of "
-            f"{PROMPT.episodes} sequences, {PROMPT.epochs} passes in batches of {PROMPT.batch}. In curves "
-            "and tables of rewards 0 is the base for both.",
+            "paid at the end by (base - inspector) / max(base, inspector, 1). In training, as published too, "
+            "nothing bounds rejections, but a sequence that has not ended with 1 280 decisions is *thrown "
+            "away*: nothing of it is learned, and another one is played (its decisions count all the same). "
+            "In tests a job is rejected 72 times at most, and actions are drawn, unless it says *greedy*.",
+            "A *prompt inspector* has the same networks and sees the same. It is paid while jobs wait, by "
+            "what -log(1 + mean bounded slowdown) falls from one decision to the next: each halving is worth "
+            f"the same. It learns from {grouped(scale.prompt_steps)} decisions: rounds of {RATIO.episodes} "
+            f"sequences, {RATIO.epochs} passes in batches of {RATIO.batch}; {RATIO.entropy_weight} of the "
+            "entropy is taken off the loss. In curves and tables of rewards 0 is the base; those of prompt "
+            "inspectors are -log(1 + mean bounded slowdown), -0.69 where nobody waits.",
             "By the published rules requested times are run times, a scheduler keeps to the job that it has "
             "selected until that starts, and time goes on event by event. *Base that does not commit* is the "
             "same order without that, by the textbook's rules, with the same knowledge: what an inspector "
@@ -184,15 +189,21 @@ class Findings:
 
     def _write_study(self, page: Page, study: Study, shelf: Shelf, pictures: Path) -> None:
         page.heading(f"{study.name.replace('-', ' ').capitalize()}: {study.about}")
-        curves = {name: _curve(shelf, each) for name, each in study.learners.items()}
+        curves = {name: learning_curve_of(shelf.place / each.name) for name, each in study.learners.items()}
         save_figure(draw_curves(curves), pictures / f"{study.name}.png")
         page.picture(f"{study.name}.png", study.about)
         rows, of_paper = [], self._rejection_ratios(study)
         for name, curve in curves.items():
             paper = of_paper.get(name.lower())
-            reward, rejected = (curve[column][-LAST_ROUNDS:].mean() for column in ("reward", "rejected"))
-            rows.append([name, f"{reward:.3f}", f"{100 * rejected:.1f} %", number(paper)])
-        page.table(["agent", "reward at the end", "rejected at the end", "*paper* [%]"], rows)
+            reward, rejected = (_at_the_end(curve[column]) for column in ("reward", "rejected"))
+            rows.append(
+                [name, f"{reward:.3f}", f"{100 * rejected:.1f} %", number(paper), number(_thrown_away(curve))]
+            )
+        headings = [
+            "agent", "reward at the end", "rejected at the end", "*paper* [%]",
+            "thrown away, of all decisions [%]",
+        ]  # fmt: skip
+        page.table(headings, rows)
 
     def _rejection_ratios(self, study: Study) -> Mapping[str, float]:
         """Return the paper's, for its figure 7, if this one is of the same log."""
@@ -218,10 +229,26 @@ def _about(contest: Contest) -> str:
     return f"{contest.trace.name}, {contest.order.upper()}{behind}"
 
 
-def _curve(shelf: Shelf, learner: Learner) -> Curve:
-    """Return a learning curve with 0 for the base; what a prompt inspector is paid is less by 1."""
-    curve = learning_curve_of(shelf.place / learner.name)
-    return {**curve, "reward": curve["reward"] + isinstance(learner.reward, PromptImprovement)}
+def _at_the_end(values: Floats) -> float:
+    """Return the mean over the last rounds that something was learned from.
+
+    >>> _at_the_end(np.array([9.0] + 9 * [1.0] + [2.0, np.nan]))
+    1.1
+    """
+    learned = values[np.isfinite(values)][-LAST_ROUNDS:]
+    return float(learned.mean()) if len(learned) else float("nan")
+
+
+def _thrown_away(curve: Curve) -> float | None:
+    """Return the share of all decisions that nothing was learned from [%], if there is such a thing.
+
+    >>> _thrown_away({"steps": np.array([100.0, 400.0]), "thrown_away": np.array([0.0, 0.5])})
+    37.5
+    """
+    if "thrown_away" not in curve:
+        return None
+    played = np.diff(curve["steps"], prepend=0.0)
+    return float(100 * played @ curve["thrown_away"] / played.sum())
 
 
 def _words(scores: Scores[Contest], agent: str) -> str:

@@ -13,7 +13,7 @@ from hpcsimkit.policies.dirlab import published
 from hpcsimkit.policies.dirlab.pipelines import order_of
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.schedinspector.data import Trace
-from hpcsimkit.reproductions.schedinspector.learners import CODE, Learners
+from hpcsimkit.reproductions.schedinspector.learners import CODE, Learners, tested
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
 __all__ = [
@@ -113,14 +113,14 @@ def _of_whole(learners: Learners, trace: Trace) -> Iterator[Contestant]:
 
 def _both(row: str, learner: Learner) -> Iterator[Contestant]:
     """Yield an agent that draws its actions, and the same agent taking the best."""
-    yield Contestant(row, learner.policy, learner=learner)
-    yield Contestant(greedy(row), learner.policy, learner=learner, sample=False)
+    yield Contestant(row, tested(learner), learner=learner)
+    yield Contestant(greedy(row), tested(learner), learner=learner, sample=False)
 
 
 def _elsewhere(row: str, other: Trace, learner: Learner, trace: Trace) -> Contestant:
     """Return the agent of another log, which reckons requested times by the longest of this one."""
     changes = {"longest_time": trace.longest_time}
-    return Contestant(of_log(row, other.name), learner.policy, learner=learner, changes=changes)
+    return Contestant(of_log(row, other.name), tested(learner), learner=learner, changes=changes)
 
 
 def _untrained(order: str, *, backfilling: bool) -> Iterator[Contestant]:

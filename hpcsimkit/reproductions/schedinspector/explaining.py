@@ -10,6 +10,7 @@ import numpy as np
 
 from hpcsimkit.campaigns.explanation import Explanation, explained
 from hpcsimkit.reproductions.learners import Learner, trained_agent
+from hpcsimkit.reproductions.schedinspector.learners import tested
 from hpcsimkit.reproductions.sequences import with_agent
 from hpcsimkit.reproductions.tasks import Task, Tell
 from hpcsimkit.scenario import Scenario
@@ -57,7 +58,7 @@ class Explaining(Task):
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate."""
         agent = trained_agent(self.learner, folder.parent / self.learner.name, sample=True)
-        found = explained(with_agent(self.learner.policy, agent), Scenario(self.log, semantics="dirlab"))
+        found = explained(with_agent(tested(self.learner), agent), Scenario(self.log, semantics="dirlab"))
         np.savez_compressed(folder / DECISIONS, seen=found.seen.astype(np.float32), rejected=found.rejected)
         return {"names": list(found.names)}
 

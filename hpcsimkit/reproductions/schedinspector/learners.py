@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -9,18 +10,30 @@ from typing import Any, NamedTuple
 
 from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
-from hpcsimkit.agents.schedinspector.settings import JOBS, PROMPT, PUBLISHED, inspector_environment
+from hpcsimkit.agents.schedinspector.settings import JOBS, PUBLISHED, RATIO, inspector_environment
 from hpcsimkit.agents.schedinspector.whole_state import WholeState
 from hpcsimkit.decision import External
-from hpcsimkit.policies.dirlab import published
+from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.policies.dirlab import MAX_REJECTIONS, published
 from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.schedinspector.data import PUBLISHED_SLICE, Trace, Traces
 from hpcsimkit.workload import Workload
 
-__all__ = ["Learners", "Study"]
+__all__ = ["Learners", "Study", "tested"]
 
 CODE = "schedinspector"
+
+
+def tested(learner: Learner) -> Pipeline:
+    """Return where an agent is tested: jobs are rejected 72 times at most, whatever it has learned with.
+
+    (The published code has that limit in its test alone.)
+    """
+    pipeline = copy.copy(learner.policy)
+    assert isinstance(pipeline, Pipeline)
+    pipeline.max_rejections = MAX_REJECTIONS
+    return pipeline
 
 
 class Study(NamedTuple):
@@ -118,9 +131,8 @@ class Learners:
     def _slurm(self, trace: Trace) -> Learner:
         """Return the agent of section 4.5: the multifactor order, of the textbook, with their backfilling."""
         made = self._study("slurm", backfilling=True)
-        policy, base = (
-            published(CODE, backfilling=True, inspector=External()), published(CODE, backfilling=True)
-        )  # fmt: skip
+        policy = published(CODE, backfilling=True, inspector=External(), max_rejections=None)
+        base = published(CODE, backfilling=True)
         policy.order, base.order = SlurmMultifactor(), SlurmMultifactor()
         return replace(made, policy=policy, reward=Improvement(base, kind="bounded"))
 
@@ -133,12 +145,11 @@ class Learners:
             if encoder is None:
                 of_metric: Any = "wait" if metric == "wait" else "bounded_slowdown"
                 encoder = InspectorFeatures(longest_time=trace.longest_time, metric=of_metric)
-            env = inspector_environment(
-                part, metric=metric, encoder=encoder, first=first, prompt=prompt, **how
-            )
+            as_paid: dict[str, Any] = {"kind": "ratio"} if prompt else {"max_rejections": None}
+            env = inspector_environment(part, metric=metric, encoder=encoder, first=first, **as_paid, **how)
             trainer = "prompt-inspector" if prompt else "schedinspector"
             usual = self.scale.prompt_steps if prompt else self.scale.steps
-            settings = replace(PROMPT if prompt else PUBLISHED, steps=steps or usual)
+            settings = replace(RATIO if prompt else PUBLISHED, steps=steps or usual)
             self._made[name] = Learner(
                 name, env.episodes, env.policy, env.encoder, env.mask, env.reward, trainer, settings,
                 seed=self.traces.seed, stage="inspector",

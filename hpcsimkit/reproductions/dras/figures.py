@@ -1,0 +1,228 @@
+"""Pictures like the paper's: Kiviat graphs, waits by size and mode, weeks, and how learning goes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.pictures.figures import (
+    DAY,
+    HOUR,
+    INK,
+    MINUTE,
+    MODE_COLOURS,
+    MUTED,
+    POLICY_COLOURS,
+    Line,
+    count_axis,
+    legend_above,
+    new_figure,
+    style,
+    title,
+)
+from hpcsimkit.pictures.plots import plot_boxes
+from hpcsimkit.reproductions.dras.methods import ADDED_RULES, FAMILIES, RESERVING
+from hpcsimkit.reproductions.dras.statistics import AXES, LARGE, Weeks, waits_by_mode
+from hpcsimkit.result import MODE_NAMES, Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_kiviat", "draw_learning", "draw_modes", "draw_sizes", "draw_weeks", "look_of"]
+
+Floats = NDArray[np.float64]
+
+COLUMNS = 3
+POINTS = 3000
+"""Jobs that a panel shows at most; who waited longest is always among them."""
+
+LONGEST_SHOWN = 100
+
+COLOURS = dict(zip(FAMILIES, (0, 5, 6, 7, 2, 4, 2, 3, 1), strict=True))
+"""Of methods: places in the list of colours. Decima-PG has that of DRAS-PG, but is dashed."""
+
+
+GREY_DASHES: tuple[Any, ...] = ("dotted", "dashdot", (0, (1, 4)), (0, (7, 4)))
+"""Of rules that the paper does not have."""
+
+
+def look_of(family: str) -> Line:
+    """Return the line of a method: solid with reservations, dashed without; dotted if it is not the paper's.
+
+    >>> look_of("DRAS-PPO").dash, look_of("Optimization").dash
+    ('solid', 'dashed')
+    """
+    if family in ADDED_RULES:
+        return Line(MUTED, GREY_DASHES[ADDED_RULES.index(family)], "")
+    return Line(POLICY_COLOURS[COLOURS[family]], "solid" if family in RESERVING else "dashed", "")
+
+
+@style()
+def draw_kiviat(logs: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
+    """Return a figure with a Kiviat graph a log: 1, at the rim, is the best of all methods, 0 the worst.
+
+    Parameters
+    ----------
+    logs : mapping of str to mapping of str to sequence of float
+        By log and method, as :func:`~hpcsimkit.reproductions.dras.statistics.kiviat` returns them.
+    """
+    figure = new_figure(
+        5.0 * len(logs) + 0.6, 5.2, columns=len(logs), subplot_kw={"projection": "polar"}
+    )  # fmt: skip
+    angles = np.linspace(0, 2 * np.pi, len(AXES), endpoint=False)
+    for ax, (log, families) in zip(figure.axes, logs.items(), strict=True):
+        polar: Any = ax
+        polar.set_theta_offset(np.pi / 2)
+        polar.set_theta_direction(-1)
+        for family, values in families.items():
+            look = look_of(family)
+            around = np.append(angles, angles[0])
+            ax.plot(around, [*values, values[0]], color=look.colour, linestyle=look.dash, linewidth=1.6)
+        ax.set_xticks(angles, list(AXES.values()))
+        ax.set_yticks([0.25, 0.5, 0.75, 1.0], ["", "0.5", "", "1"])
+        ax.set_ylim(-0.12, 1.03)
+        ax.tick_params(axis="x", pad=10)
+        ax.set_title(log, loc="left", fontsize=9, fontweight="bold", pad=22)
+    shown = dict.fromkeys(family for families in logs.values() for family in families)
+    legend_above(figure, {family: look_of(family) for family in shown}, most=5)
+    return figure
+
+
+@style()
+def draw_sizes(results: Mapping[str, Result]) -> Figure:
+    """Return a figure with a panel a method: waits over sizes, coloured by how jobs started.
+
+    Each panel has a scale of its own; the vertical line stands where the largest jobs begin.
+    """
+    figure, panels = _panels(results, 3.1, 2.3)
+    for number, (ax, (family, result)) in enumerate(panels):
+        rows = _shown(result.wait_time)
+        for mode, colour in MODE_COLOURS.items():
+            mine = rows[result.mode[rows] == MODE_NAMES.index(mode)]
+            ax.plot(result.amount[mine], result.wait_time[mine] / DAY, color=colour, **_dots())
+        ax.axvline(LARGE * result.size, color=MUTED, linewidth=0.8, linestyle="dotted")
+        ax.set_xscale("log", base=2)
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        ax.set_ylim(bottom=0)
+        title(ax, family)
+        if number % COLUMNS == 0:
+            ax.set_ylabel("wait [d]")
+        if number >= len(results) - COLUMNS:
+            ax.set_xlabel("nodes")
+    legend_above(figure, {mode: Line(colour, "solid", "") for mode, colour in MODE_COLOURS.items()})
+    return figure
+
+
+def _shown(waits: Floats) -> NDArray[np.intp]:
+    """Return which jobs a panel shows: some of all, evenly over the log, and those that waited longest."""
+    step = max(1, math.ceil(len(waits) / POINTS))
+    return np.union1d(np.arange(0, len(waits), step), np.argsort(waits)[-LONGEST_SHOWN:])
+
+
+def _dots() -> Mapping[str, Any]:
+    return {"linestyle": "none", "marker": "o", "markersize": 2.2, "markeredgewidth": 0, "alpha": 0.6}
+
+
+@style()
+def draw_modes(results: Mapping[str, Result]) -> Figure:
+    """Return a figure with a panel a mode: boxes of waits [min], a method a row; below 1 min is 1 min."""
+    found = {family: waits_by_mode(result) for family, result in results.items()}
+    panels = {
+        mode: {
+            family: np.maximum(waits.get(mode, np.zeros(0)) / MINUTE, 1.0) for family, waits in found.items()
+        }
+        for mode in MODE_COLOURS
+    }
+    figure = new_figure(7.5, 1.2 + 0.7 * len(results), rows=len(panels), sharex=True)
+    for ax, (mode, waits) in zip(figure.axes, panels.items(), strict=True):
+        plot_boxes(waits, ax)
+        title(ax, mode)
+    figure.axes[-1].set_xlabel("wait [min], logarithmic")
+    return figure
+
+
+@style()
+def draw_weeks(weeks: Mapping[str, Weeks]) -> Figure:
+    """Return a figure over the weeks of a test: load, and mean and longest waits of several schedulers."""
+    figure = new_figure(8.5, 6.2, rows=3, sharex=True, gridspec_kw={"height_ratios": [1.0, 1.6, 1.6]})
+    load, mean, longest = figure.axes
+    first = next(iter(weeks.values()))
+    number = np.arange(1, len(first.load) + 1)
+    load.bar(number, 100 * first.load, width=0.85, color=MUTED)
+    load.axhline(100, color=INK, linewidth=0.8)
+    looks = _looks_of_weeks(weeks)
+    for name, each in weeks.items():
+        look: dict[str, Any] = {"color": looks[name].colour, "linestyle": looks[name].dash, "linewidth": 1.3}
+        mean.plot(number, each.mean / HOUR, **look)
+        longest.plot(number, each.longest / DAY, **look)
+    for ax, label in zip(figure.axes, ("load [%]", "mean wait [h]", "longest wait [d]"), strict=True):
+        ax.set_ylabel(label)
+        ax.set_ylim(bottom=0)
+    longest.set_xlim(0.3, len(number) + 0.7)
+    longest.set_xlabel("week of submission")
+    legend_above(figure, looks)
+    figure.align_ylabels()
+    return figure
+
+
+def _looks_of_weeks(weeks: Mapping[str, Weeks]) -> dict[str, Line]:
+    """Return lines that stay apart: two rivals, an agent as it is, drawing, and learning."""
+    looks = ((0, "solid"), (5, "dashed"), (1, "solid"), (4, "dotted"), (2, "solid"))
+    return {
+        name: Line(POLICY_COLOURS[colour], dash, "")
+        for name, (colour, dash) in zip(weeks, looks, strict=False)
+    }
+
+
+@style()
+def draw_learning(
+    curves: Mapping[str, Sequence[Floats]], rivals: Mapping[str, float], looks: Mapping[str, Line]
+) -> Figure:
+    """Return a figure of what agents earn on the month to choose by, after each episode.
+
+    Parameters
+    ----------
+    curves : mapping of str to sequence of array of float, shape (episodes,)
+        By kind of agent, one for each seed: the line is their mean, the band from the least to the most.
+    rivals : mapping of str to float
+        What others earn on it: horizontal lines.
+    looks : mapping of str to Line
+        Of the kinds of agents, and the others.
+    """
+    figure = new_figure(8.0, 4.2)
+    ax = figure.axes[0]
+    for name, runs in curves.items():
+        count = min(map(len, runs))
+        values, look = np.array([run[:count] for run in runs]), looks[name]
+        episodes = np.arange(1, count + 1)
+        ax.plot(episodes, values.mean(axis=0), color=look.colour, linestyle=look.dash, linewidth=1.5)
+        if len(runs) > 1:
+            ax.fill_between(
+                episodes, values.min(axis=0), values.max(axis=0), color=look.colour, alpha=0.15, linewidth=0
+            )
+    _draw_rivals(rivals, looks, ax)
+    ax.set_xlabel("episode")
+    ax.set_ylabel("reward on the month to choose by")
+    count_axis(ax.xaxis)
+    legend_above(figure, {name: looks[name] for name in (*curves, *rivals)}, most=4)
+    return figure
+
+
+def _draw_rivals(rivals: Mapping[str, float], looks: Mapping[str, Line], ax: Axes) -> None:
+    for name, value in rivals.items():
+        ax.axhline(value, color=looks[name].colour, linestyle=looks[name].dash, linewidth=1.1)
+
+
+def _panels(results: Mapping[str, Result], width: float, height: float) -> tuple[Figure, list[Any]]:
+    """Return a figure with a panel for each result."""
+    columns = min(COLUMNS, len(results))
+    rows = -(-len(results) // columns)
+    figure = new_figure(width * columns + 0.6, 0.8 + height * rows, rows=rows, columns=columns)
+    for ax in figure.axes[len(results) :]:
+        ax.set_axis_off()
+    return figure, list(zip(figure.axes, results.items(), strict=False))

@@ -1,0 +1,161 @@
+"""Who is trained: the four learners, Decima-PG, DRAS-PG in other orders; and two that the paper lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.dras.settings import (
+    EVOLVED,
+    TRAINED,
+    decima_environment,
+    dras_environment,
+    evolved_environment,
+    hidden_of,
+)
+from hpcsimkit.agents.episodes import InTurn
+from hpcsimkit.agents.trainer import RunSettings
+from hpcsimkit.agents.trainers_catalogue import settings_of, trainer_named
+from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.learning import Reward
+from hpcsimkit.policy import Policy
+from hpcsimkit.reproductions.dras.data import ORDERS, Trace
+from hpcsimkit.reproductions.dras.runs import earned, seated
+from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.scenario import Scenario
+
+__all__ = ["Learners", "Validation", "reward_scale", "settings"]
+
+PG, DQL, EVOLVING = "dras-pg", "dras-dql", "cem"
+
+WAITING_SCALE = 10.0
+"""What rewards for short waits are multiplied by."""
+USUAL = next(iter(ORDERS))
+
+ATTEMPTS = 100
+"""Weeks that are drawn at most until there is something to choose in one."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What an agent earns in all on the month that nobody learns from, taking the best action each time.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The month.
+    policy : Policy
+        With the open seat.
+    reward : Reward
+        What is paid.
+    reserves : bool
+        Jobs that get a reservation are paid for then.
+    """
+
+    scenario: Scenario
+    policy: Policy
+    reward: Reward
+    reserves: bool
+
+    def __call__(self, agent: Agent) -> float:
+        """Return it: larger is better."""
+        policy = seated(self.policy, agent)
+        return earned(self.scenario, policy, self.reward, reserves=self.reserves)[0]
+
+
+class Learners:
+    """All agents to be trained; each is made once.
+
+    Parameters
+    ----------
+    seed : int
+        Of the first agent of each kind; the others follow.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._made: dict[str, Learner] = {}
+
+    def dras(self, trace: Trace, algorithm: str, number: int = 0, order: str = USUAL) -> Learner:
+        """Return an agent of one of the four learners.
+
+        Parameters
+        ----------
+        trace : Trace
+            What it learns from.
+        algorithm : str
+            One of :data:`~hpcsimkit.agents.dras.settings.LEARNERS`.
+        number : int
+            Which of the seeds, from 0 on.
+        order : str
+            Of the job sets: one of :data:`~hpcsimkit.reproductions.dras.data.ORDERS`.
+        """
+        env = dras_environment(_episodes(trace, order), *_machine(trace), objective=trace.objective)
+        how = settings(trace, algorithm, reward_scale(trace))
+        usual = order == USUAL
+        words = f"{algorithm.removeprefix('dras-')}{'' if usual else '-' + '-'.join(ORDERS[order])}"
+        return self._learner(f"{trace.name}-{words}", trace, env, algorithm, how, number)
+
+    def decima(self, trace: Trace, number: int = 0) -> Learner:
+        """Return Decima-PG: DRAS-PG on one level, without reservations."""
+        env = decima_environment(_episodes(trace, USUAL), *_machine(trace), objective=trace.objective)
+        how = settings(trace, PG, reward_scale(trace))
+        return self._learner(f"{trace.name}-decima", trace, env, PG, how, number, reserves=False)
+
+    def waiting(self, trace: Trace, number: int = 0) -> Learner:
+        """Return DRAS-DQL that is paid for short waits, not by the paper's equations."""
+        env = dras_environment(_episodes(trace, USUAL), *_machine(trace), objective="waiting")
+        how = settings(trace, DQL, WAITING_SCALE)
+        return self._learner(f"{trace.name}-dql-waiting", trace, env, DQL, how, number)
+
+    def evolved(self, trace: Trace, number: int = 0) -> Learner:
+        """Return an agent of six weights on the same seat, that evolves on the real weeks."""
+        env = evolved_environment(_episodes(trace, "real only"))
+        how = replace(EVOLVED, steps=trace.scale.evolved_steps)
+        return self._learner(f"{trace.name}-evolved", trace, env, EVOLVING, how, number)
+
+    def in_orders(self, trace: Trace) -> dict[str, Learner]:
+        """Return DRAS-PG on job sets in several orders."""
+        return {order: self.dras(trace, PG, order=order) for order in trace.scale.orders}
+
+    def _learner(
+        self, kind: str, trace: Trace, env: SchedulingEnv, trainer: str, how: RunSettings, number: int, *,
+        reserves: bool = True,
+    ) -> Learner:  # fmt: skip
+        name = f"{kind}-{number}"
+        if name not in self._made:
+            scenario = trace.validation.scenarios[0]
+            self._made[name] = Learner(
+                name, env.episodes, env.policy, env.encoder, env.mask, env.reward, trainer,
+                how, seed=self.seed + number, stage=env.stage, skip=env.skip,
+                validate=Validation(scenario, env.policy, env.reward, reserves), validate_every=1,
+                attempts=ATTEMPTS,
+            )  # fmt: skip
+        return self._made[name]
+
+
+def settings(trace: Trace, algorithm: str, scale: float) -> RunSettings:
+    """Return how an agent of a log is trained whose rewards are multiplied by some number."""
+    plain: Any = replace(settings_of(trainer_named(algorithm))(), **TRAINED[algorithm])
+    found: RunSettings = replace(
+        plain, steps=trace.decisions, hidden=hidden_of(trace.nodes), reward_scale=scale
+    )
+    return found
+
+
+def reward_scale(trace: Trace) -> float:
+    """Return what rewards are multiplied by to be about 1: those of equation 2 are 1 / requested times."""
+    if trace.objective == "capability":
+        return 1.0
+    return 1.0 / float(np.mean(1.0 / np.maximum(trace.learned.requested_time, 1)))
+
+
+def _episodes(trace: Trace, order: str) -> InTurn:
+    return InTurn([jobs for phase in ORDERS[order] for jobs in trace.job_sets[phase]])
+
+
+def _machine(trace: Trace) -> tuple[int, int]:
+    return trace.nodes, trace.longest_time

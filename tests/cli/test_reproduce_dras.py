@@ -1,0 +1,127 @@
+"""`reproduce dras` as a user types it, on small logs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from hpcsimkit import Workload
+from hpcsimkit.reproductions.dras import reproduction
+from hpcsimkit.reproductions.dras.data import Scale
+from hpcsimkit.workloads import default_workload, write_swf
+from tests.cli.conftest import CLI
+
+TINY = Scale(
+    sampled=1, synthetic=1, jobs=20, learners=("dras-pg", "dras-ppo"), seeds=2, decima_seeds=1, waiting_seeds=1, evolved_seeds=1,
+    evolved_steps=1,
+    orders=("sampled, real, synthetic", "real only"), repeats=1,
+)  # fmt: skip
+DAYS = 110
+"""Of a log: three months, and nearly three weeks to be tested on."""
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A log called as Theta's, which is made smaller, and one paid by equation 2; hardly any learning."""
+    monkeypatch.setattr(reproduction, "QUICK", TINY)
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads much, here once for all processes
+    names = ["ALCF-Theta-2022.swf", "HPC2N-mine.swf"]
+    for seed, name in enumerate(names):
+        write_swf(stretched(default_workload(np.random.default_rng(seed), jobs=300)), tmp_path / name)
+    return names
+
+
+def stretched(log: Workload) -> Workload:
+    """Return a log with all its times longer, so that the load is as it was."""
+    factor = DAYS * 86_400 / log.span
+    times = ("submit_time", "run_time", "requested_time")
+    columns = {name: np.ceil(log.column(name) * factor).astype(np.int64) for name in times}
+    return replace(log, columns={**log.columns, **columns})
+
+
+def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
+    outcome = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("Theta-2022: jobs on 26 nodes (sizes / 10, rounded up), equation 1: ")
+    assert lines[1].startswith("HPC2N: jobs on 256 nodes, equation 2: ")
+    assert lines[2] == "15 agents, 4 sets of sequences with all their rivals"
+    assert lines[-1] == "results: out/report.md"
+    report = (tmp_path / "out" / "report.md").read_text()
+    page_is_whole(report)
+    assert str(tmp_path) not in report
+    pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
+    kinds = ("sizes", "modes", "learning", "weeks", "synthetic")
+    of_logs = {f"{log}-{kind}.png" for log in ("Theta-2022", "HPC2N") for kind in kinds}
+    assert pictures == {"kiviat.png", "orders.png", *of_logs}
+    targets_say_which_log(tmp_path / "out")
+
+    again = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
+    assert again.out.splitlines()[3] == "all 69 tasks are done"
+    assert (tmp_path / "out" / "report.md").read_text().split("## How it was made")[0] == (
+        report.split("## How it was made")[0]
+    ), "the same, from what is kept"
+    other = cli("reproduce", "dras", *logs, "--quick", "--full", "--out", "out", "--workers", 1)
+    assert other.line() == ("out: a folder of its own (--out) is needed for --full; this one holds no --full")
+
+
+def page_is_whole(report: str) -> None:
+    for heading in ("In short", "How it was done", "What is not as in the paper", "Figure 7: everything at a glance",
+                    "Theta-2022: metrics", "Theta-2022: who waits longest (figure 8)",
+                    "Theta-2022: how jobs start (table 4, figure 9)", "HPC2N: learning (figure 6)",
+                    "HPC2N: static and dynamic (figure 10)", "Figure 4: synthetic jobs",
+                    "Figure 5: the order of job sets", "Trainings", "Overhead (section 6.7)",
+                    "Targets"):  # fmt: skip
+        assert f"\n## {heading}\n" in report
+    assert "**The quick version** (`--quick`)" in report
+    metrics = table(report, "Theta-2022: metrics")
+    assert list(metrics) == [
+        "FCFS/EASY", "Optimization", "BinPacking", "Random", "*SJF/EASY*", "*Random, two levels*",
+        "*Shortest, two levels*", "*Largest, two levels*", "Decima-PG", "DRAS-PG", "DRAS-PPO",
+        "*DRAS-DQL, paid for short waits*", "*Evolved, two levels*",
+    ]  # fmt: skip
+    modes = table(report, "Theta-2022: how jobs start (table 4, figure 9)")
+    assert modes["FCFS/EASY"][0] == "79.25", "the paper's"
+    assert len(table(report, "HPC2N: how jobs start (table 4, figure 9)")["FCFS/EASY"]) == 6, "none of it"
+    for row, cells in modes.items():
+        assert sum(map(float, cells[1::4])) == pytest.approx(100, abs=0.02), row
+        if row in ("Optimization", "BinPacking", "Random", "Decima-PG"):
+            assert cells[5] == "100.00", "nobody reserves or backfills"
+    measured = report.split("## Overhead")[1]
+    for kind, weights in (("DRAS-PG", "21 890 053"), ("DRAS-PPO", "21 891 054")):
+        assert f"| {kind} | 4 360 | {weights} |" not in measured, "no such machine here"
+
+
+def table(report: str, heading: str) -> dict[str, list[str]]:
+    """Return the rows of a section's table by their first cells."""
+    section = report.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
+    return {row[0]: row[1:] for row in rows}
+
+
+def targets_say_which_log(out: Path) -> None:
+    targets = {each["what"]: each for each in json.loads((out / "targets.json").read_text())}
+    theta = [each for what, each in targets.items() if what.startswith("Theta-2022")]
+    others = [each for what, each in targets.items() if what.startswith("HPC2N")]
+    assert len(theta) == len(others) == 12, "of the best of the four, and of two that the paper lacks"
+    assert [each["met"] is None for each in theta] == [False] * 4 + [True] * 8
+    assert all(each["met"] is None for each in others), "for comparison only"
+
+
+def test_full_size_is_for_dras_only(cli: CLI, logs: list[str]) -> None:
+    assert cli("reproduce", "textbook-rules", *logs, "--full").line() == "textbook-rules knows no --full"
+
+
+def test_logs_that_do_not_do(cli: CLI, logs: list[str], tmp_path: Path) -> None:
+    assert cli("reproduce", "dras").line().startswith("dras needs logs in the Standard Workload Format")
+    write_swf(default_workload(np.random.default_rng(9), jobs=50), tmp_path / "short.swf")
+    found = cli("reproduce", "dras", "short.swf", "--quick", "--out", "out").line()
+    assert found.startswith("short.swf: jobs of more than 91.2 days are needed")
+    found = cli("reproduce", "dras", logs[0], logs[0], "--quick", "--out", "out").line()
+    assert found == "ALCF-Theta-2022.swf: a log 'Theta-2022' is given twice"
+    assert not (tmp_path / "out").exists()
