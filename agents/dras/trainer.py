@@ -300,6 +300,16 @@ class DrasTrainer(Trainer):
         torch.nn.utils.clip_grad_norm_([self.vector_of_weights], self.settings.gradient_limit)
         self.optimiser.step()
 
-    def take_over(self, agent: Agent) -> None:
-        """Go on from what an agent has learned; the optimiser begins anew."""
-        self.networks.take_over(agent.network.tensors)
+    def begin(self, agent: Agent | None = None) -> None:
+        """Get ready to :meth:`play` outside of a training, such as in operation.
+
+        Parameters
+        ----------
+        agent : Agent, optional
+            Go on from what it has learned; the optimiser begins anew. By default from first weights.
+        """
+        torch.set_num_threads(1)
+        self.rng, self.steps = np.random.default_rng(self.seed), 0
+        self.build(self.seed)
+        if agent is not None:
+            self.networks.take_over(agent.network.tensors)

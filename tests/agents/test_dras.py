@@ -360,8 +360,7 @@ def test_an_agent_goes_on_learning_from_what_it_knows() -> None:
     first = trainer("dras-ppo")
     agent = first.train()
     second = trainer("dras-ppo", learning_rate=0.0)
-    second._set_up()
-    second.take_over(agent)
+    second.begin(agent)
     episode, told = second.play(second.env.episodes.number(0, second.rng), 1000)
     assert len(told) == 1, "one update in so few instances"
     assert episode.decision is None

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dras.trainer import DrasTrainer
 from hpcsimkit.agents.trainers_catalogue import trainer_named
@@ -94,17 +92,12 @@ class Operation(Task):
 
     def _learning(self, learner: Learner, agent: Agent, scenario: Scenario) -> tuple[float, Result]:
         """Go on from what was learned, with an optimiser that begins anew."""
-        import torch
-
-        torch.set_num_threads(1)
         env = SchedulingEnv(
             learner.episodes, learner.policy, learner.encoder, learner.mask, learner.reward,
             stage=learner.stage, skip=learner.skip,
         )  # fmt: skip
         trainer = trainer_named(learner.trainer)(env, learner.settings, seed=self.seed)
         assert isinstance(trainer, DrasTrainer)
-        trainer.rng, trainer.steps = np.random.default_rng(self.seed), 0
-        trainer.build(self.seed)
-        trainer.take_over(agent)
+        trainer.begin(agent)
         episode, _ = trainer.play(scenario, self.update_every)
         return trainer.earned, episode.result()

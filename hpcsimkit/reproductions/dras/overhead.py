@@ -60,9 +60,6 @@ class Overhead(Task):
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Measure: seconds of a processor (medians), and how many weights there are."""
-        import torch
-
-        torch.set_num_threads(1)
         trainer, rng = self._trainer(), np.random.default_rng(0)
         rows = trainer.env.encoder.shape[0]
         seen = rng.random((STEPS + 1, rows, 2), dtype=np.float32)
@@ -82,8 +79,7 @@ class Overhead(Task):
         settings: Any = replace(settings_of(kind)(), hidden=hidden_of(self.nodes))
         trainer = kind(env, settings)
         assert isinstance(trainer, DrasTrainer)
-        trainer.rng, trainer.steps = np.random.default_rng(0), 0
-        trainer.build(0)
+        trainer.begin()
         return trainer
 
 
