@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dql import q_targets
 from hpcsimkit.agents.dras.torch_network import JobValuesNetwork
 from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
@@ -49,6 +50,12 @@ class DrasDQL(DrasTrainer):
         """Make the network; at first it tries everything."""
         super().build(seed)
         self.exploration = self.settings.explore_first
+
+    def begin(self, agent: Agent | None = None) -> None:
+        """As that of all; who goes on from what an agent has learned explores as little as may be."""
+        super().begin(agent)
+        if agent is not None:
+            self.exploration = self.settings.explore_least
 
     def make(self) -> JobValuesNetwork:
         """Return a network that reads one job and all nodes."""

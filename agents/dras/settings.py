@@ -48,7 +48,7 @@ TRAINED: Mapping[str, Mapping[str, float | bool]] = {
 Undiscounted, the values of DRAS-DQL grow without end: nothing ends inside of a job set.
 """
 
-EVOLVED = CrossEntropySettings(steps=300_000, episodes=4, population=16, elite=4, spread=2.0)
+EVOLVED = CrossEntropySettings(steps=1_000_000, episodes=1, population=16, elite=4, spread=2.0)
 """How an agent evolves on DRAS's seat: a job's score is a weighted sum of five numbers, on both levels."""
 
 THETA_NODES, THETA_HIDDEN = 4360, (4000, 1000)

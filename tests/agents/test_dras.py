@@ -367,6 +367,16 @@ def test_an_agent_goes_on_learning_from_what_it_knows() -> None:
     assert second.network() == agent.network, "with a rate of 0 nothing moves"
 
 
+def test_who_goes_on_learning_values_explores_little() -> None:
+    learner = trainer("dras-dql")
+    agent = learner.train()
+    learner.begin()
+    assert learner.exploration == 1.0  # type: ignore[attr-defined]
+    learner.begin(agent)
+    assert learner.exploration == 0.01  # type: ignore[attr-defined]
+    assert learner.network() == agent.network
+
+
 def test_clear_words_for_what_makes_no_sense() -> None:
     with pytest.raises(UsageError, match="episodes = 1, instances of at least 1 and two hidden layers"):
         trainer("dras-pg", instances=0).train()

@@ -86,7 +86,7 @@ class Scale:
     decima_seeds: int = 3
     waiting_seeds: int = 3
     evolved_seeds: int = 3
-    evolved_steps: int = 300_000
+    evolved_steps: int = 1_000_000
     orders: tuple[str, ...] = tuple(ORDERS)
     update_every: int = 200
     repeats: int = 10
@@ -198,6 +198,11 @@ class Trace:
         """The third month, in one run: the best agent is chosen by it."""
         part = self._part(LEARNED, LEARNED + VALIDATED, "to choose by")
         return SequenceSet(f"{self.name}-validation", (Scenario(part),))
+
+    @cached_property
+    def known(self) -> Scenario:
+        """All that comes before the test in one run, in which it shows who starves."""
+        return Scenario(self._part(0, LEARNED + VALIDATED, "before the test"))
 
     @cached_property
     def test(self) -> SequenceSet:

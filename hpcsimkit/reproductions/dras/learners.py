@@ -16,7 +16,7 @@ from hpcsimkit.agents.dras.settings import (
     evolved_environment,
     hidden_of,
 )
-from hpcsimkit.agents.episodes import InTurn
+from hpcsimkit.agents.episodes import Fixed, InTurn
 from hpcsimkit.agents.trainer import RunSettings
 from hpcsimkit.agents.trainers_catalogue import settings_of, trainer_named
 from hpcsimkit.environment import SchedulingEnv
@@ -36,7 +36,7 @@ WAITING_SCALE = 10.0
 USUAL = next(iter(ORDERS))
 
 ATTEMPTS = 100
-"""Weeks that are drawn at most until there is something to choose in one."""
+"""Job sets that are drawn at most until there is something to choose in one."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ class Learners:
         """Return DRAS-DQL that is paid for short waits, not by the paper's equations."""
         env = dras_environment(_episodes(trace, USUAL), *_machine(trace), objective="waiting")
         how = settings(trace, DQL, WAITING_SCALE)
-        return self._learner(f"{trace.name}-dql-waiting", trace, env, DQL, how, number)
+        return self._learner(f"{trace.name}-dql-waiting", trace, env, DQL, how, number, judged=trace.known)
 
     def evolved(self, trace: Trace, number: int = 0) -> Learner:
-        """Return an agent of six weights on the same seat, that evolves on the real weeks."""
-        env = evolved_environment(_episodes(trace, "real only"))
+        """Return an agent of six weights on the same seat, that evolves on both months in one run."""
+        env = evolved_environment(Fixed(trace.learned))
         how = replace(EVOLVED, steps=trace.scale.evolved_steps)
-        return self._learner(f"{trace.name}-evolved", trace, env, EVOLVING, how, number)
+        return self._learner(f"{trace.name}-evolved", trace, env, EVOLVING, how, number, judged=trace.known)
 
     def in_orders(self, trace: Trace) -> dict[str, Learner]:
         """Return DRAS-PG on job sets in several orders."""
@@ -123,11 +123,11 @@ class Learners:
 
     def _learner(
         self, kind: str, trace: Trace, env: SchedulingEnv, trainer: str, how: RunSettings, number: int, *,
-        reserves: bool = True,
+        reserves: bool = True, judged: Scenario | None = None,
     ) -> Learner:  # fmt: skip
         name = f"{kind}-{number}"
         if name not in self._made:
-            scenario = trace.validation.scenarios[0]
+            scenario = judged or trace.validation.scenarios[0]
             self._made[name] = Learner(
                 name, env.episodes, env.policy, env.encoder, env.mask, env.reward, trainer,
                 how, seed=self.seed + number, stage=env.stage, skip=env.skip,
