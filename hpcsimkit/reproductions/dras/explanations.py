@@ -144,7 +144,15 @@ def in_short(log: Measured) -> str:
         f"{theirs[0]:.2f} h and {ruled:.2f} d, Optimization's for {theirs[1]:.2f} h. "
         f"{same_starts(best, rule):.1f} % of its jobs start at the very second at which FCFS/EASY starts "
         f"them. The shortest mean wait of all, {waits[shortest]:.2f} h, has {shortest}."
+        + "".join(_of_our_own(family) for family in log.added_agents)
     )
+
+
+def _of_our_own(family: Family) -> str:
+    """Say how long jobs wait for an agent that the paper does not have."""
+    mean = family.spread("mean_wait_time").mean / HOUR
+    longest = family.spread("max_wait_time").mean / DAY
+    return f" Not the paper's: *{family.name}*, {mean:.2f} h in the mean and {longest:.2f} d at most."
 
 
 def same_starts(family: Family, rule: Family) -> float:
