@@ -81,7 +81,7 @@ DIFFERENCES = """\
 - **Equation 2** does not say what *t* is; here it is the requested time. Rewards of it are multiplied for
   learning by a number that makes them about 1.
 - **Optimization** maximises the sum over the jobs that it starts, which is what a knapsack can do; the
-  paper's averages would favour a single job. It chooses among the same 50 jobs as DRAS.
+  paper's averages would favour a single job. It, BinPacking and Random choose among the same 50 jobs as DRAS.
 - **Decima-PG** may choose only jobs that fit, and stops when none does.
 - **Which snapshot.** The paper tests the agent of the 50th episode; here that of the episode after which
   it earned most on the month to choose by."""

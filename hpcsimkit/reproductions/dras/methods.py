@@ -108,8 +108,8 @@ def _rivals(trace: Trace) -> Iterator[Method]:
     by_chance = TwoLevel(RandomAgent(Slots(WINDOW)), WINDOW)
     yield _untrained(FCFS, Pipeline(backfiller=EASY()))
     yield _untrained(OPTIMIZATION, Optimization(trace.objective, window=WINDOW))
-    yield _untrained(BINPACKING, Pipeline(LargestFirst(), fitting=True))
-    yield _untrained(RANDOM, Pipeline(RandomOrder(), fitting=True))
+    yield _untrained(BINPACKING, Pipeline(LargestFirst(), fitting=True, window=WINDOW))
+    yield _untrained(RANDOM, Pipeline(RandomOrder(), fitting=True, window=WINDOW))
     yield _untrained(SJF_EASY, Pipeline(SJF(), backfiller=EASY(SJF())))
     yield _untrained(CHANCE, by_chance)
     for name, order in ((SHORTEST, SJF()), (LARGEST, LargestFirst())):
