@@ -58,7 +58,7 @@ class DrasA2C(DrasTrainer):
     def make(self) -> RowFilterNetwork:
         """Return a network with a score for each slot, and a value."""
         env = self.env
-        return RowFilterNetwork(env.encoder.shape[0], self.settings.hidden, env.mask.actions, values=True)
+        return RowFilterNetwork(env.encoder.shape[0], self.hidden, env.mask.actions, values=True)
 
     def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
         """Draw an action."""

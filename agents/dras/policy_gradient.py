@@ -96,7 +96,7 @@ class DrasPG(DrasTrainer):
 
     def make(self) -> RowFilterNetwork:
         """Return a network with a score for each slot."""
-        return RowFilterNetwork(self.env.encoder.shape[0], self.settings.hidden, self.env.mask.actions)
+        return RowFilterNetwork(self.env.encoder.shape[0], self.hidden, self.env.mask.actions)
 
     def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
         """Draw an action."""

@@ -60,7 +60,7 @@ class DrasDQL(DrasTrainer):
     def make(self) -> JobValuesNetwork:
         """Return a network that reads one job and all nodes."""
         env = self.env
-        return JobValuesNetwork(2 + env.encoder.shape[0] - 2 * env.mask.actions, self.settings.hidden)
+        return JobValuesNetwork(2 + env.encoder.shape[0] - 2 * env.mask.actions, self.hidden)
 
     def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
         """Return the job that is worth most, or draw one."""

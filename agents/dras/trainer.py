@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dras.network import RowFilter
+from hpcsimkit.agents.dras.settings import hidden_of
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.network_trainer import flattened
 from hpcsimkit.agents.torch_networks import device_named
@@ -64,7 +65,8 @@ class DrasSettings(RunSettings):
     episodes : int
         1: job sets are played one after the other.
     hidden : tuple of int
-        Sizes of the two wide layers.
+        Sizes of the two wide layers; by default the paper's for Theta, in proportion to the nodes: see
+        :func:`~hpcsimkit.agents.dras.settings.hidden_of`.
     learning_rate : float
         Of Adam.
     discount : float
@@ -80,7 +82,7 @@ class DrasSettings(RunSettings):
     """
 
     episodes: int = 1
-    hidden: tuple[int, int] = (4000, 1000)
+    hidden: tuple[int, ...] = ()
     learning_rate: float = 1e-3
     discount: float = 1.0
     instances: int = 10
@@ -162,7 +164,7 @@ class DrasTrainer(Trainer):
             The device is not there, or a number is out of its range.
         """
         settings = self.settings
-        if settings.episodes != 1 or settings.instances < 1 or len(settings.hidden) != 2:
+        if settings.episodes != 1 or settings.instances < 1 or len(settings.hidden) not in (0, 2):
             raise UsageError(
                 f"{self.algorithm}: episodes = 1, instances of at least 1 and two hidden layers are needed, "
                 f"found {settings.episodes}, {settings.instances} and {tuple(settings.hidden)}"
@@ -183,6 +185,12 @@ class DrasTrainer(Trainer):
             self.networks.shared() if self.device.type == "cpu" else OnDevice(self.networks)
         )
         self._room = (np.zeros((0, *shape), dtype=np.float32), np.zeros((0, 0), dtype=np.bool_))
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Sizes of the two wide layers."""
+        nodes = self.env.encoder.shape[0] - 2 * self.env.mask.actions
+        return self.settings.hidden or hidden_of(nodes)
 
     def network(self) -> RowFilter:
         """Return what scores the actions, as it is now: a copy."""

@@ -367,6 +367,12 @@ def test_an_agent_goes_on_learning_from_what_it_knows() -> None:
     assert second.network() == agent.network, "with a rate of 0 nothing moves"
 
 
+def test_layers_are_in_proportion_to_the_nodes() -> None:
+    learner = trainer("dras-pg", hidden=())
+    learner.begin()
+    assert [tuple(weight.shape) for weight in learner.networks.weight] == [(100, 16), (25, 100), (4, 25)]
+
+
 def test_who_goes_on_learning_values_explores_little() -> None:
     learner = trainer("dras-dql")
     agent = learner.train()
