@@ -168,17 +168,17 @@ class OfChoices(Reward):
     def on_begin(self, system: System) -> None:
         """Nobody was chosen yet."""
         self._sum = 0.0
-        self._paid: Job | None = None
+        self._paid = set[int]()
 
     def on_block(self, job: Job, system: System) -> None:
         """Pay a reservation, once."""
-        if self.reserved and job is not self._paid:
-            self._paid = job
+        if self.reserved and job.index not in self._paid:
+            self._paid.add(job.index)
             self._sum += self.pay(job, system)
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Pay a start."""
-        if job is not self._paid:
+        if job.index not in self._paid:
             self._sum += self.pay(job, system)
 
     def take(self, system: System) -> float:

@@ -21,7 +21,7 @@ from hpcsimkit.environment import SchedulingEnv
 from hpcsimkit.episode import Episode, Player
 from hpcsimkit.errors import UsageError
 from hpcsimkit.learning import Reward
-from hpcsimkit.policies import EASY
+from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.two_level import TwoLevel
 from hpcsimkit.reproductions.dras.data import MONTH, ORDERS, Scale, Trace, Traces
 from hpcsimkit.reproductions.dras.explanations import in_short, like_fcfs, who_earns_most
@@ -42,7 +42,7 @@ from hpcsimkit.reproductions.dras.operation import best_of
 from hpcsimkit.reproductions.dras.overhead import Overhead
 from hpcsimkit.reproductions.dras.published_numbers import TABLE_4
 from hpcsimkit.reproductions.dras.reproduction import DRAS
-from hpcsimkit.reproductions.dras.runs import MEASURED, REWARD, earned, in_full_size, seated
+from hpcsimkit.reproductions.dras.runs import MEASURED, REWARD, Earnings, earned, in_full_size, seated
 from hpcsimkit.reproductions.dras.statistics import (
     AXES,
     kiviat,
@@ -231,6 +231,17 @@ def test_fcfs_with_easy_earns_what_its_seat_does() -> None:
     assert result.start_time.tolist() == [0, 0, 60, 30, 50, 110]
 
 
+def test_who_is_head_again_is_not_paid_again() -> None:
+    """SJF asks anew at each pass: job 2 holds the reservation, loses it to job 3, and gets it back."""
+    columns = {"submit_time": [0, 1, 5], "run_time": [10, 50, 20], "nodes": [2, 2, 2]}
+    scenario = Scenario(Workload(columns, machine_size=2))
+    reward = Capability(reserved=True)
+    earnings = Earnings(reward, reserves=True)
+    result = scenario.simulation(Pipeline(SJF(), backfiller=EASY()), [reward, earnings]).run()
+    assert result.start_time.tolist() == [0, 30, 10]
+    assert earnings.choices == 3, "a job each"
+
+
 def test_earnings_by_hand() -> None:
     """Equation 2, asked once for each job that has been chosen: when it gets the reservation, or starts.
 
@@ -412,11 +423,13 @@ def test_targets_by_hand(measured: Measured) -> None:
     assert {target.met for target in waiting_targets(on_theta, family(EVOLVED, [1.0]))} == {None}
 
 
-def test_times_are_judged_by_the_longest_and_the_largest() -> None:
+def test_times_are_judged_by_the_longest_and_the_largest(trace: Trace) -> None:
     small, large = Overhead("dras-dql", 40, 1), Overhead("dras-dql", 400, 1)
     overheads = [(small, {"update": 9.0}), (large, {"update": 1.5})]
-    training, update = speed_targets([60.0, 4 * 3600.0], overheads)
-    assert (training.ours, training.paper, training.met) == (4.0, 3.0, False)
+    learner = Learners(0).dras(trace, "dras-pg")
+    training, update = speed_targets(learner, 4 * 3600.0, overheads)
+    assert learner.name in training.what
+    assert (training.ours, training.paper, training.met) == (4.0, 3.0, None), "of another size"
     assert (update.ours, update.paper, update.met) == (1.5, 2.0, True)
 
 
@@ -447,7 +460,9 @@ def test_modes_table(trace: Trace) -> None:
 
 def test_other_tables(measured: Measured) -> None:
     assert large_table(measured)[1][3] == ["DRAS-PG", "2.00 (1.50 to 3.00)", "4.00 (3.00 to 6.00)"]
-    assert trainings_table([("a", 12345, 90.0, 7.25, 3)])[1] == [["a", "12 345", "1.5", "7.25", "3"]]
+    assert trainings_table([("a", 12345, 90.0, 7.25, 3, 6.5)])[1] == [
+        ["a", "12 345", "1.5", "7.25", "3", "6.5"]
+    ]
     found = {"weights": 21449004, "decision": 0.005, "update": 0.18}
     row = overhead_table([(Overhead("dras-dql", 4360, 1), found)])[1][0]
     assert row == ["DRAS-DQL", "4 360", "21 449 004", "5.00", "180.00", "2000"]
@@ -456,22 +471,25 @@ def test_other_tables(measured: Measured) -> None:
 def test_who_earns_most_is_said_beside_who_waits_shortest(measured: Measured) -> None:
     said = who_earns_most(measured)
     assert said.startswith(
-        "Of those who learn, DRAS-PG earns most: 7.0, each seed at its best episode; of the"
+        "Of the paper's learners DRAS-PG earns most: 7.0, each seed at its best episode; of the"
     )
     assert "of the others FCFS/EASY: 8.0." in said
     assert "(1.0), with a mean wait of 10.00 h; DRAS-PPO has the shortest mean wait (2.00 h)" in said
 
 
 def test_how_much_is_as_fcfs_does_it(measured: Measured) -> None:
-    assert like_fcfs(measured).endswith("with the best seed: DRAS-PG 0.0 %, DRAS-PPO 0.0 %.")
+    assert like_fcfs(measured).count("0.0 %, 0.0 %, 0.0 %") == 2, "each of three seeds of two families"
     same = {**measured.families, "DRAS-PG": family("DRAS-PG", [1.0], rewards=[1.0], longest=[2.0])}
     assert "DRAS-PG 100.0 %" in like_fcfs(replace(measured, families=same))
 
 
 def test_in_short(measured: Measured) -> None:
     said = in_short(measured)
-    assert "DRAS-PG earns most on the month to choose by. Its jobs wait for 6.00 h" in said
-    assert "and 4.00 d at most; FCFS/EASY's for 10.00 h and 2.00 d, Optimization's for 8.00 h. 0.0 %" in said
+    assert "DRAS-PG earns most on the month to choose by. With FCFS/EASY jobs wait for 10.00 h in the" in said
+    assert "with DRAS-PG for 6.00 h in the mean and 4.00 d at most. The shortest" in said
+    alike = {**measured.families, "DRAS-PPO": replace(measured.families["DRAS-PPO"], validations={"a": 7.0})}
+    tied = in_short(replace(measured, families=alike))
+    assert "DRAS-PG and DRAS-PPO earn most, all the same on the month" in tied
     assert said.endswith("The shortest mean wait of all, 2.00 h, has DRAS-PPO.")
 
 

@@ -32,9 +32,9 @@ Objective = Literal["capability", "capacity", "waiting"]
 """What is paid: equation 1, for machines that run large jobs, or equation 2, for those that run many.
 
 The third is not the paper's: minus a mean power of the wait, so that jobs wait little, and none for very
-long. Who maximises equation 1 to the end schedules as FCFS does: the oldest job is worth most, and nothing is
-paid for those that wait. The power is 3: of 2, 2.5, 3 and 4 the least with which an evolved agent lets nobody
-wait for longer than 1.5 times what FCFS/EASY does, in the two months of Theta that it learns from.
+long. Equation 1 pays those most who let the oldest or the largest job go first, and takes nothing off for
+those that wait. The power is 3: of 2, 2.5, 3 and 4 the least with which an evolved agent lets nobody wait for
+longer than 1.5 times what FCFS/EASY does, in the two months of Theta that it learns from.
 """
 
 TRAINED: Mapping[str, Mapping[str, float | bool]] = {
@@ -43,7 +43,9 @@ TRAINED: Mapping[str, Mapping[str, float | bool]] = {
     "dras-a2c": {"discount": 0.95, "bootstrap": True, "entropy_weight": 0.1},
     "dras-ppo": {"discount": 0.95, "bootstrap": True, "entropy_weight": 0.1},
 }
-"""What is set otherwise than in the paper, or where it is silent, for a training that goes well.
+"""What is set otherwise than in the paper, or where it is silent.
+
+Settled for on the first two months of Theta in 2022 and the month that follows, as was `EVOLVED`.
 
 Undiscounted, the values of DRAS-DQL grow without end: nothing ends inside of a job set.
 """

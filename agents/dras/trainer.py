@@ -164,6 +164,7 @@ class DrasTrainer(Trainer):
             The device is not there, or a number is out of its range.
         """
         settings = self.settings
+        self._check_numbers()
         if settings.episodes != 1 or settings.instances < 1 or len(settings.hidden) not in (0, 2):
             raise UsageError(
                 f"{self.algorithm}: episodes = 1, instances of at least 1 and two hidden layers are needed, "
@@ -185,6 +186,26 @@ class DrasTrainer(Trainer):
             self.networks.shared() if self.device.type == "cpu" else OnDevice(self.networks)
         )
         self._room = (np.zeros((0, *shape), dtype=np.float32), np.zeros((0, 0), dtype=np.bool_))
+
+    def _check_numbers(self) -> None:
+        """See that numbers are in their ranges.
+
+        Raises
+        ------
+        UsageError
+            One is not.
+        """
+        settings = self.settings
+        for name in ("discount", "explore_first", "explore_decay", "explore_least"):
+            share = getattr(settings, name, 0.0)
+            if not 0 <= share <= 1:
+                raise UsageError(f"{self.algorithm}: {name} needs a number from 0 to 1, found {share!r}")
+        for name, least in (("learning_rate", 0.0), ("reward_scale", 0.0), ("epochs", 1)):
+            value = getattr(settings, name, least)
+            if not value >= least:
+                raise UsageError(
+                    f"{self.algorithm}: {name} needs a number of at least {least}, found {value!r}"
+                )
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -315,9 +336,21 @@ class DrasTrainer(Trainer):
         ----------
         agent : Agent, optional
             Go on from what it has learned; the optimiser begins anew. By default from first weights.
+
+        Raises
+        ------
+        UsageError
+            Its network is of another kind or size.
         """
         torch.set_num_threads(1)
         self.rng, self.steps = np.random.default_rng(self.seed), 0
         self.build(self.seed)
-        if agent is not None:
-            self.networks.take_over(agent.network.tensors)
+        if agent is None:
+            return
+        mine, theirs = self.network(), agent.network
+        shapes = [{name: values.shape for name, values in each.tensors.items()} for each in (mine, theirs)]
+        if shapes[0] != shapes[1]:
+            raise UsageError(
+                f"{self.algorithm} needs a network like {mine!r} to go on from, found {theirs!r}"
+            )
+        self.networks.take_over(theirs.tensors)

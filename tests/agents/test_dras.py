@@ -386,6 +386,12 @@ def test_who_goes_on_learning_values_explores_little() -> None:
 def test_clear_words_for_what_makes_no_sense() -> None:
     with pytest.raises(UsageError, match="episodes = 1, instances of at least 1 and two hidden layers"):
         trainer("dras-pg", instances=0).train()
+    with pytest.raises(UsageError, match=r"dras-ppo: epochs needs a number of at least 1, found 0"):
+        trainer("dras-ppo", epochs=0).train()
+    with pytest.raises(UsageError, match=r"dras-dql: discount needs a number from 0 to 1, found 1\.5"):
+        trainer("dras-dql", discount=1.5).train()
+    with pytest.raises(UsageError, match=r"dras-ppo needs a network like RowFilter.* found JobValues"):
+        trainer("dras-ppo").begin(trainer("dras-dql").train())
     from hpcsimkit.agents.encoders import QueueWindow
 
     env = environment()

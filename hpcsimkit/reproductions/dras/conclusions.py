@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hpcsimkit.agents.dras.settings import LEARNERS
 from hpcsimkit.pictures.figures import POLICY_COLOURS, Line, save_figure
 from hpcsimkit.pictures.likeness import draw_likeness
 from hpcsimkit.reproductions.contests import Scores
@@ -114,11 +115,11 @@ class Findings:
 
     def _targets(self) -> Iterator[Target]:
         for log in self.logs:
-            yield from waiting_targets(log, log.best)
-            for family in log.added_agents:
+            for family in [*log.leaders, *log.added_agents]:
                 yield from waiting_targets(log, family)
-        trainings = [self.shelf.seconds(Training(learner)) for learner in self.learners]
-        yield from speed_targets(trainings, self.measured_overheads)
+        of_dras = [learner for learner in self.learners if learner.trainer in LEARNERS]
+        longest = max(of_dras, key=lambda learner: self.shelf.seconds(Training(learner)))
+        yield from speed_targets(longest, self.shelf.seconds(Training(longest)), self.measured_overheads)
 
     # --- sections --------------------------------------------------------------------------------------
 
@@ -242,7 +243,7 @@ class Findings:
             task = Training(learner)
             steps = int(learning_curve_of(self.shelf.place / learner.name)["steps"][-1])
             best, at = float(curve.max()), int(curve.argmax()) + 1
-            rows.append((learner.name, steps, self.shelf.seconds(task), best, at))
+            rows.append((learner.name, steps, self.shelf.seconds(task), best, at, float(curve[-1])))
         page.table(*trainings_table(rows))
 
     def _write_overhead(self, page: Page) -> None:

@@ -109,6 +109,12 @@ class Measured:
         """Which of them earned most on the month to choose by, in the mean over seeds."""
         return max(self.learned, key=lambda family: family.validation)
 
+    @property
+    def leaders(self) -> list[Family]:
+        """Those who earned as much as the best there: learners may come to schedule alike."""
+        most = self.best.validation
+        return [family for family in self.learned if np.isclose(family.validation, most, rtol=1e-9, atol=0.0)]
+
     def means(self, families: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the measures of the Kiviat graph, means over seeds, by method."""
         return {

@@ -79,17 +79,17 @@ class Earnings(Observer):
     def on_begin(self, system: System) -> None:
         """Nothing is earned yet."""
         self.total, self.choices = 0.0, 0
-        self._reserved: Job | None = None
+        self._reserved = set[int]()
 
     def on_block(self, job: Job, system: System) -> None:
         """Somebody got a reservation."""
-        if self.reserves and job is not self._reserved:
-            self._reserved = job
+        if self.reserves and job.index not in self._reserved:
+            self._reserved.add(job.index)
             self._count(system)
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Somebody has started."""
-        if job is not self._reserved:
+        if job.index not in self._reserved:
             self._count(system)
 
     def on_finish(self, system: System) -> None:

@@ -103,13 +103,13 @@ def orders_table(rows: Mapping[str, tuple[float, float, int]]) -> Table:
     return ["job sets", "reward after the last episode", "best", "after episode"], lines
 
 
-def trainings_table(rows: Sequence[tuple[str, int, float, float, int]]) -> Table:
-    """Return how trainings went: agent, decisions, seconds, best reward, and after which round."""
+def trainings_table(rows: Sequence[tuple[str, int, float, float, int, float]]) -> Table:
+    """Return how trainings went: agent, decisions, seconds, best reward, after which round, and the last."""
     lines = [
-        [name, grouped(decisions), f"{seconds / 60:.1f}", f"{best:.4g}", str(at)]
-        for name, decisions, seconds, best, at in rows
+        [name, grouped(decisions), f"{seconds / 60:.1f}", f"{best:.4g}", str(at), f"{last:.4g}"]
+        for name, decisions, seconds, best, at, last in rows
     ]
-    return ["agent", "decisions", "minutes", "best reward", "after round"], lines
+    return ["agent", "decisions", "minutes", "best reward", "after round", "last reward"], lines
 
 
 def overhead_table(rows: Sequence[tuple[Overhead, Mapping[str, float]]]) -> Table:
