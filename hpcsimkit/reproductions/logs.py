@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.workload import Workload
 
-__all__ = ["each_once", "name_among"]
+__all__ = ["Log", "each_once", "name_among"]
 
 
 class Named(Protocol):
@@ -25,6 +27,48 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log that is given, by its file; reproductions add what they make of it.
+
+    Parameters
+    ----------
+    path : Path
+        Its file.
+
+    Attributes
+    ----------
+    NAMES : mapping of str to str
+        What tables call logs; see :func:`name_among`.
+
+    Examples
+    --------
+    >>> Log(Path("mine.swf.gz")).name
+    'mine'
+    """
+
+    NAMES: ClassVar[Mapping[str, str]] = {}
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return name_among(self.path, self.NAMES)
+
+    def long_enough(self, log: Workload, jobs: int) -> Workload:
+        """Return what was read, which must have so many jobs.
+
+        Raises
+        ------
+        UsageError
+            It has fewer.
+        """
+        if len(log) < jobs:
+            raise UsageError(f"{self.path}: {jobs} jobs or more are needed, found {len(log)}")
+        return log
 
 
 def name_among(path: Path, names: Mapping[str, str]) -> str:

@@ -12,14 +12,14 @@ import numpy as np
 from hpcsimkit.agents.dras.settings import LEARNERS, Objective
 from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.errors import UsageError
-from hpcsimkit.reproductions.logs import each_once, name_among
+from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.sequences import SequenceSet
 from hpcsimkit.scenario import Scenario
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads import read_swf, scaled, three_phases
 from hpcsimkit.workloads.job_sets import PHASES
 
-__all__ = ["DAY", "FULL", "MONTH", "ORDERS", "QUICK", "Scale", "Trace", "Traces", "name_of"]
+__all__ = ["DAY", "FULL", "MONTH", "ORDERS", "QUICK", "Scale", "Trace", "Traces"]
 
 DAY = 86_400
 MONTH = 30.4 * DAY
@@ -99,17 +99,8 @@ QUICK = Scale(
 )  # fmt: skip
 
 
-def name_of(path: Path) -> str:
-    """Return what tables call a log.
-
-    >>> [name_of(Path(name)) for name in ("ALCF-Theta-2022.swf.gz", "HPC2N-2002-2.2-cln.swf.gz", "mine.swf")]
-    ['Theta-2022', 'HPC2N', 'mine']
-    """
-    return name_among(path, NAMES)
-
-
 @dataclass(frozen=True)
-class Trace:
+class Trace(Log):
     """A log.
 
     Parameters
@@ -122,17 +113,19 @@ class Trace:
         Where the job sets come from.
     full_size : bool
         Theta is not made smaller.
+
+    Examples
+    --------
+    >>> files = "ALCF-Theta-2022.swf.gz", "HPC2N-2002-2.2-cln.swf.gz", "mine.swf"
+    >>> [Trace(Path(name), FULL, 0).name for name in files]
+    ['Theta-2022', 'HPC2N', 'mine']
     """
 
-    path: Path
+    NAMES = NAMES
+
     scale: Scale
     seed: int
     full_size: bool = False
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return name_of(self.path)
 
     @property
     def is_theta(self) -> bool:

@@ -11,14 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.errors import UsageError
-from hpcsimkit.reproductions.logs import each_once, name_among
+from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.published_rules.published_numbers import SEEDS
 from hpcsimkit.scenario import Scenario
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 
-__all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "Scale", "Trace", "Traces", "Trial", "name_of"]
+__all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "Scale", "Trace", "Traces", "Trial"]
 
 NAMES = {
     r"sdsc-sp2": "SDSC-SP2",
@@ -91,32 +90,25 @@ FULL = Scale()
 QUICK = Scale(seeds=5, orders=("fcfs", "sjf"), read_me_rules=False)
 
 
-def name_of(path: Path) -> str:
-    """Return what tables call a log.
-
-    >>> [name_of(Path(name)) for name in ("lublin_256_new2.swf", "HPC2N-2002-2.2-cln.swf.gz", "a.swf")]
-    ['Lublin-2', 'HPC2N', 'a']
-    """
-    return name_among(path, NAMES)
-
-
 @dataclass(frozen=True)
-class Trace:
+class Trace(Log):
     """A log.
 
     Parameters
     ----------
     path : Path
         Its file.
+
+    Examples
+    --------
+    >>> files = "lublin_256_new2.swf", "HPC2N-2002-2.2-cln.swf.gz", "a.swf"
+    >>> [Trace(Path(name)).name for name in files]
+    ['Lublin-2', 'HPC2N', 'a']
     """
 
-    path: Path
-    _read: dict[str, Workload] = field(default_factory=dict, repr=False, compare=False)
+    NAMES = NAMES
 
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return name_of(self.path)
+    _read: dict[str, Workload] = field(default_factory=dict, repr=False, compare=False)
 
     def log(self, code: str, *, swapped: bool = False) -> Workload:
         """Return the log as a code base reads it.
@@ -130,7 +122,7 @@ class Trace:
         """
         key = f"{code} swapped" if swapped else code
         if key not in self._read:
-            self._read[key] = self._swapped(code) if swapped else self._long_enough(code)
+            self._read[key] = self._swapped(code) if swapped else self._whole(code)
         return self._read[key]
 
     def has_requests(self, code: str) -> bool:
@@ -138,11 +130,8 @@ class Trace:
         one, other = (self.log(code, swapped=swapped).requested_time for swapped in (False, True))
         return not np.array_equal(one, other)
 
-    def _long_enough(self, code: str) -> Workload:
-        log = read_published(self.path, code)
-        if len(log) < LEAST:
-            raise UsageError(f"{self.path}: {LEAST} jobs or more are needed, found {len(log)}")
-        return log
+    def _whole(self, code: str) -> Workload:
+        return self.long_enough(read_published(self.path, code), LEAST)
 
     def _swapped(self, code: str) -> Workload:
         log = self.log(code)

@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 from hpcsimkit.agents.rlbackfilling.seat import Mode
 from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.errors import UsageError
-from hpcsimkit.reproductions.logs import each_once, name_among
+from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.rlbackfilling.published_numbers import SEEDS
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 
-__all__ = ["AS_PUBLISHED", "CODE", "FULL", "JOBS", "QUICK", "Scale", "Trace", "Traces", "Way", "name_of"]
+__all__ = ["AS_PUBLISHED", "CODE", "FULL", "JOBS", "QUICK", "Scale", "Trace", "Traces", "Way"]
 
 CODE = "rlbackfilling"
 JOBS = 1024
@@ -118,17 +117,8 @@ QUICK = Scale(
 )  # fmt: skip
 
 
-def name_of(path: Path) -> str:
-    """Return what tables call a log.
-
-    >>> [name_of(Path(name)) for name in ("HPC2N-2002-2.2-cln.swf.gz", "lublin_256.swf", "KTH.swf")]
-    ['HPC2N', 'Lublin-1', 'KTH']
-    """
-    return name_among(path, NAMES)
-
-
 @dataclass(frozen=True)
-class Trace:
+class Trace(Log):
     """A log.
 
     Parameters
@@ -139,24 +129,23 @@ class Trace:
         How much is done.
     seed : int
         Where the choice of sequences comes from; of the published test, if its seed is not known.
+
+    Examples
+    --------
+    >>> files = "HPC2N-2002-2.2-cln.swf.gz", "lublin_256.swf", "KTH.swf"
+    >>> [Trace(Path(name), FULL, 0).name for name in files]
+    ['HPC2N', 'Lublin-1', 'KTH']
     """
 
-    path: Path
+    NAMES = NAMES
+
     scale: Scale
     seed: int
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return name_of(self.path)
 
     @cached_property
     def log(self) -> Workload:
         """As the published code reads it."""
-        log = read_published(self.path, CODE)
-        if len(log) < LEAST_JOBS:
-            raise UsageError(f"{self.path}: {LEAST_JOBS} jobs or more are needed, found {len(log)}")
-        return log
+        return self.long_enough(read_published(self.path, CODE), LEAST_JOBS)
 
     @property
     def longest_time(self) -> int:

@@ -8,13 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.errors import UsageError
-from hpcsimkit.reproductions.logs import each_once, name_among
+from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 
-__all__ = ["FULL", "QUICK", "Scale", "Trace", "Traces", "name_of"]
+__all__ = ["FULL", "QUICK", "Scale", "Trace", "Traces"]
 
 CODE = "schedinspector"
 JOBS = 256
@@ -68,17 +67,8 @@ FULL = Scale()
 QUICK = Scale(sequences=20, steps=500_000, prompt_steps=500_000, study_steps=0, orders=("sjf",), whole=False)
 
 
-def name_of(path: Path) -> str:
-    """Return what the paper calls a log, or the name of its file.
-
-    >>> name_of(Path("HPC2N-2002-2.2-cln.swf.gz")), name_of(Path("lublin-1.swf")), name_of(Path("KTH.swf"))
-    ('HPC2N', 'Lublin', 'KTH')
-    """
-    return name_among(path, NAMES)
-
-
 @dataclass(frozen=True)
-class Trace:
+class Trace(Log):
     """A log.
 
     Parameters
@@ -89,21 +79,22 @@ class Trace:
         How much is done.
     seed : int
         Where the choice of sequences comes from.
+
+    Examples
+    --------
+    >>> [Trace(Path(name), FULL, 0).name for name in ("HPC2N-2002-2.2-cln.swf.gz", "lublin-1.swf", "KTH.swf")]
+    ['HPC2N', 'Lublin', 'KTH']
     """
 
-    path: Path
+    NAMES = NAMES
+
     scale: Scale
     seed: int
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return name_of(self.path)
 
     @cached_property
     def log(self) -> Workload:
         """As the published code reads it: requested times are run times."""
-        return self._long_enough(read_published(self.path, CODE))
+        return self.long_enough(read_published(self.path, CODE), 5 * JOBS)
 
     @property
     def longest_time(self) -> int:
@@ -130,11 +121,6 @@ class Trace:
         """
         starts = published_starts(CODE, len(self.log), PUBLISHED_SEED, self.scale.sequences)
         return SequenceSet.of(f"{self.name}-whole", self.log, starts.tolist(), JOBS)
-
-    def _long_enough(self, log: Workload) -> Workload:
-        if len(log) < 5 * JOBS:
-            raise UsageError(f"{self.path}: {5 * JOBS} jobs or more are needed, found {len(log)}")
-        return log
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from functools import cached_property
 from pathlib import Path
 
 from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.errors import UsageError
-from hpcsimkit.reproductions.logs import each_once, name_among
+from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.scenario import Scenario
 from hpcsimkit.workload import Workload
 from hpcsimkit.workloads import read_swf
 
-__all__ = ["FULL", "JOBS", "QUICK", "Scale", "Trace", "Traces", "name_of"]
+__all__ = ["FULL", "JOBS", "QUICK", "Scale", "Trace", "Traces"]
 
 JOBS = 256
 """Of a sequence, learned from or tested on."""
@@ -73,17 +72,8 @@ QUICK = Scale(
 )
 
 
-def name_of(path: Path) -> str:
-    """Return what tables call a log.
-
-    >>> [name_of(Path(name)) for name in ("CTC-SP2-1996-3.1-cln.swf.gz", "lublin-2.swf", "mine.swf")]
-    ['CTC-SP2', 'Lublin-2', 'mine']
-    """
-    return name_among(path, NAMES)
-
-
 @dataclass(frozen=True)
-class Trace:
+class Trace(Log):
     """A log.
 
     Parameters
@@ -94,16 +84,18 @@ class Trace:
         How much is done.
     seed : int
         Where the choice of sequences comes from.
+
+    Examples
+    --------
+    >>> files = "CTC-SP2-1996-3.1-cln.swf.gz", "lublin-2.swf", "mine.swf"
+    >>> [Trace(Path(name), FULL, 0).name for name in files]
+    ['CTC-SP2', 'Lublin-2', 'mine']
     """
 
-    path: Path
+    NAMES = NAMES
+
     scale: Scale
     seed: int
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return name_of(self.path)
 
     @cached_property
     def log(self) -> Workload:
@@ -111,9 +103,7 @@ class Trace:
         log = read_swf(self.path)
         if log.machine_size is not None:
             log = log.fitting(log.machine_size)
-        if len(log) < LEAST_JOBS:
-            raise UsageError(f"{self.path}: {LEAST_JOBS} jobs or more are needed, found {len(log)}")
-        return log
+        return self.long_enough(log, LEAST_JOBS)
 
     @property
     def times_are_known(self) -> bool:
