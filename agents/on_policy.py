@@ -14,7 +14,7 @@ from torch import nn
 
 from hpcsimkit.agents.network_trainer import NetworkSettings, NetworkTrainer
 from hpcsimkit.agents.networks import Network
-from hpcsimkit.agents.returns import generalised_advantages
+from hpcsimkit.agents.returns import advantages_and_targets
 from hpcsimkit.agents.tape import Tape
 from hpcsimkit.agents.trainer import Round
 
@@ -173,11 +173,9 @@ class OnPolicyTrainer(NetworkTrainer):
         values[played] = critic.many(seen)[:, 0]
         after = critic.many(self.observations)[:, 0] * (not settings.whole_episodes)
         earned = rewards, values, over, after, settings.discount
-        advantages = surprises = generalised_advantages(*earned, settings.trace)
-        if settings.value_trace is not None:
-            surprises = generalised_advantages(*earned, settings.value_trace)
+        advantages, targets = advantages_and_targets(earned, settings.trace, settings.value_trace)
         self.steps += len(seen)
-        columns = [seen, *done, *(each[played] for each in (values, advantages, surprises + values))]
+        columns = [seen, *done, *(each[played] for each in (values, advantages, targets))]
         if self.throws_away:
             kept = ~_of_cut_off(over, cut)[played]
             columns = [column[kept] for column in columns]

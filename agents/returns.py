@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NORMALISATIONS", "discounted_returns", "generalised_advantages"]
+__all__ = ["NORMALISATIONS", "advantages_and_targets", "discounted_returns", "generalised_advantages"]
 
 NORMALISATIONS = ("round", "batch")
 """Over which steps PPO brings advantages to mean 0 and standard deviation 1."""
@@ -72,3 +72,30 @@ def generalised_advantages(
         following = surprise + discount * trace * goes_on * following
         advantages[step], expected = following, values[step]
     return advantages
+
+
+def advantages_and_targets(
+    earned: tuple[Floats, Floats, Flags, Floats, float], trace: float, value_trace: float | None
+) -> tuple[Floats, Floats]:
+    """Return how much better actions were than expected, and what a critic is to expect after this.
+
+    Parameters
+    ----------
+    earned : tuple
+        Rewards, values, over, after and discount of :func:`generalised_advantages`.
+    trace : float
+        lambda of the advantages.
+    value_trace : float, optional
+        lambda of what the critic learns; by default the same.
+
+    Examples
+    --------
+    >>> rewards, values = np.array([[[0], [4]], [[1], [1]]], dtype=np.float32)
+    >>> earned = rewards, values, np.array([[False], [True]]), np.zeros(1, dtype=np.float32), 1.0
+    >>> [each[:, 0].tolist() for each in advantages_and_targets(earned, 0.0, 1.0)]
+    [[0.0, 3.0], [4.0, 4.0]]
+    """
+    advantages = surprises = generalised_advantages(*earned, trace)
+    if value_trace is not None:
+        surprises = generalised_advantages(*earned, value_trace)
+    return advantages, surprises + earned[1]

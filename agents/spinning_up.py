@@ -36,6 +36,7 @@ class SpinningUpSettings(PPOSettings):
     value_learning_rate: float | None = 1e-3
     discount: float = 1.0
     trace: float = 0.97
+    value_trace: float | None = 1.0
     target_divergence: float | None = 0.015
     gradient_limit: float = 1e6
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.on_policy import Batch, OnPolicyTrainer
-from hpcsimkit.agents.returns import generalised_advantages
+from hpcsimkit.agents.returns import advantages_and_targets
 from hpcsimkit.agents.spinning_up import SpinningUpPPO, SpinningUpSettings
 from hpcsimkit.environment import SchedulingEnv
 from hpcsimkit.episode import Player
@@ -183,12 +183,13 @@ def _worth(learner: SpinningUpPPO, trail: _Trail) -> Batch:
     values = learner.networks.value_network().many(observations)
     over = np.zeros(rewards.shape, dtype=np.bool_)
     over[-1] = True
-    advantages = generalised_advantages(
-        rewards, values, over, np.zeros(1, dtype=np.float32), settings.discount, settings.trace
-    )
+    advantages, targets = advantages_and_targets(
+        (rewards, values, over, np.zeros(1, dtype=np.float32), settings.discount), settings.trace,
+        settings.value_trace,
+    )  # fmt: skip
     columns = (
         observations, np.array(trail.valid), np.array(trail.actions, dtype=np.int64),
         np.array(trail.log_probabilities, dtype=np.float32), values[:, 0], advantages[:, 0],
-        (advantages + values)[:, 0],
+        targets[:, 0],
     )  # fmt: skip
     return Batch(*(torch.from_numpy(np.ascontiguousarray(each)).to(learner.device) for each in columns))

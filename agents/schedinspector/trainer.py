@@ -32,7 +32,6 @@ class InspectorSettings(SpinningUpSettings):
     steps: int = 3_000_000
     hidden: tuple[int, ...] = (32, 16, 8)
     activation: str = "relu"
-    value_trace: float | None = 1.0
     longest: int | None = 1280
 
 

@@ -35,7 +35,7 @@ ATTEMPTS = 1000
 """Sequences that are drawn, one after the other, until one has a decision."""
 
 TOGETHER = SpinningUpSettings(
-    episodes=50, learning_rate=1e-3, hidden=(32, 16, 8), activation="relu",
+    episodes=50, learning_rate=1e-3, hidden=(32, 16, 8), activation="relu", value_trace=None,
 )  # fmt: skip
 """How two learn who learn together: the same networks, 50 sequences a round, all steps at once."""
 
