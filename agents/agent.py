@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from hpcsimkit.agents.cush.encoder import ClusterImage, JobKind
+from hpcsimkit.agents.cush.network import ImageScores
 from hpcsimkit.agents.dras.encoder import JobsAndNodes
 from hpcsimkit.agents.dras.network import JobValues, RowFilter
 from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.machine_encoders import ExpectedFree, JobMachinePairs, MachineRows
-from hpcsimkit.agents.masks import AcceptReject, JobMachine, Slots
+from hpcsimkit.agents.masks import AcceptReject, JobMachine, QueueSlots, Slots
 from hpcsimkit.agents.model_file import read_model, write_model
 from hpcsimkit.agents.networks import NETWORKS as USUAL_NETWORKS
 from hpcsimkit.agents.networks import Network, network_of
@@ -34,18 +36,18 @@ __all__ = ["ENCODERS", "MASKS", "Agent"]
 ENCODERS: Mapping[str, type[Encoder]] = {
     cls.__name__: cls
     for cls in (
-        Candidates, ExpectedFree, InspectorFeatures, JobMachinePairs, JobsAndNodes, MachineRows,
-        PairProspects, QueueWindow, RequestsAndMachines, WaitingJobs, WholeState,
+        Candidates, ClusterImage, ExpectedFree, InspectorFeatures, JobKind, JobMachinePairs, JobsAndNodes,
+        MachineRows, PairProspects, QueueWindow, RequestsAndMachines, WaitingJobs, WholeState,
     )
 }  # fmt: skip
 """Encoders that model files may name."""
 
 NETWORKS: Mapping[str, type[Network]] = {
-    **USUAL_NETWORKS, **{network.kind: network for network in (JobValues, RowFilter)}
+    **USUAL_NETWORKS, **{network.kind: network for network in (ImageScores, JobValues, RowFilter)}
 }  # fmt: skip
 """Networks that model files may name."""
 
-MASKS: Mapping[str, type[Mask]] = {cls.__name__: cls for cls in (AcceptReject, JobMachine, Slots)}
+MASKS: Mapping[str, type[Mask]] = {cls.__name__: cls for cls in (AcceptReject, JobMachine, QueueSlots, Slots)}
 """Masks that model files may name."""
 
 

@@ -11,7 +11,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.learning import Mask, Valid
 from hpcsimkit.policies.dispatch import PairDecision
 
-__all__ = ["AcceptReject", "JobMachine", "Slots"]
+__all__ = ["AcceptReject", "JobMachine", "QueueSlots", "Slots"]
 
 
 class Slots(Mask):
@@ -84,6 +84,57 @@ class AcceptReject(Slots):
 
     def __init__(self) -> None:
         super().__init__(slots=2)
+
+
+class QueueSlots(Slots):
+    """Action *i* starts the one of the jobs that have waited longest that stands in place *i*.
+
+    For an order seat on which only those that fit are options: whoever does not keeps his place, and his
+    action is none. (Of :class:`Slots`, action *i* is the *i*-th that fits.)
+
+    Parameters
+    ----------
+    slots : int
+        Jobs that are seen; the pipeline's ``window`` should be this number.
+    decline : bool
+        One more action starts nothing more now.
+
+    Examples
+    --------
+    On 4 nodes job 1 runs; job 2 does not fit, job 3 does.
+
+    >>> from hpcsimkit import External, Pipeline, Simulation, Workload
+    >>> columns = {"submit_time": [0, 1, 1], "run_time": [9, 5, 2], "nodes": [2, 4, 1]}
+    >>> policy = Pipeline(order=External(decline=True), fitting=True, window=3)
+    >>> simulation = Simulation(Workload(columns, machine_size=4), policy)
+    >>> simulation.answer(simulation.next_decision().options[0])
+    >>> decision, valid = simulation.next_decision(), np.zeros(4, dtype=bool)
+    >>> QueueSlots(3, decline=True).write(decision, valid)
+    >>> valid.tolist(), QueueSlots(3, decline=True).position(decision, 1)
+    ([False, True, False, True], 0)
+    """
+
+    def write(self, decision: Decision, out: Valid) -> None:
+        """Write which places hold a job that is an option."""
+        for slot in self._slots(decision):
+            out[slot] = True
+        if self.decline and decision.options[-1] is None:
+            out[self.slots] = True
+
+    def position(self, decision: Decision, action: int) -> int:
+        """Return which of the options stands in a place."""
+        if self.decline and action == self.slots:
+            return len(decision.options) - 1
+        return self._slots(decision).index(action)
+
+    def action(self, decision: Decision, choice: Any) -> int:
+        """Return the place of an option."""
+        return self.slots if choice is None else self._slots(decision)[decision.position(choice)]
+
+    def _slots(self, decision: Decision) -> list[int]:
+        """Return the place of each job that is an option."""
+        waiting = [job.index for job in decision.system.queue.oldest(self.slots)]
+        return [waiting.index(job.index) for job in decision.options if job is not None]
 
 
 class JobMachine(Mask):

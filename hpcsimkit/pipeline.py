@@ -52,7 +52,8 @@ class Pipeline(Policy):
         Select among the jobs that have waited longest only, so many of them; likewise, offer so many
         candidates at most to an open backfiller seat. By default all.
     max_interval : int, optional
-        Ask again about a held job after so many seconds at the latest; by default when something happens.
+        Ask again about a held job, or an order seat that declined, after so many seconds at the latest; by
+        default when something happens.
     max_rejections : int, optional
         Hold a job so often at most; by default without limit.
 
@@ -274,13 +275,16 @@ class Pipeline(Policy):
     def _ask_order(self, system: System, jobs: Callable[[], list[Job]]) -> Asking:
         """Ask the open order seat for one of some jobs, given in the order of the heuristic behind it."""
         assert isinstance(self.order, External)
-        declined = [None] if self.order.decline and system.anything_ahead else []
+        declined = [None] if self.order.decline and self._may_hold(system) else []
         decision = Decision(
             "order", system, None,
             options=lambda: [*jobs(), *declined],
             default=lambda: jobs()[0],
         )  # fmt: skip
-        return (yield from ask(self.order, decision))
+        job = yield from ask(self.order, decision)
+        if job is None:
+            self._wake(system)
+        return job
 
     def _accept(self, job: Job, system: System) -> Asking:
         """Ask the inspector; a held job is asked about again, `max_interval` later at the latest."""
@@ -306,12 +310,16 @@ class Pipeline(Policy):
                 f"job {job.id} at t={system.now} s is held although nothing runs and nothing is to come"
             )
         system.holds[job.index] = held + 1
-        if self.max_interval is not None:
-            system.wake(system.now + self.max_interval)
+        self._wake(system)
         return False
 
+    def _wake(self, system: System) -> None:
+        """See that a pass in which nothing more was started is followed by another one in time."""
+        if self.max_interval is not None:
+            system.wake(system.now + self.max_interval)
+
     def _may_hold(self, system: System) -> bool:
-        """Tell whether a held job is asked about again."""
+        """Tell whether a pass follows by itself if nothing is started now."""
         return system.anything_ahead or (system.stands_still and self.max_interval is not None)
 
     def _place(self, job: Job, level: Level, system: System) -> Asking:

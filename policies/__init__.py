@@ -4,6 +4,7 @@ from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.conservative import Conservative
 from hpcsimkit.policies.inspectors import HoldUnfit
+from hpcsimkit.policies.kinds import KindsByExecution, KindsInRun, LearnedKinds
 from hpcsimkit.policies.optimization import Optimization
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.orders import (
@@ -39,6 +40,7 @@ from hpcsimkit.policies.placements import (
 )
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
+from hpcsimkit.policies.styles import DepthOrBreadth, SuitsKind
 
 __all__ = [
     "EASY",
@@ -62,13 +64,17 @@ __all__ = [
     "BreadthFirst",
     "Conservative",
     "DepthFirst",
+    "DepthOrBreadth",
     "DominantShare",
     "FCFSShortest",
     "FirstFit",
     "Greedy",
     "HoldUnfit",
+    "KindsByExecution",
+    "KindsInRun",
     "LargestFirst",
     "LastTwo",
+    "LearnedKinds",
     "MachineOrder",
     "Noisy",
     "Optimization",
@@ -81,6 +87,7 @@ __all__ = [
     "RoundRobin",
     "ShortestPredicted",
     "SlurmMultifactor",
+    "SuitsKind",
     "WorstFit",
     "XFactor",
 ]

@@ -12,11 +12,13 @@ from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3
 from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.policies.inspectors import HoldUnfit
+from hpcsimkit.policies.kinds import LearnedKinds
 from hpcsimkit.policies.optimization import Optimization
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
+from hpcsimkit.policies.styles import DepthOrBreadth, SuitsKind
 
 __all__ = ["ALIASES", "CATALOGUE"]
 
@@ -126,6 +128,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "first-fit": placements.FirstFit, "best-fit": placements.BestFit, "worst-fit": placements.WorstFit,
         "depth-first": placements.DepthFirst, "breadth-first": placements.BreadthFirst,
         "round-robin": placements.RoundRobin, "random-place": placements.RandomPlacement,
+        "depth-or-breadth": DepthOrBreadth, "suits-kind": SuitsKind, "learned-kinds": LearnedKinds,
     },
     "policy": {"bfbp": BestFitBinPacking},
     "option": {

@@ -74,11 +74,11 @@ HEAVY = {
 }  # fmt: skip
 HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "campaigns.checked_table": {"pydantic"},
                     "campaigns.training": {"pydantic"}, "campaigns.training_tables": {"pydantic"}, "campaigns.evaluation": {"pydantic"}, "campaigns.mimics": {"pydantic"}, "run": {"typer"},
-                    **{f"commands.{name}": {"typer"} for name in ("flags", "comparing", "explaining", "learning", "reproducing", "workloads")},
+                    **{f"commands.{name}": {"typer"} for name in ("flags", "comparing", "explaining", "learning", "reproducing", "training_cush", "workloads")},
                     "environment": {"gymnasium"},
                     "vector_environment": {"stable_baselines3"},
                     "gymnasium_vector": {"gymnasium"},
-                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "trainer", "network_trainer", "on_policy", "ppo", "spinning_up", "together", "cross_entropy", "a2c", "dql", "global_chance", "dras.torch_network", "dras.trainer", "dras.policy_gradient", "dras.actor_critic", "dras.ppo", "dras.q_learning")},
+                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "trainer", "network_trainer", "on_policy", "ppo", "spinning_up", "together", "cross_entropy", "a2c", "dql", "global_chance", "dras.torch_network", "dras.trainer", "dras.policy_gradient", "dras.actor_critic", "dras.ppo", "dras.q_learning", "cush.torch_network", "cush.workers", "cush.selectors", "cush.trainer")},
                     "agents.sb3": {"torch", "stable_baselines3"},
                     }  # fmt: skip
 

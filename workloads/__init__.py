@@ -11,6 +11,7 @@
 :mod:`~.estimates`        modelled user estimates
 :mod:`~.default`          the built-in workload, made of both
 :mod:`~.cush`             CuSH's job sets: CPUs and GPUs in any mix of nodes, two kinds of work
+:mod:`~.cush_programs`    the same, of programs that are executed again and again
 :mod:`~.mimic`            logs like a log
 :mod:`~.job_sets`         job sets to learn from, made of a log: DRAS's three phases
 :mod:`~.scaled`           the same log on a smaller machine
@@ -27,6 +28,7 @@ from __future__ import annotations
 from hpcsimkit.workloads.beocat import days, training_set
 from hpcsimkit.workloads.catalogue import CATALOGUE, CatalogueEntry, verify
 from hpcsimkit.workloads.cush import CUSH_KINDS, CUSH_SYSTEMS, CushJobSets, CushNode, read_job_sets
+from hpcsimkit.workloads.cush_programs import CushPrograms
 from hpcsimkit.workloads.default import default_workload
 from hpcsimkit.workloads.describe import Description, describe
 from hpcsimkit.workloads.estimates import POPULAR_ESTIMATES, with_estimates
@@ -58,6 +60,7 @@ __all__ = [
     "CatalogueEntry",
     "CushJobSets",
     "CushNode",
+    "CushPrograms",
     "Description",
     "JobClass",
     "JobSet",

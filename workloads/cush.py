@@ -22,7 +22,7 @@ from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.cells import amount
 from hpcsimkit.workloads.tables import Table, read_csv
 
-__all__ = ["CUSH_KINDS", "CUSH_SYSTEMS", "CushJobSets", "CushNode", "read_job_sets"]
+__all__ = ["CUSH_KINDS", "CUSH_SYSTEMS", "DEMANDS", "CushJobSets", "CushNode", "read_job_sets"]
 
 Numbers = NDArray[np.float64]
 
@@ -56,6 +56,7 @@ class Demand(NamedTuple):
 
 
 DEMANDS = {"C1": Demand(1.7, 0.3), "C0": Demand(1.08, 0.07)}
+"""The distributions by name."""
 
 SHORT = 0.75
 """Share of the jobs of up to 10 steps; the others run 11 to 20."""

@@ -141,11 +141,12 @@ MEASURES = {
         ("packing", machines.packing), ("episodes", machines.episodes),
         ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
+        ("games", agents.games),
     )},
 }  # fmt: skip
 
 UNITS = {"month": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
-         "episodes": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
+         "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
 FILES = (
     {name: [file] for name, file in LOGS.items()}
@@ -161,6 +162,7 @@ QUICK = [
     ("simulate", "burst:20000", "fcfs+easy", 1),
     ("decide", "KTH-SP2", "order seat", 3),
     ("episodes", "sierra", "sjf+depth-first+fitting+window(5)", 3),
+    ("games", "sierra", "CuSH, random", 3),
     ("packing", "1000 x 9", "bfbp", 3),
     ("window", "16 jobs", "random", 3),
     ("pairs", "128 x 9", "random", 1),

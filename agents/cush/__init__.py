@@ -1,0 +1,1 @@
+"""CuSH: which job starts, chosen from pictures, and how it is placed; trained together on two seats."""

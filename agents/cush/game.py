@@ -1,0 +1,196 @@
+"""Games: simulations of job sets that two selectors play, many side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.cush.encoder import ClusterImage, Sketch
+from hpcsimkit.agents.cush.returns import Fared, Floats, fared, local_rewards
+from hpcsimkit.decision import Decision
+from hpcsimkit.learning import Mask
+from hpcsimkit.policy import Policy
+from hpcsimkit.scenario import Scenario
+from hpcsimkit.simulation import Simulation
+from hpcsimkit.system import System
+
+__all__ = ["Fared", "Game", "Placed", "Selector", "States", "Valid", "play"]
+
+Valid = NDArray[np.bool_]
+Selector = Callable[[Sketch, Valid], NDArray[np.float32]]
+"""Returns probabilities of actions for many states, those that are no options having none."""
+
+
+class Placed(NamedTuple):
+    """How a job was placed.
+
+    Parameters
+    ----------
+    kind : int
+        Of its work.
+    breadth_first : int
+        1 if so, 0 if depth-first.
+    penalty : float
+        What that adds to its service time [s].
+    """
+
+    kind: int
+    breadth_first: int
+    penalty: float
+
+
+class Game:
+    """One simulation, stopped wherever the job selector has a choice.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Job set, cluster and penalties.
+    policy : Policy
+        With an open order seat and an open placement seat.
+    image : ClusterImage
+        What the job selector sees.
+    breadth : array of float, shape (kinds,)
+        How probable the policy selector's breadth-first is, for each kind of work.
+    rng : numpy.random.Generator
+        Where placements are drawn from.
+
+    Attributes
+    ----------
+    decision : Decision or None
+        The job selector's; None when the run is over.
+    taken : list of (int, int, int)
+        Decisions taken: which step of the game, number of the state, action.
+    placed : list of Placed
+        How jobs were placed.
+    """
+
+    def __init__(
+        self, scenario: Scenario, policy: Policy, image: ClusterImage, breadth: Floats,
+        rng: np.random.Generator,
+    ) -> None:  # fmt: skip
+        self.simulation: Simulation = scenario.simulation(policy)
+        self.decision: Decision | None = None
+        self.taken: list[tuple[int, int, int]] = []
+        self.placed: list[Placed] = []
+        self._breadth = breadth
+        self._rng = rng
+        self._go_on()
+        self.sketch = image.sketcher(self.system)
+
+    @property
+    def system(self) -> System:
+        """The state of the run."""
+        return self.simulation.system
+
+    @property
+    def step(self) -> int:
+        """How many decisions there were: a step for each second, and for each start."""
+        return self.system.now + len(self.placed)
+
+    def take(self, state: int, action: int, position: int) -> None:
+        """Take the decision at hand, and go on to the next."""
+        self.taken.append((self.step, state, action))
+        self.simulation.answer_position(position)
+        self._go_on()
+
+    def rewards(self) -> Floats:
+        """Return the local rewards of all decisions, when it is over."""
+        return local_rewards(self.system)
+
+    def fared(self) -> Fared:
+        """Return how its jobs fared on average, when it is over."""
+        return fared(self.system)
+
+    def _go_on(self) -> None:
+        simulation = self.simulation
+        while (decision := simulation.next_decision()) is not None:
+            if decision.stage == "placement":
+                self._place(decision)
+            elif len(decision.options) == 1:
+                simulation.answer_position(0)
+            else:
+                break
+        self.decision = decision
+
+    def _place(self, decision: Decision) -> None:
+        job = decision.job
+        assert job is not None
+        breadth_first = int(self._rng.random() < self._breadth[job.kind])
+        self.simulation.answer_position(breadth_first)
+        system = self.system
+        penalty = system.expected_penalty(job, system.given(job.index))
+        self.placed.append(Placed(job.kind, breadth_first, penalty))
+
+
+@dataclass
+class States:
+    """The different states that games came through: equal ones are kept, and thought about, once.
+
+    Simulations of one job set have much in common, the more so the surer the selectors are. Probabilities are
+    those of one selector, which does not change meanwhile.
+    """
+
+    busy: list[NDArray[np.uint8]] = field(default_factory=list)
+    jobs: list[NDArray[np.float32]] = field(default_factory=list)
+    valid: list[Valid] = field(default_factory=list)
+    probabilities: list[NDArray[np.float32]] = field(default_factory=list)
+    _numbers: dict[bytes, int] = field(default_factory=dict)
+
+    def number(self, sketch: Sketch, valid: Valid) -> int:
+        """Return the number of a state; a new one has no probabilities yet."""
+        key = sketch.busy.tobytes() + sketch.jobs.tobytes() + valid.tobytes()
+        number = self._numbers.setdefault(key, len(self.busy))
+        if number == len(self.busy):
+            self.busy.append(sketch.busy)
+            self.jobs.append(sketch.jobs)
+            self.valid.append(valid)
+        return number
+
+    def think(self, selector: Selector) -> None:
+        """Ask the selector about the states that are new."""
+        first = len(self.probabilities)
+        if first < len(self.busy):
+            sketch = Sketch(np.array(self.busy[first:]), np.array(self.jobs[first:]))
+            self.probabilities.extend(selector(sketch, np.array(self.valid[first:])))
+
+
+def play(games: Sequence[Game], mask: Mask, selector: Selector, rng: np.random.Generator) -> States:
+    """Play games to their ends, side by side, actions being drawn; returns the states they came through.
+
+    Parameters
+    ----------
+    games : sequence of Game
+        New ones.
+    mask : Mask
+        How actions and options of the job selector belong together.
+    selector : callable
+        The job selector.
+    rng : numpy.random.Generator
+        Where actions are drawn from.
+    """
+    states = States()
+    going = [game for game in games if game.decision is not None]
+    while going:
+        numbers = []
+        for game in going:
+            valid = np.zeros(mask.actions, dtype=np.bool_)
+            mask.write(_decision(game), valid)
+            numbers.append(states.number(game.sketch(), valid))
+        states.think(selector)
+        chances = np.array([states.probabilities[number] for number in numbers]).cumsum(axis=1)
+        draws = rng.random(len(going)) * chances[:, -1]
+        actions = (chances <= draws[:, None]).sum(axis=1).tolist()
+        for game, number, action in zip(going, numbers, actions, strict=True):
+            game.take(number, action, mask.position(_decision(game), action))
+        going = [game for game in going if game.decision is not None]
+    return states
+
+
+def _decision(game: Game) -> Decision:
+    assert game.decision is not None
+    return game.decision

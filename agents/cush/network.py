@@ -1,0 +1,132 @@
+"""The network of CuSH's job selector, in numpy: a convolution over the picture, then one dense layer."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.networks import Floats, Network, Tensors
+from hpcsimkit.errors import UsageError
+
+__all__ = ["FILTERS", "NAMES", "ImageScores", "shapes"]
+
+FILTERS = 16
+"""Of 2 x 2, as published."""
+
+NAMES = ("filter.weight", "filter.bias", "norm.scale", "norm.shift", "weight", "bias")
+
+
+class ImageScores(Network):
+    """Filters of 2 x 2 over all channels, a rectifier, a normalisation, and a dense layer to the actions.
+
+    No padding, steps of 1. The normalisation is what batch normalisation has become when learning is over: a
+    scale and a shift for each filter. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.2.)
+
+    Parameters
+    ----------
+    tensors : mapping of str to array of float32
+        ``filter.weight`` (filters, channels, 2, 2), ``filter.bias``, ``norm.scale`` and ``norm.shift``
+        (filters,), ``weight`` (actions, filters, rows - 1, columns - 1), ``bias`` (actions,).
+    activation : {"relu"}
+        After the filters.
+
+    Raises
+    ------
+    UsageError
+        A tensor is missing, is of another shape or not finite, or the activation is not known.
+
+    Examples
+    --------
+    >>> ones = {name: np.ones(shape) for name, shape in shapes((1, 2, 3), actions=2, filters=1).items()}
+    >>> network = ImageScores(ones)
+    >>> network.parameters, network.scores(np.array([[[1, 0, 0], [0, 1, 2]]], dtype=np.float32)).tolist()
+    (13, [10.0, 10.0])
+    """
+
+    kind = "image"
+
+    def __init__(self, tensors: Tensors, activation: str = "relu") -> None:
+        if activation != "relu":
+            raise UsageError(f"a network of images has the activation 'relu', found {activation!r}")
+        self.activation = activation
+        self.tensors = {
+            name: np.ascontiguousarray(values, dtype=np.float32) for name, values in tensors.items()
+        }
+        self._check()
+        weight = self.tensors["weight"]
+        scaled = weight * self.tensors["norm.scale"][:, None, None]
+        shifted = np.einsum("afij,f->a", weight, self.tensors["norm.shift"]) + self.tensors["bias"]
+        filters = self.tensors["filter.weight"]
+        self._corners = [(i, j, np.ascontiguousarray(filters[:, :, i, j])) for i in (0, 1) for j in (0, 1)]
+        self._dense = scaled.reshape(len(weight), -1).T, shifted
+        self._layers = [
+            (filters.reshape(len(filters), -1).T, self.tensors["filter.bias"]), self._dense
+        ]  # fmt: skip  # what repr shows
+
+    def _check(self) -> None:
+        tensors = self.tensors
+        if set(tensors) != set(NAMES):
+            raise UsageError(
+                f"a network of images needs {', '.join(NAMES)}, found {', '.join(tensors) or 'none'}"
+            )
+        filters, weight = tensors["filter.weight"], tensors["weight"]
+        wanted: dict[str, tuple[int, ...]] = {}
+        if filters.ndim == 4 and weight.ndim == 4:
+            image = (filters.shape[1], weight.shape[2] + 1, weight.shape[3] + 1)
+            wanted = shapes(image, len(weight), len(filters))
+        for name, values in tensors.items():
+            if values.shape != wanted.get(name):
+                raise UsageError(f"{name} of a network of images has the wrong shape {values.shape}")
+            if not np.isfinite(values).all():
+                raise UsageError(f"{name} holds what is no finite number")
+
+    @property
+    def image(self) -> tuple[int, int, int]:
+        """Channels, rows and columns of a picture."""
+        rows, columns = self.tensors["weight"].shape[2:]
+        return (self.tensors["filter.weight"].shape[1], rows + 1, columns + 1)
+
+    @property
+    def inputs(self) -> int:
+        """Numbers of a picture."""
+        return math.prod(self.image)
+
+    def scores(self, observation: Floats) -> Floats:
+        """Return the score of each action."""
+        channels, rows, columns = self.image
+        picture = observation.reshape(channels, rows, columns)
+        found = self.tensors["filter.bias"][:, None] + sum(
+            corner @ picture[:, i : i + rows - 1, j : j + columns - 1].reshape(channels, -1)
+            for i, j, corner in self._corners
+        )
+        weight, bias = self._dense
+        scores: NDArray[np.float32] = np.maximum(found, 0).reshape(-1) @ weight + bias
+        return scores
+
+
+def shapes(image: tuple[int, int, int], actions: int, filters: int = FILTERS) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the tensors of an :class:`ImageScores`.
+
+    Parameters
+    ----------
+    image : tuple of int
+        Channels, rows and columns of a picture.
+    actions : int
+        That are scored.
+    filters : int
+        Of 2 x 2.
+
+    Examples
+    --------
+    Of Sierra's 128 nodes with 2 CPUs and 4 GPUs, five steps of them and five jobs:
+
+    >>> {name: math.prod(shape) for name, shape in shapes((6, 5, 768), actions=6).items()}["weight"]
+    294528
+    """
+    channels, rows, columns = image
+    return {
+        "filter.weight": (filters, channels, 2, 2), "filter.bias": (filters,), "norm.scale": (filters,),
+        "norm.shift": (filters,), "weight": (actions, filters, rows - 1, columns - 1), "bias": (actions,),
+    }  # fmt: skip

@@ -1,0 +1,147 @@
+"""The two that learn: a job selector that sees pictures, and a policy selector that sees the kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from hpcsimkit.agents.cush.encoder import Sketch
+from hpcsimkit.agents.cush.game import Placed, States, Valid
+from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.agents.cush.torch_network import ImageNetwork
+from hpcsimkit.agents.networks import Dense
+
+__all__ = ["HIDDEN", "JobSelector", "PolicySelector"]
+
+HIDDEN = 10
+"""Units of the policy selector's hidden layer, as published."""
+
+AT_ONCE = 32
+"""States that are thought about at a time: what they take just fits into the processor's cache."""
+
+MOMENTUM = 0.1
+"""How far normalisation goes to what an epoch has shown, as everywhere."""
+
+Floats = NDArray[np.float32]
+
+
+class JobSelector:
+    """Says how probable it is to start each job, or nothing more; learns what was worth more than expected.
+
+    Parameters
+    ----------
+    problem : CushProblem
+        What it sees and may do.
+    learning_rate : float
+        Of RMSprop.
+    generator : torch.Generator
+        Where first weights come from.
+    """
+
+    def __init__(self, problem: CushProblem, learning_rate: float, generator: torch.Generator) -> None:
+        image = problem.image
+        self.network = ImageNetwork(image.widths, image.steps, image.slots, generator=generator)
+        self.optimiser = torch.optim.RMSprop(self.network.parameters(), learning_rate)
+
+    def __call__(self, sketch: Sketch, valid: Valid) -> Floats:
+        """Return probabilities of the actions in many states, float32, shape (states, actions)."""
+        with torch.no_grad():
+            parts = [
+                self.network(*(torch.from_numpy(part[first : first + AT_ONCE]) for part in sketch))
+                for first in range(0, len(valid), AT_ONCE)
+            ]
+            scores = torch.cat(parts).masked_fill_(~torch.from_numpy(valid), -torch.inf)
+            return scores.softmax(dim=1).numpy()
+
+    def learn(self, states: States, worth: Floats, visits: Floats) -> None:
+        """Let actions become more probable the more they were worth, and normalise by what was seen.
+
+        Parameters
+        ----------
+        states : States
+            With the probabilities of this network.
+        worth : array of float32, shape (states, actions)
+            By how much each action, as often as it was taken, was worth more than expected, summed up.
+        visits : array of float32, shape (states,)
+            How often each state was met.
+        """
+        probabilities = np.array(states.probabilities)
+        pull = torch.from_numpy(worth - worth.sum(axis=1, keepdims=True) * probabilities)
+        self.optimiser.zero_grad()
+        moments = self._seen(states, visits, pull)
+        self.optimiser.step()
+        self.network.renew(moments, MOMENTUM)
+
+    def look(self, states: States) -> None:
+        """Normalise by what was seen, before anything is learned."""
+        with torch.no_grad():
+            self.network.renew(self._seen(states, np.ones(len(states.busy), dtype=np.float32)))
+
+    def _seen(self, states: States, visits: Floats, pull: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the moments of what filters find; with a pull, add up gradients that way."""
+        share = torch.from_numpy(visits / visits.sum())
+        busy, jobs = (torch.from_numpy(np.array(part)) for part in (states.busy, states.jobs))
+        moments = torch.zeros_like(self.network.moments(self.network.filtered(busy[:1], jobs[:1]))[0])
+        for first in range(0, len(busy), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            found = self.network.filtered(busy[some], jobs[some])
+            moments += torch.einsum("b,bmf->mf", share[some], self.network.moments(found))
+            if pull is not None:
+                torch.autograd.backward(self.network.dense(found), -pull[some])
+        return moments
+
+
+class PolicySelector:
+    """Says for each kind of work how probable depth- and breadth-first are; learns what costs less.
+
+    Parameters
+    ----------
+    kinds : int
+        Of work.
+    learning_rate : float
+        Of RMSprop.
+    generator : torch.Generator
+        Where first weights come from.
+    """
+
+    def __init__(self, kinds: int, learning_rate: float, generator: torch.Generator) -> None:
+        self.kinds = torch.eye(kinds)
+        self._layers = [nn.Linear(kinds, HIDDEN), nn.Linear(HIDDEN, 2)]
+        for layer in self._layers:
+            reach = float(layer.in_features) ** -0.5
+            for values in layer.parameters():
+                nn.init.uniform_(values, -reach, reach, generator=generator)
+        self.network = nn.Sequential(self._layers[0], nn.ReLU(), self._layers[1])
+        self.optimiser = torch.optim.RMSprop(self.network.parameters(), learning_rate)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return how probable each style is for each kind, shape (kinds, 2)."""
+        with torch.no_grad():
+            probabilities: NDArray[np.float64] = self.network(self.kinds).double().softmax(dim=1).numpy()
+        return probabilities
+
+    def learn(self, placed: Sequence[Placed]) -> None:
+        """Let styles become more probable the less they cost: what a job is worth is minus its penalty.
+
+        (The paper's text pays the penalty itself, which would make placements worse and worse.)
+        """
+        worth = np.zeros((len(self.kinds), 2))
+        for kind, style, penalty in placed:
+            worth[kind, style] -= penalty
+        pull = worth - worth.sum(axis=1, keepdims=True) * self.probabilities()
+        self.optimiser.zero_grad()
+        torch.autograd.backward(self.network(self.kinds), -torch.from_numpy(pull).float())
+        self.optimiser.step()
+
+    def acting(self) -> Dense:
+        """Return the network as it is now, in numpy."""
+        tensors = {
+            f"{name}.{number}": values.detach().numpy().copy()
+            for number, layer in enumerate(self._layers)
+            for name, values in layer.named_parameters()
+        }
+        return Dense(tensors, "relu")
