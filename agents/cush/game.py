@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.cush.encoder import ClusterImage, Sketch
 from hpcsimkit.agents.cush.returns import Fared, Floats, fared, local_rewards
 from hpcsimkit.decision import Decision
+from hpcsimkit.job import Job
 from hpcsimkit.learning import Mask
 from hpcsimkit.policy import Policy
 from hpcsimkit.scenario import Scenario
@@ -34,13 +35,13 @@ class Placed(NamedTuple):
         Of its work.
     breadth_first : int
         1 if so, 0 if depth-first.
-    penalty : float
-        What that adds to its service time [s].
+    penalty : int
+        By how much longer than at its best it took [s].
     """
 
     kind: int
     breadth_first: int
-    penalty: float
+    penalty: int
 
 
 class Game:
@@ -65,8 +66,6 @@ class Game:
         The job selector's; None when the run is over.
     taken : list of (int, int, int)
         Decisions taken: which step of the game, number of the state, action.
-    placed : list of Placed
-        How jobs were placed.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class Game:
         self.simulation: Simulation = scenario.simulation(policy)
         self.decision: Decision | None = None
         self.taken: list[tuple[int, int, int]] = []
-        self.placed: list[Placed] = []
+        self._styles: list[tuple[Job, int]] = []
         self._breadth = breadth
         self._rng = rng
         self._go_on()
@@ -90,13 +89,22 @@ class Game:
     @property
     def step(self) -> int:
         """How many decisions there were: a step for each second, and for each start."""
-        return self.system.now + len(self.placed)
+        return self.system.now + len(self._styles)
 
     def take(self, state: int, action: int, position: int) -> None:
         """Take the decision at hand, and go on to the next."""
         self.taken.append((self.step, state, action))
         self.simulation.answer_position(position)
         self._go_on()
+
+    @property
+    def placed(self) -> list[Placed]:
+        """How jobs were placed, in the order in which they started, when it is over."""
+        starts, finishes = self.system.starts, self.system.finishes
+        return [
+            Placed(job.kind, style, finishes[job.index] - starts[job.index] - job.run_time)
+            for job, style in self._styles
+        ]
 
     def rewards(self) -> Floats:
         """Return the local rewards of all decisions, when it is over."""
@@ -121,10 +129,8 @@ class Game:
         job = decision.job
         assert job is not None
         breadth_first = int(self._rng.random() < self._breadth[job.kind])
+        self._styles.append((job, breadth_first))
         self.simulation.answer_position(breadth_first)
-        system = self.system
-        penalty = system.expected_penalty(job, system.given(job.index))
-        self.placed.append(Placed(job.kind, breadth_first, penalty))
 
 
 @dataclass
@@ -186,7 +192,8 @@ def play(games: Sequence[Game], mask: Mask, selector: Selector, rng: np.random.G
         draws = rng.random(len(going)) * chances[:, -1]
         actions = (chances <= draws[:, None]).sum(axis=1).tolist()
         for game, number, action in zip(going, numbers, actions, strict=True):
-            game.take(number, action, mask.position(_decision(game), action))
+            position = np.count_nonzero(states.valid[number][:action])  # options are in the order of actions
+            game.take(number, action, int(position))
         going = [game for game in going if game.decision is not None]
     return states
 

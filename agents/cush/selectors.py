@@ -69,6 +69,8 @@ class JobSelector:
         visits : array of float32, shape (states,)
             How often each state was met.
         """
+        if not states.busy:  # nobody had a choice
+            return
         probabilities = np.array(states.probabilities)
         pull = torch.from_numpy(worth - worth.sum(axis=1, keepdims=True) * probabilities)
         self.optimiser.zero_grad()
@@ -78,6 +80,8 @@ class JobSelector:
 
     def look(self, states: States) -> None:
         """Normalise by what was seen, before anything is learned."""
+        if not states.busy:
+            return
         with torch.no_grad():
             self.network.renew(self._seen(states, np.ones(len(states.busy), dtype=np.float32)))
 
@@ -85,7 +89,7 @@ class JobSelector:
         """Return the moments of what filters find; with a pull, add up gradients that way."""
         share = torch.from_numpy(visits / visits.sum())
         busy, jobs = (torch.from_numpy(np.array(part)) for part in (states.busy, states.jobs))
-        moments = torch.zeros_like(self.network.moments(self.network.filtered(busy[:1], jobs[:1]))[0])
+        moments = torch.zeros(2, len(self.network.mean))
         for first in range(0, len(busy), AT_ONCE):
             some = slice(first, first + AT_ONCE)
             found = self.network.filtered(busy[some], jobs[some])
