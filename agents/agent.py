@@ -12,6 +12,7 @@ import numpy as np
 
 from hpcsimkit.agents.cush.encoder import ClusterImage, JobKind
 from hpcsimkit.agents.cush.network import ImageScores
+from hpcsimkit.agents.cush.rows import StartOrHold
 from hpcsimkit.agents.dras.encoder import JobsAndNodes
 from hpcsimkit.agents.dras.network import JobValues, RowFilter
 from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
@@ -37,7 +38,8 @@ ENCODERS: Mapping[str, type[Encoder]] = {
     cls.__name__: cls
     for cls in (
         Candidates, ClusterImage, ExpectedFree, InspectorFeatures, JobKind, JobMachinePairs, JobsAndNodes,
-        MachineRows, PairProspects, QueueWindow, RequestsAndMachines, WaitingJobs, WholeState,
+        MachineRows, PairProspects, QueueWindow, RequestsAndMachines, StartOrHold, WaitingJobs,
+        WholeState,
     )
 }  # fmt: skip
 """Encoders that model files may name."""

@@ -116,8 +116,8 @@ class QueueSlots(Slots):
 
     def write(self, decision: Decision, out: Valid) -> None:
         """Write which places hold a job that is an option."""
-        for slot in self._slots(decision):
-            out[slot] = True
+        for place in self._places(decision):
+            out[place] = True
         if self.decline and decision.options[-1] is None:
             out[self.slots] = True
 
@@ -125,16 +125,32 @@ class QueueSlots(Slots):
         """Return which of the options stands in a place."""
         if self.decline and action == self.slots:
             return len(decision.options) - 1
-        return self._slots(decision).index(action)
+        return self._places(decision)[action]
 
     def action(self, decision: Decision, choice: Any) -> int:
-        """Return the place of an option."""
-        return self.slots if choice is None else self._slots(decision)[decision.position(choice)]
+        """Return the place of an option.
 
-    def _slots(self, decision: Decision) -> list[int]:
-        """Return the place of each job that is an option."""
-        waiting = [job.index for job in decision.system.queue.oldest(self.slots)]
-        return [waiting.index(job.index) for job in decision.options if job is not None]
+        Raises
+        ------
+        UsageError
+            It stands in none.
+        """
+        if choice is None:
+            return self.slots
+        wanted = decision.position(choice)
+        for place, position in self._places(decision).items():
+            if position == wanted:
+                return place
+        raise UsageError(f"{self!r} has no slot for option {wanted} of {decision!r}")
+
+    def _places(self, decision: Decision) -> dict[int, int]:
+        """Return the position among the options of the job in each place, of those that are options."""
+        place_of = {job.index: place for place, job in enumerate(decision.system.queue.oldest(self.slots))}
+        return {
+            place_of[job.index]: position
+            for position, job in enumerate(decision.options)
+            if job is not None and job.index in place_of
+        }
 
 
 class JobMachine(Mask):

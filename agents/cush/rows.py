@@ -1,4 +1,4 @@
-"""What it does to the others if a job starts now: a row for each job that is seen, one for starting nothing."""
+"""What starting a job now does to the others: a row for each job that is seen, and one for starting none."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ LOG_TIME, AREA, WAITED, HARM_TO_FITTING, HARM_TO_BLOCKED, NOTHING, WAITING = ran
 class StartOrHold(Encoder):
     """The jobs that have waited longest, a row each, and in a last row what speaks for starting nothing.
 
-    ====== =========== ======== ================================================================================
+    ====== =========== ======== ==============================================================================
     row    column      range    what
-    ====== =========== ======== ================================================================================
+    ====== =========== ======== ==============================================================================
     job    0           >= 0     logarithm of the requested time [s]
     job    1           >= 0     requested time [`time_scale`] x dominant share of the cluster
     job    2           >= 0     waited so far, of the requested time
-    job    3           >= 0     harm to jobs that could start now: by how long it would delay each of them, of
-                                the time which that one requested, summed up; 0 if it does not fit itself
+    job    3           >= 0     harm to jobs that could start now: by how long it would delay each of them,
+                                of the time which that one requested, summed up; 0 if it does not fit itself
     job    4           >= 0     harm to jobs that could not start now
     job    5, 6        0
     last   0 to 4      0
     last   5           1
     last   6           >= 0     jobs that wait, seen or not, of `slots`
-    ====== =========== ======== ================================================================================
+    ====== =========== ======== ==============================================================================
 
     Harm is what a start adds to the normalised turnaround of the other jobs that are seen, as far as can be
     known now: each by itself is expected to start as soon as there is enough for it in all, and running jobs
@@ -53,8 +53,8 @@ class StartOrHold(Encoder):
     Examples
     --------
     Of 2 GPUs one is taken for 4 s more. A job of 2 s needs both; behind it wait one of 10 s and one of 1 s
-    that need one each. The long one would delay the blocked one by 6 s, which is three times its time, and the
-    short one by 4 s; the short one would delay the long one by 1 s, and the blocked one not at all:
+    that need one each. The long one would delay the blocked one by 6 s, three times its time, and the short
+    one by 4 s; the short one would delay the long one by 1 s, and the blocked one not at all:
 
     >>> from hpcsimkit import External, Pipeline, Simulation, Workload
     >>> columns = {"submit_time": [0, 1, 1, 1], "run_time": [5, 2, 10, 1], "gpus": [1, 2, 1, 1],

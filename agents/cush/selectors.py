@@ -12,7 +12,7 @@ from torch import nn
 from hpcsimkit.agents.cush.encoder import Sketch
 from hpcsimkit.agents.cush.game import Placed, States, Valid
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.agents.cush.torch_network import ImageNetwork
+from hpcsimkit.agents.cush.torch_network import ImageNetwork, Last
 from hpcsimkit.agents.networks import Dense
 
 __all__ = ["HIDDEN", "JobSelector", "PolicySelector"]
@@ -20,7 +20,7 @@ __all__ = ["HIDDEN", "JobSelector", "PolicySelector"]
 HIDDEN = 10
 """Units of the policy selector's hidden layer, as published."""
 
-AT_ONCE = 32
+AT_ONCE = 16
 """States that are thought about at a time: what they take just fits into the processor's cache."""
 
 MOMENTUM = 0.1
@@ -44,16 +44,17 @@ class JobSelector:
 
     def __init__(self, problem: CushProblem, learning_rate: float, generator: torch.Generator) -> None:
         image = problem.image
-        self.network = ImageNetwork(image.widths, image.steps, image.slots, generator=generator)
+        self.network = ImageNetwork(image.nodes, image.units, image.steps, image.slots, generator=generator)
         self.optimiser = torch.optim.RMSprop(self.network.parameters(), learning_rate)
 
     def __call__(self, sketch: Sketch, valid: Valid) -> Floats:
         """Return probabilities of the actions in many states, float32, shape (states, actions)."""
+        network = self.network
         with torch.no_grad():
-            parts = [
-                self.network(*(torch.from_numpy(part[first : first + AT_ONCE]) for part in sketch))
-                for first in range(0, len(valid), AT_ONCE)
-            ]
+            last, parts = network.last(), []
+            for first in range(0, len(valid), AT_ONCE):
+                some = [torch.from_numpy(part[first : first + AT_ONCE]) for part in sketch]
+                parts.append(network.scores(network.found(*some), last, len(some[0])))
             scores = torch.cat(parts).masked_fill_(~torch.from_numpy(valid), -torch.inf)
             return scores.softmax(dim=1).numpy()
 
@@ -87,15 +88,21 @@ class JobSelector:
 
     def _seen(self, states: States, visits: Floats, pull: torch.Tensor | None = None) -> torch.Tensor:
         """Return the moments of what filters find; with a pull, add up gradients that way."""
+        network = self.network
         share = torch.from_numpy(visits / visits.sum())
         busy, jobs = (torch.from_numpy(np.array(part)) for part in (states.busy, states.jobs))
-        moments = torch.zeros(2, len(self.network.mean))
+        moments = torch.zeros(2, len(network.mean))
+        last = network.last()
+        collected = Last(*(part.detach().requires_grad_() for part in last))  # once for all states
         for first in range(0, len(busy), AT_ONCE):
             some = slice(first, first + AT_ONCE)
-            found = self.network.filtered(busy[some], jobs[some])
-            moments += torch.einsum("b,bmf->mf", share[some], self.network.moments(found))
+            found = network.found(busy[some], jobs[some])
+            count = len(busy[some])
+            moments += torch.einsum("b,bmf->mf", share[some], network.moments(found, count))
             if pull is not None:
-                torch.autograd.backward(self.network.dense(found), -pull[some])
+                torch.autograd.backward(network.scores(found, collected, count), -pull[some])
+        if pull is not None:
+            torch.autograd.backward(list(last), [part.grad for part in collected])
         return moments
 
 

@@ -2,34 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import torch
-from torch import nn, relu_
-from torch.nn.functional import embedding
+from torch import nn
+from torch.nn.functional import embedding, relu
 
+from hpcsimkit.agents.cush.columns import Columns, Runs
 from hpcsimkit.agents.cush.network import FILTERS, NAMES, ImageScores, shapes
 
-__all__ = ["ImageNetwork"]
+__all__ = ["Found", "ImageNetwork", "Last"]
 
 EPSILON = 1e-5
 """Of batch normalisation, as everywhere."""
 
 
+class Found(NamedTuple):
+    """What filters found in pictures.
+
+    Parameters
+    ----------
+    values : tensor of float32, shape (runs, filters x (rows - 1))
+        Rectified, in each run of equal pairs of columns.
+    runs : Runs
+        Where.
+    """
+
+    values: torch.Tensor
+    runs: Runs
+
+
+class Last(NamedTuple):
+    """The normalisation and the dense layer, as they are used.
+
+    Parameters
+    ----------
+    weight : tensor of float32, shape (positions, actions, filters x (rows - 1))
+        Added up along the columns; see :meth:`~hpcsimkit.agents.cush.columns.Columns.laid_out`.
+    shift : tensor of float32, shape (actions,)
+        What does not depend on the picture.
+    """
+
+    weight: torch.Tensor
+    shift: torch.Tensor
+
+
 class ImageNetwork(nn.Module):
     """A convolution with filters of 2 x 2, a rectifier, batch normalisation, and a dense layer.
 
-    What it computes is what ``Conv2d, ReLU, BatchNorm2d, Flatten, Linear`` would of the picture, but a column
-    of the picture is known by two small numbers: for how many steps its unit is busy, and which of the jobs
-    reach so far. What a filter makes of each such column, to the left and to the right, is worked out once;
-    the picture is then put together from that. It takes a tenth of the time.
+    What it computes is what ``Conv2d, ReLU, BatchNorm2d, Flatten, Linear`` would of the picture. But there
+    are few kinds of columns, and most neighbours are alike (:class:`~hpcsimkit.agents.cush.columns.Columns`):
+    what filters find is worked out once for each run of equal pairs, and weighs as much as all weights of the
+    dense layer along the run.
 
-    The normalisation uses means and variances of an epoch that is over, the same while playing and while
+    The normalisation uses means and variances of epochs that are over, the same while playing and while
     learning; :meth:`renew` takes new ones.
 
     Parameters
     ----------
+    nodes : int
+        Of the cluster.
     units : sequence of int
-        Columns of each resource.
+        Units that a node has of each resource.
     steps : int
         Rows of the picture, T.
     slots : int
@@ -41,7 +77,7 @@ class ImageNetwork(nn.Module):
 
     Examples
     --------
-    >>> network = ImageNetwork([256, 512], steps=5, slots=5, generator=torch.Generator())
+    >>> network = ImageNetwork(128, [2, 4], steps=5, slots=5, generator=torch.Generator())
     >>> sum(weights.numel() for weights in network.parameters())
     294966
     """
@@ -56,56 +92,65 @@ class ImageNetwork(nn.Module):
     variance: torch.Tensor
 
     def __init__(
-        self, units: list[int], steps: int, slots: int, *, filters: int = FILTERS, generator: torch.Generator
+        self, nodes: int, units: Sequence[int], steps: int, slots: int, *, filters: int = FILTERS,
+        generator: torch.Generator,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.units = units
+        self.columns = Columns(nodes, units, steps, slots)
         self.steps = steps
         self.slots = slots
-        image = (slots + 1, steps, sum(units))
-        wanted = shapes(image, slots + 1, filters)
-        for name, shape in wanted.items():
-            inputs = int(np.prod(shape[1:]))
+        for name, shape in shapes((slots + 1, steps, nodes * sum(units)), slots + 1, filters).items():
             values = torch.ones(shape) if name == "norm.scale" else torch.zeros(shape)
             if len(shape) > 1:
-                values.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
+                reach = float(np.prod(shape[1:])) ** -0.5
+                values.uniform_(-reach, reach, generator=generator)
             self.register_parameter(name.replace(".", "_"), nn.Parameter(values))
         self.register_buffer("mean", torch.zeros(filters))
         self.register_buffer("variance", torch.ones(filters))
-        self._tables()
-
-    def _tables(self) -> None:
-        """Lay out what never changes: which rows of a column of each height a filter meets, and where."""
-        height = torch.arange(self.steps + 1)[:, None]
-        row = torch.arange(self.steps - 1)
+        height, row = torch.arange(steps + 1)[:, None], torch.arange(steps - 1)
         self._upper, self._lower = (row < height).float(), (row + 1 < height).float()
-        self._places = [torch.arange(count, dtype=torch.float32) for count in self.units]
-        resource = torch.repeat_interleave(torch.arange(len(self.units)), torch.tensor(self.units))
-        self._first_kind = resource * (self.slots + 1)
 
     def forward(self, busy: torch.Tensor, jobs: torch.Tensor) -> torch.Tensor:
-        """Return the score of each action.
+        """Return the score of each action, shape (batch, actions).
 
         Parameters
         ----------
-        busy : tensor of uint8, shape (batch, units)
+        busy : tensor of uint8, shape (batch, columns)
             Of :class:`~hpcsimkit.agents.cush.encoder.Sketch`.
         jobs : tensor of float32, shape (batch, slots, resources + 2)
             Likewise.
         """
-        return self.dense(self.filtered(busy, jobs))
+        return self.scores(self.found(busy, jobs), self.last(), len(busy))
 
-    def dense(self, found: torch.Tensor) -> torch.Tensor:
-        """Return the score of each action, given what the filters found."""
+    def found(self, busy: torch.Tensor, jobs: torch.Tensor) -> Found:
+        """Return what the filters find in pictures."""
+        runs = self.columns.runs(busy, jobs)
+        left, right = (side.flatten(0, 1) for side in self._sides(jobs))
+        left = left + self.filter_bias.repeat_interleave(self.steps - 1)
+        return Found(relu(embedding(runs.left, left) + embedding(runs.right, right)), runs)
+
+    def last(self) -> Last:
+        """Return the normalisation and the dense layer as they are now: the same for all pictures."""
         scale = self.norm_scale * torch.rsqrt(self.variance + EPSILON)
-        weight = (self.weight * scale[:, None, None]).permute(3, 1, 2, 0).flatten(0, 2)
+        weight = (self.weight * scale[:, None, None]).flatten(1, 2)
         shift = torch.einsum("afij,f->a", self.weight, self.norm_shift - self.mean * scale)
-        return found.flatten(1) @ weight + shift + self.bias
+        return Last(self.columns.laid_out(weight), shift + self.bias)
 
-    def moments(self, found: torch.Tensor) -> torch.Tensor:
+    def scores(self, found: Found, last: Last, batch: int) -> torch.Tensor:
+        """Return the score of each action, given what was found in so many pictures."""
+        runs = found.runs
+        weight = embedding(runs.end, last.weight.flatten(1)) - embedding(runs.begin, last.weight.flatten(1))
+        of_runs = torch.bmm(weight.view(-1, *last.weight.shape[1:]), found.values[:, :, None])[:, :, 0]
+        return last.shift.expand(batch, -1).index_add(0, runs.picture, of_runs)
+
+    def moments(self, found: Found, batch: int) -> torch.Tensor:
         """Return means of what each filter found, and of its square, shape (batch, 2, filters)."""
-        of_filters = found.detach().reshape(*found.shape[:2], -1, self.steps - 1)
-        return torch.stack([of_filters.mean(dim=(1, 3)), of_filters.square().mean(dim=(1, 3))], dim=1)
+        values, (picture, _, _, begin, end) = found.values.detach(), found.runs
+        of_filters = values.view(len(values), -1, self.steps - 1)
+        of_runs = torch.stack([of_filters.mean(dim=2), of_filters.square().mean(dim=2)], dim=1)
+        share = (end - begin) / (self.columns.nodes * self.columns.blocks - 1)
+        nothing = torch.zeros(batch, *of_runs.shape[1:])
+        return nothing.index_add(0, picture, of_runs * share[:, None, None])
 
     def renew(self, moments: torch.Tensor, momentum: float = 1.0) -> None:
         """Normalise by other means and variances from now on, or go some of the way to them.
@@ -129,16 +174,7 @@ class ImageNetwork(nn.Module):
         tensors = {name: values.detach().numpy().copy() for name, values in (learned | normalised).items()}
         return ImageScores(tensors)
 
-    def filtered(self, busy: torch.Tensor, jobs: torch.Tensor) -> torch.Tensor:
-        """Return what the rectified filters find, shape (batch, columns - 1, filters x (rows - 1))."""
-        left, right = self._columns(jobs)
-        kinds = self._kinds(busy, jobs)
-        left = left + self.filter_bias.repeat_interleave(self.steps - 1)
-        found = embedding(kinds[:, :-1], left.flatten(0, 1))
-        found += embedding(kinds[:, 1:], right.flatten(0, 1))  # in place: new memory costs more than the sum
-        return relu_(found)
-
-    def _columns(self, jobs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _sides(self, jobs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return what filters make of each kind of column, to their left and to their right.
 
         Of shape (batch, kinds, filters x (rows - 1)); a kind is a resource, how many jobs do not reach so
@@ -164,15 +200,3 @@ class ImageNetwork(nn.Module):
             beyond = torch.cat([ranked.flip(2).cumsum(2).flip(2), torch.zeros_like(ranked[:, :, :1])], dim=2)
             sides.append((beyond[..., None, :] + known[side, 0]).flatten(1, 3))
         return sides[0], sides[1]
-
-    def _kinds(self, busy: torch.Tensor, jobs: torch.Tensor) -> torch.Tensor:
-        """Return the kind of each column, counted over the whole batch, shape (batch, units)."""
-        reach = jobs[..., :-2].transpose(1, 2).sort(dim=2).values
-        batch, resources = reach.shape[:2]
-        places = (place.expand(batch, -1).contiguous() for place in self._places)
-        short = [  # of each column, how many jobs do not reach it
-            torch.searchsorted(reach[:, k].contiguous(), place, right=True) for k, place in enumerate(places)
-        ]
-        kind = torch.cat(short, dim=1) + self._first_kind
-        in_batch = torch.arange(batch)[:, None] * (resources * (self.slots + 1))
-        return (in_batch + kind) * (self.steps + 1) + busy

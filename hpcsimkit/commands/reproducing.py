@@ -17,18 +17,24 @@ __all__ = ["reproduce"]
     "reproduce masked-ppo beocat-2021-03.csv.gz beocat-2021-04.csv.gz beocat-2021-05.csv.gz --quick",
     "reproduce masked-ppo beocat-2021-0*.csv.gz --out masked-ppo --workers 2",
     "reproduce dras ALCF-Theta-2022.swf.gz HPC2N-2002-2.2-cln.swf.gz --out dras",
+    "reproduce cush --quick",
 )
 def reproduce(
     system: Annotated[
         str,
         typer.Argument(
             metavar="SYSTEM",
-            help="What is done again: dras, masked-ppo, published-rules, rlbackfilling, schedinspector, "
-            "textbook-rules.",
+            help="A name. What is done again: cush, dras, masked-ppo, published-rules, rlbackfilling, "
+            "schedinspector, textbook-rules.",
         ),
     ],
     logs: Annotated[
-        list[Path] | None, typer.Argument(metavar="LOG ...", help="The logs that it is about.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="LOG ...",
+            help="The logs that it is about; of cush none, or files of job sets (CSV) called ...sierra... or "
+            "...summit...",
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version, in less than 10 minutes on 2 cores.")
@@ -66,14 +72,14 @@ def reproduce(
         if value is not None and value < least:
             raise UsageError(f"{flag} must be greater than or equal to {least}, found {value}")
     kind = reproduction_named(system)
-    if not logs:
+    if not logs and kind.needs_logs:
         raise UsageError(f"{system} needs {kind.logs_needed}")
     chosen = [flag for flag, given in (("full", full),) if given]
     for flag in chosen:
         if flag not in kind.flags:
             raise UsageError(f"{system} knows no --{flag}")
     place = out or RESULTS / "-".join([system, *chosen, *["quick"] * quick])
-    reproduction = kind(logs, quick=quick, seed=seed, chosen=chosen)
+    reproduction = kind(logs or (), quick=quick, seed=seed, chosen=chosen)
     run = ReproductionRun(reproduction, place, system, workers or os.cpu_count() or 1)
     say = (lambda line: None) if quiet else (lambda line: print(line, flush=True))
     conclusion = run.run(quiet=quiet, say=say)

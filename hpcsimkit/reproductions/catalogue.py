@@ -18,6 +18,7 @@ SYSTEMS: Mapping[str, str] = {
     "rlbackfilling": "hpcsimkit.reproductions.rlbackfilling.reproduction:RLBackfilling",
     "textbook-rules": "hpcsimkit.reproductions.textbook_rules.reproduction:TextbookRules",
     "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
+    "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
 }
 """A system's name, and the module and class of its reproduction."""
 

@@ -47,6 +47,8 @@ class Reproduction(ABC):
     ----------
     title : str
         Heading of its page.
+    needs_logs : bool
+        It is about logs; else it can do without.
     logs_needed : str
         Which logs, and where to find them: what is said to who gives none.
     rates : mapping of str to float
@@ -56,6 +58,7 @@ class Reproduction(ABC):
     """
 
     title: ClassVar[str]
+    needs_logs: ClassVar[bool] = True
     logs_needed: ClassVar[str]
     rates: ClassVar[Mapping[str, float]]
     flags: ClassVar[frozenset[str]] = frozenset()

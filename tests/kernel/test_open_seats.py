@@ -114,6 +114,72 @@ def test_declining_to_select_while_something_is_ahead() -> None:
     assert drive(jobs, policy, last).start_time.tolist() == [6, 5]
 
 
+@pytest.mark.parametrize("fitting", [False, True])
+def test_declining_to_select_for_so_long_at_most(fitting: bool) -> None:
+    """As above, but who declined is asked again two seconds later if nothing happens before that.
+
+    ::
+
+        declined at 0, 2, 4   B comes at 5 and is chosen, A declined; at 6 B has ended and A must go on
+    """
+    policy = Pipeline(order=External(decline=True), max_interval=2, fitting=fitting)
+    jobs = workload([(0, 10, 10, 1), (5, 1, 1, 1)], 4)
+    offers = [(now, offered) for _, now, _, offered in asked(jobs, policy, last)]
+    assert offers == [(0, [1, None]), (2, [1, None]), (4, [1, None]), (5, [1, 2]), (5, [1, None]), (6, [1])]
+    assert drive(jobs, policy, last).start_time.tolist() == [6, 5]
+
+
+def test_who_declined_may_start_a_job_when_asked_again() -> None:
+    """A runs to 4. B, declined at 1, is taken at 3; without an interval nobody asks before A has ended."""
+    jobs = workload([(0, 4, 4, 2), (1, 9, 9, 2)], 4)
+
+    def at_three(decision: Decision) -> Any:
+        return decision.options[0] if decision.system.now in (0, 3) else last(decision)
+
+    policy = Pipeline(order=External(decline=True), max_interval=2)
+    assert drive(jobs, policy, at_three).start_time.tolist() == [0, 3]
+    assert drive(jobs, Pipeline(order=External(decline=True)), at_three).start_time.tolist() == [0, 4]
+
+
+def test_declining_the_only_job_and_holding_it_are_the_same() -> None:
+    """Each time B is declined, at 1 and as A ends at 3, it is asked about three seconds later."""
+    jobs = workload([(0, 3, 3, 4), (1, 20, 20, 4), (30, 1, 1, 4)], 4)
+
+    def later(decision: Decision) -> Any:
+        yes = decision.system.now % 5 == 0 or len(decision.options) == 1
+        return decision.options[0] if yes else last(decision)
+
+    policies = [
+        Pipeline(order=External(decline=True), max_interval=3),
+        Pipeline(inspector=External(), max_interval=3),
+    ]
+    seen = [[(now, len(offers)) for _, now, _, offers in asked(jobs, policy, later)] for policy in policies]
+    assert seen[0] == seen[1]
+    assert seen[0] == [(now, 2) for now in (0, 1, 3, 4, 6, 7, 9, 10)] + [(30, 1)]
+    assert drive(jobs, policies[0], later).start_time.tolist() == [0, 10, 30]
+
+
+@settings(max_examples=150, deadline=None)
+@given(jobs=workloads(), how=options(), data=st.data(), interval=st.integers(1, 4), fitting=st.booleans())
+def test_who_declined_is_asked_again_in_time(
+    jobs: Workload, how: dict[str, Any], data: st.DataObject, interval: int, fitting: bool
+) -> None:
+    """So many seconds after it declined at most, since those whom it was offered still wait and fit."""
+    policy = Pipeline(order=External(decline=True), max_interval=interval, fitting=fitting)
+    declined: list[int] = []
+
+    def draw(decision: Decision) -> Any:
+        if declined:
+            assert decision.system.now - declined.pop() <= interval
+        choice = decision.options[data.draw(st.integers(0, 3)) % len(decision.options)]
+        if choice is None:
+            declined.append(decision.system.now)
+        return choice
+
+    drive(jobs, policy, draw, **{**how, "period": None})
+    assert not declined
+
+
 def test_inspector_seat_may_hold_only_while_something_is_ahead() -> None:
     """A is held at 0, as B is to come; at 5 nothing is ahead and A must go on. B is held until A ends at 15."""
     jobs = workload([(0, 10, 10, 2), (5, 1, 1, 2)], 4)

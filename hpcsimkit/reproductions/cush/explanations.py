@@ -1,0 +1,169 @@
+"""What readers of the results must know: who is who, how it is measured, and what came out, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.agents.cush.trainer import CushSettings
+from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.reproductions.cush.data import Scale, title_of
+from hpcsimkit.reproductions.cush.measured import Measured
+from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED, FRESH, RAND
+from hpcsimkit.reproductions.cush.published_numbers import GAINS
+from hpcsimkit.reproductions.sequences import Standing
+
+__all__ = [
+    "CURVES", "GIVEN", "HORIZONS", "LENGTHS", "ON_LEARNED", "ON_UNSEEN", "PENALTIES", "PLACEMENTS", "QUICK",
+    "SIZES", "TRAININGS", "WAYS", "differences", "in_short", "method",
+]  # fmt: skip
+
+QUICK = (
+    "**The quick version** (`--quick`): Sierra only, one agent of each kind, few epochs on few job sets. It "
+    "shows that everything works. **Its agents have hardly learned anything**: no number of theirs is to be "
+    "cited."
+)
+
+ON_LEARNED = (
+    f"**On the job sets that {CUSH} was trained on**, which is probably what the paper's table is about: it "
+    "has ten, and speaks of no others. Here each seed has its own; its agent is measured on those, all "
+    "others on those of all seeds, whatever they have learned from. *Rewards* is the mean of what "
+    "decisions were worth to a job selector, whoever takes them. Rows in italics are not in the paper. Of "
+    "agents of several seeds there are the mean, and the least and the most in parentheses."
+)
+
+ON_UNSEEN = (
+    "**On job sets that nobody was trained on**: does it hold for others? Every agent is measured on all of "
+    "them. Below the table those who have learned are compared, set by set and in the mean of all seeds, "
+    f"with the best heuristic row and with {BEST_ALLOCATION}, which places each job as suits it and learns "
+    "nothing."
+)
+
+WAYS = (
+    "CuSH's two selectors draw what they do while they learn. Afterwards they may go on to draw, or take "
+    "what is most probable. Both were tried on job sets that are in no other table; the way with the lower "
+    "mean NTAT is the one that all tables and pictures are about."
+)
+
+CURVES = (
+    "Means of each epoch's simulations, in which actions are drawn; lines are means over seeds and short "
+    "stretches of epochs, bands reach from the least to the most. Horizontal: heuristics on the job sets "
+    f"that {CUSH} learns from. {FRESH} plays others in each epoch: its line is not about the same jobs."
+)
+
+LENGTHS = (
+    "Jobs by requested time: short 1 to 5 steps, medium short to 10, medium long to 15, long to 20. Of the "
+    "heuristics means of depth- and breadth-first"
+)
+
+PLACEMENTS = "Which share of the jobs of each kind is placed how while CuSH learns (drawn)"
+
+PENALTIES = (
+    "Locality penalty on unseen job sets, by the larger of a job's shares of all CPUs and all GPUs: small to "
+    "25 %, medium small to 50 %, medium large to 75 %, large above"
+)
+
+SIZES = (
+    f"Sierra with fewer nodes, or more, and {CUSH} trained on each for less long than above, with one seed. "
+    "Selectors are shown with the allocation that is better for them. Below 1 they are better than CuSH, "
+    "which the paper says of SJF on 16 nodes only."
+)
+
+HORIZONS = (
+    f"On Sierra, {CUSH} trained for less long than above, with one seed. The heuristic does not look ahead: "
+    "it is the same in all rows, and shows what is due to the job sets."
+)
+
+TRAININGS = (
+    "One process each. NTAT is the mean of all simulations in the first and in the last tenth of the epochs, "
+    "on the job sets learned from. Of who evolves, decisions stand in place of epochs."
+)
+
+GIVEN = (
+    "The job sets of a file, beside table 1. **Sets may have been selected to match the table** (as those "
+    "that this kit is tested with were): then nearness shows that schedules and metrics are what they should "
+    f"be, and not that the paper's demands are known. {RAND} draws anew at each decision; its numbers are "
+    "means over several runs. Agents have not learned from these sets."
+)
+
+DIFFERENCES = """\
+- **Job sets and penalties.** The paper says neither what jobs ask for nor what penalties are, in numbers.
+  Those used here were fitted to the heuristics' rows of its table 1: **a substitute, not the authors' data**.
+  What CuSH can gain over heuristics depends on them.
+- **Epochs.** The paper trains for {published} epochs on 12 GPUs; here it is {epochs}, in one process.
+- **Waiting jobs** are drawn with 1 and their waiting time, not with their waiting time alone: a job that has
+  just arrived would look like an empty slot.
+- **The policy selector** is paid minus the penalty; by the paper's text it would be paid the penalty.
+- **The baseline** of a step is the mean over all simulations of a job set at that step, as the text has it;
+  by algorithm 1 it would be the mean over the steps of one simulation.
+- **Batch normalisation** goes by what was seen in epochs before, alike while playing and while learning."""
+
+
+def differences(scale: Scale) -> str:
+    """Return what is not as in the paper."""
+    return DIFFERENCES.format(published=grouped(CushSettings().epochs), epochs=grouped(scale.epochs))
+
+
+def method(scale: Scale) -> list[str]:
+    """Return how it was done, item by item."""
+    problem, published = CushProblem(), CushSettings()
+    jobs = (
+        f"**The problem**: {problem.jobs} jobs a set, all submitted within 10 steps, and {problem.nodes} "
+        f"nodes, any of which together may run a job. Of the {problem.slots} that have waited longest one "
+        "that fits now is selected, and placed on as few nodes as possible (DF) or on as many (BF); nobody "
+        "blocks anybody. Heuristics select among the same jobs."
+    )
+    cush = (
+        f"**{CUSH}**: {scale.epochs} epochs, each of {scale.simulations} simulations of {scale.job_sets} job "
+        f"sets, the same ones all the time; learning rates {published.learning_rate:g} and "
+        f"{published.style_learning_rate:g}, discount {published.discount:g}. Seeds: {scale.seeds}."
+    )
+    fresh = f"*{FRESH}*: the same, with other job sets in each epoch. Seeds: {scale.fresh_seeds}."
+    evolved = (
+        f"*{EVOLVED}*: a few weights on the job selector's seat, found by the cross-entropy method; each job "
+        f"is placed as suits it. Seeds: {scale.evolved_seeds}."
+    )
+    best = (
+        f"*{BEST_ALLOCATION}*: compute-bound jobs depth-first, network-bound ones breadth-first. What is "
+        "below it was gained by selecting jobs."
+    )
+    ntat = (
+        "**NTAT** is (wait + service) / service, the penalty of the placement being part of the service. "
+        "Waits are in steps."
+    )
+    return [jobs, cush, fresh, evolved, best, ntat]
+
+
+def in_short(learned: Measured, unseen: Measured) -> str:
+    """Return what came out for a system."""
+    system = unseen.problem.system
+    return (
+        f"**{title_of(system)}** (the paper: CuSH {GAINS[system]:g} % below the best heuristic). On "
+        f"{learned.sets} job sets that {CUSH} was trained on, {_about(learned)} On {unseen.sets} others, "
+        f"{_about(unseen)}"
+    )
+
+
+def _about(measured: Measured) -> str:
+    """Say who is the best heuristic, and how those who have learned stand beside it."""
+    best, allocation = measured.mean(measured.best), measured.mean(BEST_ALLOCATION)
+    agents = (
+        f" {family} has {measured.mean(family):.2f}: {_beside(measured.against(family), measured.rivals)}."
+        for family in measured.learned
+    )
+    return (
+        f"the best heuristic is {measured.best} with an NTAT of {best:.2f}; {BEST_ALLOCATION} has "
+        f"{allocation:.2f}.{''.join(agents)}"
+    )
+
+
+def _beside(standings: Mapping[str, Standing], rivals: tuple[str, str]) -> str:
+    """Say by how much somebody is below or above both, and whether it is sure that it is below."""
+    words = []
+    for rival in rivals:
+        found = standings[rival].against
+        assert found is not None
+        side = "below" if found.relative < 0 else "above"
+        sure = ", for sure" if standings[rival].is_beaten else ""
+        words.append(f"{100 * abs(found.relative):.1f} % {side} {rival}{sure}")
+    return "; ".join(words)

@@ -1,0 +1,262 @@
+"""Pictures like the paper's: learning curves, jobs by class, placements while learning, sizes of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.pictures.figures import (
+    INK,
+    POLICY_COLOURS,
+    Line,
+    count_axis,
+    legend_above,
+    new_figure,
+    style,
+    title,
+)
+from hpcsimkit.pictures.learning_curve import Curve
+from hpcsimkit.reproductions.cush.classes import LENGTHS, SIZES, mean_of_class
+from hpcsimkit.reproductions.cush.measured import Measured
+from hpcsimkit.reproductions.cush.methods import (
+    ALLOCATIONS,
+    BEST_ALLOCATION,
+    CUSH,
+    EVOLVED,
+    FRESH,
+    HEURISTICS,
+    SELECTORS,
+    row,
+)
+from hpcsimkit.reproductions.cush.runs import NTAT, REWARD, WAIT
+from hpcsimkit.workloads.cush import CUSH_KINDS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "draw_learning", "draw_lengths", "draw_penalties", "draw_placements", "draw_sizes", "look_of",
+    "stretches",
+]  # fmt: skip
+
+Floats = NDArray[np.float64]
+
+POINTS = 40
+"""Of a curve: it shows means over so many equal stretches of the training at most."""
+
+PANELS: Mapping[str, tuple[str, str]] = {
+    "turnaround [steps]": ("turnaround", "mean_response_time"),
+    "normalised turnaround": ("normalised_turnaround", NTAT),
+    "wait [steps]": ("wait", WAIT),
+    "rewards": ("reward", REWARD),
+}
+"""Of figure 4: labels, columns of learning curves, and what is measured of others."""
+
+COLOURS = dict(zip(
+    (CUSH, FRESH, EVOLVED, BEST_ALLOCATION, *SELECTORS),
+    (1, 4, 3, 2, 0, 2, 5, 7), strict=True,
+))  # fmt: skip
+"""Places in the list of colours; the best allocation has that of SJF."""
+
+DASHES = dict(zip(ALLOCATIONS, ("dotted", "dashed"), strict=True))
+
+
+def look_of(name: str) -> Line:
+    """Return the line of a row or a selector: agents solid, depth-first dotted, breadth-first dashed.
+
+    >>> look_of("CuSH").dash, look_of("SJF DF").dash, look_of("SJF").dash
+    ('solid', 'dotted', 'solid')
+    """
+    selector, _, allocation = name.partition(" ") if name in HEURISTICS else (name, "", "")
+    dash = "dashdot" if name == BEST_ALLOCATION else DASHES.get(allocation, "solid")
+    return Line(POLICY_COLOURS[COLOURS[selector]], dash, "")
+
+
+def stretches(values: Floats) -> Floats:
+    """Return means over equal stretches, `POINTS` of them; fewer values stay as they are.
+
+    >>> stretches(np.arange(4.0)).tolist(), stretches(np.arange(120.0))[:2].tolist()
+    ([0.0, 1.0, 2.0, 3.0], [1.0, 4.0])
+    """
+    return np.array([part.mean() for part in np.array_split(values, min(POINTS, len(values)))])
+
+
+@style()
+def draw_learning(curves: Mapping[str, Sequence[Curve]], rivals: Measured) -> Figure:
+    """Return a figure of how jobs fared in training, epoch by epoch; horizontal lines are heuristics.
+
+    Parameters
+    ----------
+    curves : mapping of str to sequence of curve
+        By family, one for each seed: the line is their mean, the band from the least to the most.
+    rivals : Measured
+        On the job sets that are learned from.
+    """
+    figure = new_figure(9.0, 6.2, rows=2, columns=2)
+    others = [*HEURISTICS, BEST_ALLOCATION]
+    for place, (ax, (label, (column, measure))) in enumerate(zip(figure.axes, PANELS.items(), strict=True)):
+        for name in others:
+            look = look_of(name)
+            ax.axhline(rivals.mean(name, measure), color=look.colour, linestyle=look.dash, linewidth=1.0)
+        for family, runs in reversed(list(curves.items())):
+            _plot_runs(runs, column, look_of(family), ax)
+        ax.set_ylabel(label)
+        if place > 1:
+            ax.set_xlabel("epoch")
+        count_axis(ax.xaxis)
+    legend_above(figure, {name: look_of(name) for name in (*curves, *others)}, most=6)
+    figure.align_ylabels()
+    return figure
+
+
+def _plot_runs(
+    curves: Sequence[Curve], column: str, look: Line, ax: Axes, of: Callable[[Floats], Floats] = np.asarray
+) -> None:
+    """Draw the mean of curves over their epochs, and the band of all."""
+    count = min(len(curve["steps"]) for curve in curves)
+    values = np.array([stretches(of(curve[column][:count])) for curve in curves])
+    epochs = stretches(curves[0]["steps"][:count])
+    ax.plot(epochs, values.mean(axis=0), color=look.colour, linestyle=look.dash, linewidth=1.6)
+    if len(curves) > 1:
+        low, high = values.min(axis=0), values.max(axis=0)
+        ax.fill_between(epochs, low, high, color=look.colour, alpha=0.15, linewidth=0)
+
+
+@style()
+def draw_placements(systems: Mapping[str, Sequence[Curve]]) -> Figure:
+    """Return a figure with a panel a system: which share of each kind's jobs is placed how, in training.
+
+    Parameters
+    ----------
+    systems : mapping of str to sequence of curve
+        By system, one for each seed.
+    """
+    figure = new_figure(max(7.5, 4.4 * len(systems)), 3.4, columns=len(systems), sharey=True)
+    looks = {
+        f"{kind}, {words}": Line(POLICY_COLOURS[colour], dash, "")
+        for kind, colour in zip(CUSH_KINDS, (2, 1), strict=True)
+        for words, dash in (("breadth-first", "dashed"), ("depth-first", "solid"))
+    }
+    for ax, (system, curves) in zip(figure.axes, systems.items(), strict=True):
+        for kind in CUSH_KINDS:
+            column = f"{kind}_breadth_first"
+            _plot_runs(curves, column, looks[f"{kind}, breadth-first"], ax, lambda share: 100 * share)
+            _plot_runs(curves, column, looks[f"{kind}, depth-first"], ax, lambda share: 100 * (1 - share))
+        title(ax, system)
+        ax.set_ylim(-3, 103)
+        ax.set_xlabel("epoch")
+        count_axis(ax.xaxis)
+    figure.axes[0].set_ylabel("jobs of the kind [%]")
+    legend_above(figure, looks)
+    return figure
+
+
+Bars = Mapping[str, Sequence[float]]
+"""By who schedules, one for each class."""
+
+
+@style()
+def draw_lengths(parts: Mapping[str, Measured]) -> Figure:
+    """Return a figure of waits and NTAT by how long jobs are; of heuristics means of both allocations.
+
+    Parameters
+    ----------
+    parts : mapping of str to Measured
+        A row of panels each, by its title.
+    """
+    figure = new_figure(9.5, 0.9 + 2.5 * len(parts), rows=len(parts), columns=2)
+    names: dict[str, Line] = {}
+    for number, (part, measured) in enumerate(parts.items()):
+        for ax, quantity, label in zip(
+            figure.axes[2 * number :], ("wait", "ntat"), ("wait [steps]", "normalised turnaround"),
+            strict=False,
+        ):  # fmt: skip
+            bars = _by_length(measured, quantity)
+            _plot_bars(bars, list(LENGTHS), ax)
+            ax.set_ylabel(label)
+            title(ax, part)
+            names |= {name: _bar_look(name) for name in bars}
+    legend_above(figure, names)
+    return figure
+
+
+def _by_length(measured: Measured, quantity: str) -> dict[str, list[float]]:
+    def of(family: str) -> Floats:
+        return np.array([mean_of_class(measured.values[family], quantity, name) for name in LENGTHS])
+
+    found = {
+        selector: np.mean([of(row(selector, each)) for each in ALLOCATIONS], axis=0).tolist()
+        for selector in SELECTORS
+    }
+    return {**found, **{family: of(family).tolist() for family in (BEST_ALLOCATION, *measured.learned)}}
+
+
+@style()
+def draw_penalties(systems: Mapping[str, Measured]) -> Figure:
+    """Return a figure with a panel a system: what placements cost, by how much jobs ask for."""
+    figure = new_figure(max(7.5, 4.9 * len(systems)), 3.4, columns=len(systems), sharey=True)
+    names: dict[str, Line] = {}
+    for ax, (system, measured) in zip(figure.axes, systems.items(), strict=True):
+        shown = [*(row(selector, each) for selector in ("FCFS", "SJF") for each in ALLOCATIONS)]
+        shown += [family for family in measured.learned if family != EVOLVED]
+        bars = {
+            name: [mean_of_class(measured.values[name], "penalty", size) for size in SIZES] for name in shown
+        }
+        _plot_bars(bars, list(SIZES), ax)
+        title(ax, system)
+        names |= {name: _bar_look(name) for name in bars}
+    figure.axes[0].set_ylabel("locality penalty [steps]")
+    legend_above(figure, names, most=3)
+    return figure
+
+
+def _bar_look(name: str) -> Line:
+    """Return the look of bars: solid, or hollow and dashed with breadth-first and the best allocation."""
+    look = look_of(name)
+    return look._replace(dash="solid") if look.dash == DASHES["DF"] else look
+
+
+def _plot_bars(bars: Bars, classes: Sequence[str], ax: Axes) -> None:
+    """Draw groups of bars, a group a class."""
+    width = 0.84 / len(bars)
+    places = np.arange(len(classes)) - 0.42 + width / 2
+    for number, (name, heights) in enumerate(bars.items()):
+        look = _bar_look(name)
+        ax.bar(
+            places + number * width, heights, width=0.9 * width, edgecolor=look.colour, linestyle=look.dash,
+            facecolor=look.colour if look.dash == "solid" else "none", linewidth=1.0,
+        )  # fmt: skip
+    ax.set_xticks(range(len(classes)), classes)
+    ax.grid(axis="x", visible=False)
+
+
+@style()
+def draw_sizes(parts: Mapping[str, Mapping[int, Mapping[str, float]]]) -> Figure:
+    """Return a figure of NTAT over CuSH's by the size of the cluster: below 1 CuSH is worse.
+
+    Parameters
+    ----------
+    parts : mapping of str to mapping of int to mapping of str to float
+        A panel each, by its title; ratios by nodes and selector.
+    """
+    figure = new_figure(4.4 * len(parts) + 0.4, 3.4, columns=len(parts), sharey=True)
+    names: list[str] = []
+    for ax, (part, sizes) in zip(figure.axes, parts.items(), strict=True):
+        names = list(next(iter(sizes.values())))
+        for name in names:
+            look = look_of(name)
+            ratios = [each[name] for each in sizes.values()]
+            ax.plot(list(sizes), ratios, color=look.colour, linestyle=look.dash, marker="o", markersize=3.5)
+        ax.axhline(1, color=INK, linewidth=0.9)
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(list(sizes), [str(nodes) for nodes in sizes])
+        ax.set_xticks([], minor=True)
+        ax.set_xlabel("nodes")
+        title(ax, part)
+    figure.axes[0].set_ylabel("NTAT over that of CuSH")
+    legend_above(figure, {name: look_of(name) for name in names}, most=5)
+    return figure

@@ -1,0 +1,151 @@
+"""Who is trained: CuSH as published, on other job sets in each epoch, on other clusters; and who evolves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.cush.evolved import EVOLVED, evolved_environment
+from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.agents.cush.trainer import AGENTS, JOB_SETS, CushSettings, CushTrainer
+from hpcsimkit.reproductions.cush.data import Scale, label_of
+from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.tasks import Task, Tell
+from hpcsimkit.scenario import Scenario
+
+__all__ = ["DECISIONS", "CushLearner", "CushTraining", "Learners"]
+
+DECISIONS = 30
+"""In a simulation, about: those that the job selector has a choice about."""
+
+
+@dataclass(frozen=True)
+class CushLearner:
+    """A job selector and a policy selector that are trained together.
+
+    Parameters
+    ----------
+    name : str
+        Unique, and fit to be the name of a folder.
+    problem : CushProblem
+        What is learned.
+    settings : CushSettings
+        How.
+    seed : int
+        Where all chance of the training comes from.
+    """
+
+    name: str
+    problem: CushProblem
+    settings: CushSettings
+    seed: int
+
+    @property
+    def played(self) -> int:
+        """Simulations of an epoch."""
+        return self.settings.job_sets * self.settings.simulations
+
+    def train(self, folder: Path, tell: Tell) -> None:
+        """Train, or go on with it from the folder's checkpoint."""
+        trainer = CushTrainer(self.problem, self.settings, seed=self.seed)
+        trainer.train(folder, resume=True, tell=lambda report: tell(report.steps * self.played * DECISIONS))
+
+    def agents(self, folder: Path, *, sample: bool) -> dict[str, Agent]:
+        """Return what a training has left in its folder, by seat; the job selector draws, or takes the best.
+
+        The policy selector does likewise.
+        """
+        return {seat: Agent.load(folder / file, sample=sample) for seat, file in AGENTS.items()}
+
+    def job_sets(self) -> list[Scenario]:
+        """Return the job sets that are played in every epoch; if each has its own, those of the first."""
+        rng = np.random.default_rng([self.seed, JOB_SETS, 0])
+        return self.problem.scenarios(rng, self.settings.job_sets)
+
+
+@dataclass(frozen=True)
+class CushTraining(Task):
+    """The training of a learner; the agents and the learning curve stay in the folder."""
+
+    learner: CushLearner
+
+    kind = "training"
+
+    @property
+    def name(self) -> str:
+        """That of the learner."""
+        return self.learner.name
+
+    @property
+    def size(self) -> int:
+        """Decisions to learn from, about."""
+        return self.learner.settings.epochs * self.learner.played * DECISIONS
+
+    def inputs(self) -> Any:
+        """Return all about the learner."""
+        return {"learner": self.learner}
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Train."""
+        self.learner.train(folder, tell)
+        return {"epochs": self.learner.settings.epochs}
+
+
+class Learners:
+    """Makes the agents to be trained.
+
+    Parameters
+    ----------
+    scale : Scale
+        How long they learn, and from how much.
+    seed : int
+        Of the first agent of each kind; the others follow.
+    """
+
+    def __init__(self, scale: Scale, seed: int) -> None:
+        self.scale = scale
+        self.seed = seed
+
+    @property
+    def published(self) -> CushSettings:
+        """How CuSH is trained: as published, but for what the scale says."""
+        scale = self.scale
+        return CushSettings(epochs=scale.epochs, job_sets=scale.job_sets, simulations=scale.simulations)
+
+    def cush(self, problem: CushProblem) -> Sequence[CushLearner]:
+        """Return CuSH, trained on the same job sets in every epoch, with several seeds."""
+        return self._several("cush", problem, self.published, self.scale.seeds)
+
+    def fresh(self, problem: CushProblem) -> Sequence[CushLearner]:
+        """Return CuSH, trained on other job sets in each epoch, with several seeds."""
+        return self._several("fresh", problem, replace(self.published, fresh=True), self.scale.fresh_seeds)
+
+    def evolved(self, problem: CushProblem) -> Sequence[Learner]:
+        """Return agents of few weights that evolve on the job selector's seat, with several seeds."""
+        env, steps = evolved_environment(problem), self.scale.evolved_steps
+        settings = EVOLVED if steps is None else replace(EVOLVED, steps=steps)
+        return [
+            Learner(
+                f"{label_of(problem)}-evolved-{number + 1}", env.episodes, env.policy, env.encoder, env.mask,
+                env.reward, "cem", settings, seed=self.seed + number, stage=env.stage, skip=env.skip,
+            )
+            for number in range(self.scale.evolved_seeds)
+        ]  # fmt: skip
+
+    def swept(self, problem: CushProblem) -> CushLearner:
+        """Return CuSH that is trained for less long, for comparisons of clusters and horizons."""
+        settings = replace(self.published, epochs=self.scale.sweep_epochs)
+        return self._several("swept", problem, settings, 1)[0]
+
+    def _several(
+        self, kind: str, problem: CushProblem, settings: CushSettings, count: int
+    ) -> Sequence[CushLearner]:
+        return [
+            CushLearner(f"{label_of(problem)}-{kind}-{number + 1}", problem, settings, self.seed + number)
+            for number in range(count)
+        ]

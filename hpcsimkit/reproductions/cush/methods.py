@@ -1,0 +1,115 @@
+"""Who schedules: heuristics with each allocation, the best allocation, CuSH, and an agent that evolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.agents.masks import QueueSlots
+from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, DominantShare, FCFSShortest, SuitsKind
+from hpcsimkit.policy import Placement, Policy
+from hpcsimkit.reproductions.cush.learners import CushLearner
+from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.sequences import Contestant
+
+__all__ = [
+    "ADDED", "ALLOCATIONS", "BEST_ALLOCATION", "CUSH", "EVOLVED", "FRESH", "HEURISTICS", "LEARNED", "RAND",
+    "SELECTORS", "Method", "evolved", "heuristics", "row", "trained",
+]  # fmt: skip
+
+CUSH, FRESH, EVOLVED = "CuSH", "CuSH (fresh job sets)", "Evolved (best allocation)"
+LEARNED = (CUSH, FRESH, EVOLVED)
+"""Families of agents: as published, on other job sets in each epoch, and one that is not the paper's."""
+
+RAND = "Rand"
+
+SELECTORS: Mapping[str, Callable[[CushProblem], object]] = {
+    "FCFS": lambda problem: FCFSShortest(),
+    "SJF": lambda problem: SJF(),
+    "DRF": lambda problem: DominantShare(),
+    RAND: lambda problem: RandomAgent(QueueSlots(problem.slots)),
+}
+"""Who selects jobs: of equals the one that came first. Rand draws anew at each decision."""
+
+ALLOCATIONS: Mapping[str, Placement] = {"DF": DepthFirst(), "BF": BreadthFirst()}
+
+
+def row(selector: str, allocation: str) -> str:
+    """Return the name of a heuristic's row.
+
+    >>> row("SJF", "BF")
+    'SJF BF'
+    """
+    return f"{selector} {allocation}"
+
+
+HEURISTICS = tuple(row(selector, allocation) for selector in SELECTORS for allocation in ALLOCATIONS)
+"""The paper's rows."""
+
+BEST_ALLOCATION = "SJF (best allocation)"
+"""What a perfect policy selector alone is worth."""
+
+ADDED = (BEST_ALLOCATION, FRESH, EVOLVED)
+"""Rows that the paper does not have."""
+
+
+@dataclass(frozen=True)
+class Method(Contestant):
+    """Who schedules job sets.
+
+    Parameters
+    ----------
+    family : str
+        What tables call it; agents of several seeds are of one family.
+    selectors : CushLearner, optional
+        Whose two agents take the two open seats.
+    by_chance : bool
+        It draws what it does.
+    """
+
+    family: str = ""
+    selectors: CushLearner | None = None
+    by_chance: bool = False
+
+    def scheduler(self, shelf: Path) -> Policy:
+        """Return who schedules; agents are found in the folder of all tasks."""
+        learner = self.selectors
+        if learner is None:
+            return super().scheduler(shelf)
+        return learner.problem.pipeline(**learner.agents(shelf / learner.name, sample=self.sample))
+
+
+def heuristics(problem: CushProblem) -> Iterator[Method]:
+    """Yield the paper's eight rows, and SJF with the best allocation."""
+    for selector, order in SELECTORS.items():
+        for allocation, placement in ALLOCATIONS.items():
+            name = row(selector, allocation)
+            yield _untrained(name, problem.pipeline(order(problem), placement), by_chance=selector == RAND)
+    yield _untrained(BEST_ALLOCATION, problem.pipeline(SJF(), SuitsKind()))
+
+
+def _untrained(name: str, policy: Pipeline, *, by_chance: bool = False) -> Method:
+    return Method(name, policy, "textbook", sample=False, family=name, by_chance=by_chance)
+
+
+def trained(family: str, learners: Sequence[CushLearner]) -> Iterator[Method]:
+    """Yield CuSH's agents, each taking the best action, and drawing."""
+    for learner in learners:
+        number = learner.name.rpartition("-")[2]
+        for sample in (False, True):
+            name = f"{family} {number}{', drawn' * sample}"
+            yield Method(
+                name, learner.problem.pipeline(), "textbook", sample=sample, family=family,
+                selectors=learner, by_chance=sample,
+            )  # fmt: skip
+
+
+def evolved(learners: Sequence[Learner]) -> Iterator[Method]:
+    """Yield agents that have evolved, taking the best action, as they always do."""
+    for number, learner in enumerate(learners, start=1):
+        name = f"{EVOLVED} {number}"
+        yield Method(name, learner.policy, "textbook", learner, sample=False, family=EVOLVED)

@@ -1,0 +1,139 @@
+"""`reproduce cush` as a user types it: without files, with them, gone on with, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from hpcsimkit.reproductions.cush import learners, reproduction
+from hpcsimkit.reproductions.cush.data import Scale
+from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED, FRESH, HEURISTICS
+from tests.cli.conftest import CLI
+
+TINY = Scale(
+    systems=("sierra",), epochs=2, job_sets=1, simulations=2, seeds=2, fresh_seeds=1, evolved_seeds=1,
+    evolved_steps=30, validation=1, unseen=2, draws=2, sweep_epochs=1, nodes=(4, 128), horizons=(2,),
+    sweep_unseen=1,
+)  # fmt: skip
+
+HEADER = "jobset,job,arrival,t,cpus,gpus,type(0=dgemm 1=daxpy)\n"
+JOBS = "0,0,0,4,200,10,0\n0,1,1,2,100,20,1\n1,0,0,6,1,300,1\n1,1,0,3,30,300,0\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A file for each system; hardly any learning."""
+    monkeypatch.setattr(reproduction, "QUICK", TINY)
+    few = replace(learners.EVOLVED, population=2, elite=1, episodes=1)
+    monkeypatch.setattr(learners, "EVOLVED", few)
+    torch.optim.RMSprop([torch.zeros(1, requires_grad=True)])  # loads much, here once for all processes
+    for name in ("sierra.csv", "mine-Summit.csv"):
+        (tmp_path / name).write_text(HEADER + JOBS)
+    return ["sierra.csv", "mine-Summit.csv"]
+
+
+def test_the_whole_of_it(cli: CLI, files: list[str], tmp_path: Path) -> None:
+    outcome = cli("reproduce", "cush", *files, "--quick", "--out", "out", "--workers", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("Sierra: 128 nodes of 2 CPUs and 4 GPUs; 1 job sets to learn from")
+    assert lines[1:3] == ["sierra.csv: 2 job sets for Sierra", "mine-Summit.csv: 2 job sets for Summit"]
+    assert lines[3] == "7 trainings, 12 contests"
+    assert lines[-1] == "results: out/report.md"
+    report = (tmp_path / "out" / "report.md").read_text()
+    page_is_whole(report)
+    assert str(tmp_path) not in report
+    pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
+    assert pictures == {
+        "Sierra-learning.png",
+        "Sierra-lengths.png",
+        "placements.png",
+        "penalties.png",
+        "sizes.png",
+    }
+    targets_are_stated(tmp_path / "out")
+
+    again = cli("reproduce", "cush", *files, "--quick", "--out", "out", "--workers", 1)
+    assert again.out.splitlines()[4].startswith("all ") and again.out.splitlines()[4].endswith(
+        "tasks are done"
+    )
+    assert (tmp_path / "out" / "report.md").read_text().split("## How it was made")[0] == (
+        report.split("## How it was made")[0]
+    ), "the same, from what is kept"
+    other = cli("reproduce", "cush", files[0], "--quick", "--out", "out", "--workers", 1)
+    assert other.line().startswith("out: a folder of its own (--out) is needed for logs sierra.csv (")
+
+
+def page_is_whole(report: str) -> None:
+    for heading in ("In short", "How it was done", "What is not as in the paper",
+                    "To draw, or to take the best action", "Sierra: table 1 on the job sets learned from",
+                    "Sierra: table 1 on unseen job sets", "Sierra: learning (figure 4)", "Sierra: who waits (figure 5)",
+                    "Placements (figures 6 and 7)", "sierra.csv: table 1 on 2 job sets of a file",
+                    "mine-Summit.csv: table 1 on 2 job sets of a file", "The size of the cluster (figure 8)",
+                    "How far CuSH sees (section 4.2.2)", "Trainings", "Targets"):  # fmt: skip
+        assert f"\n## {heading}\n" in report
+    assert "**The quick version** (`--quick`)" in report
+    added = [f"*{name}*" for name in (BEST_ALLOCATION, FRESH, EVOLVED)]
+    for part in ("the job sets learned from", "unseen job sets"):
+        rows = table(report, f"Sierra: table 1 on {part}")
+        assert list(rows)[: len(HEURISTICS) + 4] == [CUSH, *HEURISTICS, *added]
+        assert rows["FCFS DF"][0] == "7.13", "the paper's"
+    assert list(table(report, "sierra.csv: table 1 on 2 job sets of a file")) == [CUSH, *HEURISTICS, *added]
+    assert list(table(report, "mine-Summit.csv: table 1 on 2 job sets of a file")) == [
+        *HEURISTICS,
+        added[0],
+    ], "nobody is trained for Summit"
+    assert list(table(report, "The size of the cluster (figure 8)")) == ["4", "128", "nodes"], "in two tables"
+    assert list(table(report, "How far CuSH sees (section 4.2.2)")) == ["2"]
+    assert len(table(report, "Trainings")) == 2 + 1 + 1 + 3
+
+
+def table(report: str, heading: str) -> dict[str, list[str]]:
+    """Return the rows of a section's tables by their first cells."""
+    section = report.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
+    return {row[0]: row[1:] for row in rows}
+
+
+def targets_are_stated(out: Path) -> None:
+    targets = json.loads((out / "targets.json").read_text())
+    names = [each["what"] for each in targets]
+    assert sum(name.startswith("sierra.csv: ") for name in names) == 16
+    assert sum(name.startswith("mine-Summit.csv: ") for name in names) == 16
+    assert sum("NTAT below that of" in name for name in names) == 6, "of three who learn, two rivals each"
+    assert sum("placed as suits them" in name for name in names) == 4, "two kinds, CuSH both ways to train"
+    assert names[-1].startswith("longest training, ")
+    assert all(each["met"] in (True, False) for each in targets)
+
+
+def test_without_files(cli: CLI, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = replace(TINY, seeds=1, nodes=(), horizons=())
+    monkeypatch.setattr(reproduction, "QUICK", none)
+    outcome = cli("reproduce", "cush", "--quick", "--workers", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    report = (tmp_path / "results" / "cush-quick" / "report.md").read_text()
+    assert "of a file" not in report and "figure 8" not in report and "4.2.2" not in report
+
+
+def test_files_that_do_not_do(cli: CLI, files: list[str], tmp_path: Path) -> None:
+    (tmp_path / "unknown.csv").write_text(HEADER + JOBS)
+    (tmp_path / "sierra-broken.csv").write_text(HEADER + "0,0,0,4,x,10,0\n")
+    (tmp_path / "sierra-large.csv").write_text(HEADER + "0,0,0,4,300,10,0\n")
+    (tmp_path / "sierra-log.csv").write_text("a,b\n1,2\n")
+    for name, words in {
+        "unknown.csv": "unknown.csv: whose nodes are these job sets for? The name of a file must have one of",
+        "no-sierra.csv": "no-sierra.csv: no such file",
+        "sierra-broken.csv": "sierra-broken.csv:2: cpus:",
+        "sierra-large.csv": "sierra-large.csv: job 0 of sierra-large-0 asks for more than all 128 nodes of Sierra",
+        "sierra-log.csv": "sierra-log.csv:1: a file of job sets needs the column jobset, found",
+    }.items():
+        line = cli("reproduce", "cush", name, "--quick", "--out", "out").line()
+        assert line.startswith(words), line
+    twice = cli("reproduce", "cush", files[0], files[0], "--quick", "--out", "out").line()
+    assert twice == "sierra.csv: a log 'sierra.csv' is given twice"
+    assert not (tmp_path / "out").exists()
+    assert cli("reproduce", "cush", "--full").line() == "cush knows no --full"
