@@ -81,6 +81,8 @@ class CushProblem:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise UsageError(f"CuSH: {name} needs a whole number of at least {least}, found {value!r}")
+        if not self.wait_scale > 0:
+            raise UsageError(f"CuSH: wait_scale needs a number above 0, found {self.wait_scale!r}")
 
     @property
     def image(self) -> ClusterImage:

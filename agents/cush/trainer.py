@@ -177,6 +177,8 @@ class CushTrainer:
         for name, value in asdict(self.settings).items():
             if name in WHOLE and value < 1:
                 raise UsageError(f"CuSH: {name} needs a whole number of at least 1, found {value!r}")
+        if not 0 <= self.settings.discount <= 1:
+            raise UsageError(f"CuSH: discount needs a number from 0 to 1, found {self.settings.discount!r}")
         if self.workers.count > self.settings.simulations:
             few = f"{self.settings.simulations} simulations are not enough"
             raise UsageError(f"CuSH: {few} for {self.workers.count} workers")
@@ -191,7 +193,7 @@ class CushTrainer:
         settings, problem = self.settings, self.problem
         self.job_selector = JobSelector(problem, settings.learning_rate, generator)
         self.policy_selector = PolicySelector(len(CUSH_KINDS), settings.style_learning_rate, generator)
-        self.epoch = 0
+        self.epoch, self._agreed = 0, -1
         self.curve: list[Report] = []
         games = self._games(self._chance(FIRST_LOOK), each=1)
         anything = play(games, problem.mask, _evenly, self._chance(FIRST_LOOK))
@@ -222,7 +224,10 @@ class CushTrainer:
                 tell(report)
 
     def _agree(self) -> None:
-        """Let all workers go on with the mean of their weights."""
+        """Let all workers go on with the mean of their weights, unless they have just done so."""
+        if self._agreed == self.epoch:  # the mean of equal numbers is not always that number
+            return
+        self._agreed = self.epoch
         for network in (self.job_selector.network, self.policy_selector.network):
             self.workers.average(network)
 
@@ -336,7 +341,7 @@ class CushTrainer:
         tensors, about = found[epoch]
         for seat, selector in self._selectors().items():
             put_arrays(below(seat, tensors), selector.network, selector.optimiser)
-        self.epoch = epoch
+        self.epoch = self._agreed = epoch
         self.curve = [Report.of_words(words) for words in about["curve"]]
 
     def _selectors(self) -> dict[str, JobSelector | PolicySelector]:

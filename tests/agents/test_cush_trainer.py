@@ -589,9 +589,9 @@ class Beside(Workers):
 
     def _all(self, values: Any) -> list[Any]:
         self._table[self.rank] = values
-        self._barrier.wait(120)
+        self._barrier.wait(60)
         everybody = list(self._table)
-        self._barrier.wait(120)
+        self._barrier.wait(60)
         return everybody
 
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
