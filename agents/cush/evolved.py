@@ -20,7 +20,7 @@ __all__ = ["EVOLVED", "JobSets", "evolved_environment"]
 EVOLVED = CrossEntropySettings(
     steps=600_000, episodes=20, population=48, elite=12, spread=1.0, inertia=0.5
 )  # fmt: skip
-"""How it evolves: twenty rounds, in each of which 48 networks play the same twenty job sets.
+"""How it evolves: about twenty rounds, in each of which 48 networks play the same twenty job sets.
 
 Columns and settings were found on job sets drawn for the purpose, which no result is about.
 """

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import distributed
 
+from hpcsimkit.agents.stopping import Stopping
 from hpcsimkit.errors import UsageError
 
 __all__ = ["Distributed", "Workers", "joined_workers"]
@@ -111,7 +112,8 @@ def joined_workers() -> Iterator[Workers]:
         distributed.init_process_group("gloo", timeout=PATIENCE)
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"workers do not come together: {str(error).splitlines()[0]}") from None
-    try:
-        yield Distributed()
-    finally:
-        distributed.destroy_process_group()
+    with Stopping():  # torchrun stops those that live when one has died: they shall have said why they end
+        try:
+            yield Distributed()
+        finally:
+            distributed.destroy_process_group()

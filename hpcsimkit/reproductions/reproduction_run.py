@@ -211,19 +211,17 @@ class ReproductionRun:
         page.heading("How it was made")
         page.code(f"{self._command()}")
         page.table(("", ""), list(self._origin()))
-        page.heading("Logs")
-        page.table(("log", "SHA-256"), self._asked["logs"])
+        if self.reproduction.logs:
+            page.heading("Logs")
+            page.table(("log", "SHA-256"), self._asked["logs"])
 
     def _command(self) -> str:
         """Return the command line, with the bare names of files."""
         reproduction = self.reproduction
-        logs = shlex.join(log.name for log in reproduction.logs)
-        flags = " --quick" * reproduction.quick
-        flags += "".join(f" --{flag}" for flag in sorted(reproduction.chosen))
-        return (
-            f"python -m hpcsimkit.run reproduce {self.system} {logs}{flags} --seed {reproduction.seed} "
-            f"--workers {self.workers} --out {shlex.quote(self.place.name)}"
-        )
+        words = [self.system, *(log.name for log in reproduction.logs), *["--quick"] * reproduction.quick]
+        words += [f"--{flag}" for flag in sorted(reproduction.chosen)]
+        words += ["--seed", str(reproduction.seed), "--workers", str(self.workers), "--out", self.place.name]
+        return f"python -m hpcsimkit.run reproduce {shlex.join(words)}"
 
     def _origin(self) -> list[tuple[str, str]]:
         """Return when, where and by what it was made."""

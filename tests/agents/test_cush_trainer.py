@@ -518,7 +518,7 @@ def test_weights_that_are_no_numbers() -> None:
 
 def test_the_right_styles_and_shorter_turnarounds_are_learned() -> None:
     """On two job sets, from worse to no worse than the shortest first, placed by their kinds."""
-    problem = CushProblem(system="summit", nodes=32, jobs=6)
+    problem = CushProblem(system="summit", nodes=32, jobs=6, wait_scale=1.0)
     settings = CushSettings(
         epochs=20, job_sets=2, simulations=12, learning_rate=1e-3, style_learning_rate=3e-2
     )
