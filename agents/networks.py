@@ -22,6 +22,8 @@ __all__ = [
     "RowsThenWhole",
     "SlotScores",
     "Tensors",
+    "as_float32",
+    "check_named",
     "network_of",
 ]
 
@@ -33,6 +35,51 @@ ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = {
     "tanh": np.tanh,
 }
 """What may stand between the layers."""
+
+
+def as_float32(tensors: Tensors) -> dict[str, Floats]:
+    """Return tensors as contiguous arrays of float32."""
+    return {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in tensors.items()}
+
+
+def check_named(
+    what: str,
+    tensors: Tensors,
+    names: Sequence[str],
+    shapes: Callable[[Tensors], Mapping[str, Sequence[int]]],
+) -> None:
+    """See that a network with tensors of its own has all of them, each of the right shape and finite.
+
+    Parameters
+    ----------
+    what : str
+        What messages call the network.
+    tensors : mapping of str to array
+        What was given.
+    names : sequence of str
+        What is needed.
+    shapes : callable
+        Of tensors of these names the shapes that they should have, as far as that can be said.
+
+    Raises
+    ------
+    UsageError
+        One is missing, is of another shape or not finite.
+
+    Examples
+    --------
+    >>> check_named("a network", {"weight": np.ones(2)}, ["weight"], lambda tensors: {"weight": (3,)})
+    Traceback (most recent call last):
+    hpcsimkit.errors.UsageError: weight of a network has the wrong shape (2,)
+    """
+    if set(tensors) != set(names):
+        raise UsageError(f"{what} needs {', '.join(names)}, found {', '.join(tensors) or 'none'}")
+    wanted = shapes(tensors)
+    for name, values in tensors.items():
+        if values.shape != wanted.get(name):
+            raise UsageError(f"{name} of {what} has the wrong shape {values.shape}")
+        if not np.isfinite(values).all():
+            raise UsageError(f"{name} holds what is no finite number")
 
 
 class Network:
@@ -58,9 +105,7 @@ class Network:
         if activation not in ACTIVATIONS:
             raise UsageError(f"activation needs one of {', '.join(ACTIVATIONS)}, found {activation!r}")
         self.activation = activation
-        self.tensors = {
-            name: np.ascontiguousarray(values, dtype=np.float32) for name, values in tensors.items()
-        }
+        self.tensors = as_float32(tensors)
         self._act = ACTIVATIONS[activation]
         self._layers = list(self._checked())
 

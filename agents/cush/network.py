@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.networks import Floats, Network, Tensors
+from hpcsimkit.agents.networks import Floats, Network, Tensors, as_float32, check_named
 from hpcsimkit.errors import UsageError
 
 __all__ = ["FILTERS", "NAMES", "ImageScores", "shapes"]
@@ -51,10 +51,8 @@ class ImageScores(Network):
         if activation != "relu":
             raise UsageError(f"a network of images has the activation 'relu', found {activation!r}")
         self.activation = activation
-        self.tensors = {
-            name: np.ascontiguousarray(values, dtype=np.float32) for name, values in tensors.items()
-        }
-        self._check()
+        self.tensors = as_float32(tensors)
+        check_named("a network of images", self.tensors, NAMES, _shapes_beside)
         weight = self.tensors["weight"]
         scaled = weight * self.tensors["norm.scale"][:, None, None]
         shifted = np.einsum("afij,f->a", weight, self.tensors["norm.shift"]) + self.tensors["bias"]
@@ -64,23 +62,6 @@ class ImageScores(Network):
         self._layers = [
             (filters.reshape(len(filters), -1).T, self.tensors["filter.bias"]), self._dense
         ]  # fmt: skip  # what repr shows
-
-    def _check(self) -> None:
-        tensors = self.tensors
-        if set(tensors) != set(NAMES):
-            raise UsageError(
-                f"a network of images needs {', '.join(NAMES)}, found {', '.join(tensors) or 'none'}"
-            )
-        filters, weight = tensors["filter.weight"], tensors["weight"]
-        wanted: dict[str, tuple[int, ...]] = {}
-        if filters.ndim == 4 and weight.ndim == 4:
-            image = (filters.shape[1], weight.shape[2] + 1, weight.shape[3] + 1)
-            wanted = shapes(image, len(weight), len(filters))
-        for name, values in tensors.items():
-            if values.shape != wanted.get(name):
-                raise UsageError(f"{name} of a network of images has the wrong shape {values.shape}")
-            if not np.isfinite(values).all():
-                raise UsageError(f"{name} holds what is no finite number")
 
     @property
     def image(self) -> tuple[int, int, int]:
@@ -130,3 +111,12 @@ def shapes(image: tuple[int, int, int], actions: int, filters: int = FILTERS) ->
         "filter.weight": (filters, channels, 2, 2), "filter.bias": (filters,), "norm.scale": (filters,),
         "norm.shift": (filters,), "weight": (actions, filters, rows - 1, columns - 1), "bias": (actions,),
     }  # fmt: skip
+
+
+def _shapes_beside(tensors: Tensors) -> dict[str, tuple[int, ...]]:
+    """Return the shapes that tensors should have beside filters and dense layer; none if these are odd."""
+    filters, weight = tensors["filter.weight"], tensors["weight"]
+    if filters.ndim != 4 or weight.ndim != 4:
+        return {}
+    image = (filters.shape[1], weight.shape[2] + 1, weight.shape[3] + 1)
+    return shapes(image, len(weight), len(filters))

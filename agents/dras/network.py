@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.networks import Floats, Network, Tensors
+from hpcsimkit.agents.networks import Floats, Network, Tensors, as_float32, check_named
 from hpcsimkit.errors import UsageError
 
 __all__ = ["SLOPE", "JobValues", "RowFilter"]
@@ -53,10 +53,8 @@ class RowFilter(Network):
         if activation != "leaky":
             raise UsageError(f"a network of rows has the activation 'leaky', found {activation!r}")
         self.activation = activation
-        self.tensors = {
-            name: np.ascontiguousarray(values, dtype=np.float32) for name, values in tensors.items()
-        }
-        self._check()
+        self.tensors = as_float32(tensors)
+        check_named("a network of rows", self.tensors, NAMES, _shapes_beside)
         self._filter, self._shift = self.tensors["filter.weight"][0], self.tensors["filter.bias"]
         self._first, self._second, self._last = (self.tensors[f"weight.{layer}"].T for layer in range(3))
         self._layers = [  # what repr shows
@@ -64,24 +62,6 @@ class RowFilter(Network):
             (self._second, np.zeros(self._second.shape[1], dtype=np.float32)),
             (self._last, self.tensors["bias.2"]),
         ]
-
-    def _check(self) -> None:
-        tensors = self.tensors
-        if set(tensors) != set(NAMES):
-            raise UsageError(
-                f"a network of rows needs {', '.join(NAMES)}, found {', '.join(tensors) or 'none'}"
-            )
-        wide = [tensors[f"weight.{layer}"] for layer in range(3)]
-        if all(weight.ndim == 2 for weight in wide):
-            sizes = [weight.shape[0] for weight in wide]
-            wanted = shapes(wide[0].shape[1], (sizes[0], sizes[1]), sizes[2])
-        else:
-            wanted = {}
-        for name, values in tensors.items():
-            if values.shape != wanted.get(name):
-                raise UsageError(f"{name} of a network of rows has the wrong shape {values.shape}")
-            if not np.isfinite(values).all():
-                raise UsageError(f"{name} holds what is no finite number")
 
     @property
     def rows(self) -> int:
@@ -174,6 +154,15 @@ def shapes(rows: int, hidden: tuple[int, int], outputs: int) -> dict[str, tuple[
         "filter.weight": (1, 2), "filter.bias": (1,), "weight.0": (first, rows), "weight.1": (second, first),
         "weight.2": (outputs, second), "bias.2": (outputs,),
     }  # fmt: skip
+
+
+def _shapes_beside(tensors: Tensors) -> dict[str, tuple[int, ...]]:
+    """Return the shapes that all tensors should have beside the wide ones; none if those are no matrices."""
+    wide = [tensors[f"weight.{layer}"] for layer in range(3)]
+    if any(weight.ndim != 2 for weight in wide):
+        return {}
+    sizes = [weight.shape[0] for weight in wide]
+    return shapes(wide[0].shape[1], (sizes[0], sizes[1]), sizes[2])
 
 
 def _leaky(values: Floats) -> Floats:
