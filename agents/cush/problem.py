@@ -46,8 +46,7 @@ class CushProblem:
     horizon : int
         T: steps of a second that are seen.
     wait_scale : float
-        Seconds that count as one in the picture. (The paper names none. With 1, fifty epochs on Sierra's ten
-        job sets brought NTAT to 4.50, with 20 to 4.19.)
+        Seconds that count as one in the picture. (The paper names none; with 1, trainings learn more slowly.)
 
     Examples
     --------
