@@ -48,7 +48,12 @@ class Allocation:
     __array_ufunc__ = None  # so that `level - allocation` is asked of the allocation
 
     def __init__(self, machines: Iterable[int], amounts: ArrayLike, style: str = "") -> None:
-        self.machines = tuple(map(index, machines))
+        if isinstance(machines, np.ndarray) and machines.dtype == np.intp:
+            self.machines: tuple[int, ...] = tuple(machines.tolist())
+            if len(machines) > 1:
+                self.numbers = machines
+        else:
+            self.machines = tuple(map(index, machines))
         self.amounts = np.asarray(amounts)
         self.style = style
         if self.amounts.dtype != np.int64:

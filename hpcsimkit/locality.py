@@ -80,8 +80,8 @@ def _fewest(job: Job, cluster: Machines) -> int:
     need = cluster.need(job)
     if not need.spread:
         return need.nodes
-    most = cluster.capacity.max(axis=0).tolist()
-    return max(math.ceil(amount / has) for amount, has in zip(need.totals(), most, strict=True) if has) or 1
+    most = need.shape.largest.tolist()
+    return max(math.ceil(amount / has) for amount, has in zip(need.totals(), most, strict=True)) or 1
 
 
 def _style(job: Job, allocation: Allocation, cluster: Machines) -> str:

@@ -146,7 +146,7 @@ class Need:
         ascending = machines.argsort()
         machines = machines[ascending]
         amounts = self.shape.capacity[machines] if self.exclusive else amounts[ascending]
-        return Allocation(machines.tolist(), amounts, style)
+        return Allocation(machines, amounts, style)
 
     def met_by(self, allocation: Allocation, level: MachineLevel) -> bool:
         """Tell whether an allocation gives just what is needed and lies within the level."""

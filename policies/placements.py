@@ -259,7 +259,7 @@ class BreadthFirst(MachineOrder):
         if scarce:
             _one_each(there > 0, scarce, amounts)
         used = amounts.any(axis=1)
-        return Allocation(machines[used].tolist(), amounts[used], self.style)
+        return Allocation(machines[used], amounts[used], self.style)
 
 
 def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64]:

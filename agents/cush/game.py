@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.cush.encoder import ClusterImage, Sketch
+from hpcsimkit.agents.cush.encoder import Sketch
+from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import Fared, Floats, fared, local_rewards
-from hpcsimkit.decision import Decision
+from hpcsimkit.allocation import Allocation
+from hpcsimkit.cluster import Level
+from hpcsimkit.decision import Decision, External
 from hpcsimkit.job import Job
 from hpcsimkit.learning import Mask
-from hpcsimkit.policy import Policy
+from hpcsimkit.locality import BREADTH
+from hpcsimkit.policies.styles import STYLES
+from hpcsimkit.policy import Placement
 from hpcsimkit.scenario import Scenario
 from hpcsimkit.simulation import Simulation
 from hpcsimkit.system import System
 
-__all__ = ["Fared", "Game", "Placed", "Selector", "States", "Valid", "play"]
+__all__ = ["DrawnStyle", "Fared", "Game", "Placed", "Selector", "States", "Valid", "play"]
 
 Valid = NDArray[np.bool_]
 Selector = Callable[[Sketch, Valid], NDArray[np.float32]]
@@ -44,6 +49,28 @@ class Placed(NamedTuple):
     penalty: int
 
 
+class DrawnStyle(Placement):
+    """Depth- or breadth-first, as chance has it.
+
+    Parameters
+    ----------
+    breadth : array of float, shape (kinds,)
+        How probable breadth-first is, for each kind of work.
+    """
+
+    def __init__(self, breadth: Floats) -> None:
+        self.breadth = breadth
+
+    def reset(self, system: System) -> None:
+        """Take a stream of random numbers of the run."""
+        self._random = system.random()
+
+    def place(self, job: Job, level: Level, system: System) -> Allocation | None:
+        """Draw a style, and return an allocation of it."""
+        breadth_first = self._random.random() < self.breadth[job.kind]
+        return STYLES[int(breadth_first)].place(job, level, system)
+
+
 class Game:
     """One simulation, stopped wherever the job selector has a choice.
 
@@ -51,14 +78,12 @@ class Game:
     ----------
     scenario : Scenario
         Job set, cluster and penalties.
-    policy : Policy
-        With an open order seat and an open placement seat.
-    image : ClusterImage
-        What the job selector sees.
+    problem : CushProblem
+        What the job selector sees and may do.
     breadth : array of float, shape (kinds,)
         How probable the policy selector's breadth-first is, for each kind of work.
     rng : numpy.random.Generator
-        Where placements are drawn from.
+        Where the run's randomness comes from: placements are drawn.
 
     Attributes
     ----------
@@ -69,17 +94,14 @@ class Game:
     """
 
     def __init__(
-        self, scenario: Scenario, policy: Policy, image: ClusterImage, breadth: Floats,
-        rng: np.random.Generator,
-    ) -> None:  # fmt: skip
-        self.simulation: Simulation = scenario.simulation(policy)
-        self.decision: Decision | None = None
+        self, scenario: Scenario, problem: CushProblem, breadth: Floats, rng: np.random.Generator
+    ) -> None:
+        policy = problem.pipeline(External(decline=True, skip=True), DrawnStyle(breadth))
+        own = replace(scenario, seed=int(rng.integers(2**62)))
+        self.simulation: Simulation = own.simulation(policy, name="game")
         self.taken: list[tuple[int, int, int]] = []
-        self._styles: list[tuple[Job, int]] = []
-        self._breadth = breadth
-        self._rng = rng
-        self._go_on()
-        self.sketch = image.sketcher(self.system)
+        self.decision: Decision | None = self.simulation.next_decision()
+        self.sketch = problem.image.sketcher(self.system)
 
     @property
     def system(self) -> System:
@@ -89,22 +111,28 @@ class Game:
     @property
     def step(self) -> int:
         """How many decisions there were: a step for each second, and for each start."""
-        return self.system.now + len(self._styles)
+        system = self.system
+        started = (len(system.events) + len(system.running.entries)) // 2  # the others are starts and ends
+        return system.now + started
 
     def take(self, state: int, action: int, position: int) -> None:
         """Take the decision at hand, and go on to the next."""
         self.taken.append((self.step, state, action))
         self.simulation.answer_position(position)
-        self._go_on()
+        self.decision = self.simulation.next_decision()
 
     @property
     def placed(self) -> list[Placed]:
         """How jobs were placed, in the order in which they started, when it is over."""
-        starts, finishes = self.system.starts, self.system.finishes
+        system = self.system
+        jobs = [system.jobs[row] for row in system.events if row >= 0]
         return [
-            Placed(job.kind, style, finishes[job.index] - starts[job.index] - job.run_time)
-            for job, style in self._styles
-        ]
+            Placed(
+                job.kind, int(system.given(job.index).style == BREADTH),
+                system.finishes[job.index] - system.starts[job.index] - job.run_time,
+            )
+            for job in jobs
+        ]  # fmt: skip
 
     def rewards(self) -> Floats:
         """Return the local rewards of all decisions, when it is over."""
@@ -113,24 +141,6 @@ class Game:
     def fared(self) -> Fared:
         """Return how its jobs fared on average, when it is over."""
         return fared(self.system)
-
-    def _go_on(self) -> None:
-        simulation = self.simulation
-        while (decision := simulation.next_decision()) is not None:
-            if decision.stage == "placement":
-                self._place(decision)
-            elif len(decision.options) == 1:
-                simulation.answer_position(0)
-            else:
-                break
-        self.decision = decision
-
-    def _place(self, decision: Decision) -> None:
-        job = decision.job
-        assert job is not None
-        breadth_first = int(self._rng.random() < self._breadth[job.kind])
-        self._styles.append((job, breadth_first))
-        self.simulation.answer_position(breadth_first)
 
 
 @dataclass

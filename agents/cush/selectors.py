@@ -123,9 +123,9 @@ class PolicySelector:
         self.kinds = torch.eye(kinds)
         self._layers = [nn.Linear(kinds, HIDDEN), nn.Linear(HIDDEN, 2)]
         for layer in self._layers:
-            reach = float(layer.in_features) ** -0.5
-            for values in layer.parameters():
-                nn.init.uniform_(values, -reach, reach, generator=generator)
+            # So that kinds have hidden units of their own: with biases some have hardly any that is not dead.
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
+            nn.init.zeros_(layer.bias)
         self.network = nn.Sequential(self._layers[0], nn.ReLU(), self._layers[1])
         self.optimiser = torch.optim.RMSprop(self.network.parameters(), learning_rate)
 

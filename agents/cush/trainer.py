@@ -247,10 +247,9 @@ class CushTrainer:
         """Begin games, so many of each job set of the epoch."""
         settings, problem = self.settings, self.problem
         which = self._chance(JOB_SETS, self.epoch if settings.fresh else 0)
-        policy, image = problem.pipeline(), problem.image
         breadth = self.policy_selector.probabilities()[:, 1]
         return [
-            Game(scenario, policy, image, breadth, rng)
+            Game(scenario, problem, breadth, rng)
             for scenario in problem.scenarios(which, settings.job_sets)
             for _ in range(each)
         ]

@@ -179,7 +179,7 @@ def played(
 ) -> tuple[list[Game], States]:  # fmt: skip
     rng = np.random.default_rng(seed)
     scenario = problem.scenario(jobs)
-    games = [Game(scenario, problem.pipeline(), problem.image, breadth, rng) for _ in range(count)]
+    games = [Game(scenario, problem, breadth, rng) for _ in range(count)]
     return games, play(games, problem.mask, selector, rng)
 
 

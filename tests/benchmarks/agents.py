@@ -117,8 +117,7 @@ def games(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
     for repetition in range(repetitions):
         rng = np.random.default_rng(repetition)
         began = time.process_time()
-        policy_, image, evenly = problem.pipeline(), problem.image, np.full(2, 0.5)
-        all_games = [Game(each, policy_, image, evenly, rng) for each in sets for _ in range(24)]
+        all_games = [Game(each, problem, np.full(2, 0.5), rng) for each in sets for _ in range(24)]
         play(all_games, problem.mask, lambda _, valid: valid / valid.sum(axis=1, keepdims=True), rng)
         turnarounds = np.array([game.fared().normalised_turnaround for game in all_games])
         job_selector_returns([game.rewards() for game in all_games], turnarounds, 0.9)

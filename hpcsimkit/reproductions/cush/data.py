@@ -52,17 +52,17 @@ class Scale:
     """
 
     systems: tuple[System, ...] = ("sierra", "summit")
-    epochs: int = 400
+    epochs: int = 300
     job_sets: int = 10
     simulations: int = 24
     seeds: int = 3
-    fresh_seeds: int = 3
+    fresh_seeds: int = 1
     evolved_seeds: int = 3
     evolved_steps: int | None = None
     validation: int = 100
     unseen: int = 500
     draws: int = 30
-    sweep_epochs: int = 100
+    sweep_epochs: int = 60
     nodes: tuple[int, ...] = (16, 32, 64, 128, 256)
     horizons: tuple[int, ...] = (2, 5, 10, 20)
     sweep_unseen: int = 500
