@@ -13,6 +13,7 @@ from hpcsimkit.agents.machine_encoders import checked_machines
 from hpcsimkit.decision import Decision
 from hpcsimkit.errors import UsageError
 from hpcsimkit.learning import Encode, Encoder, Observation
+from hpcsimkit.machines import Machines
 from hpcsimkit.policies.kinds import KindsInRun
 from hpcsimkit.system import System
 
@@ -105,10 +106,11 @@ class ClusterImage(Encoder):
 
     def bind(self, system: System) -> Encode:
         """Begin to follow a run."""
-        sketch = self.sketcher(system)
+        sketch = self.sketcher([system])
 
         def encode(decision: Decision, out: Observation) -> None:
-            self.draw(sketch(), out)
+            (busy,), (jobs,) = sketch([0])
+            self.draw(Sketch(busy, jobs), out)
 
         return encode
 
@@ -121,33 +123,42 @@ class ClusterImage(Encoder):
                 out[channel, : int(rows), begin : begin + int(units)] = value
                 begin += width
 
-    def sketcher(self, system: System) -> Callable[[], Sketch]:
-        """Return what sketches a run, whenever it is called.
+    def sketcher(self, systems: Sequence[System]) -> Callable[[Sequence[int]], Sketch]:
+        """Return what sketches runs that go on side by side: called with numbers of runs, it sketches these.
 
         Raises
         ------
         UsageError
             The cluster is another one; or `steps` is out of its range.
         """
+        clusters = [self._checked(system) for system in systems]
+        units = Units(systems, self.units)
+        asked: list[dict[int, tuple[int, ...]]] = [{} for _ in systems]
+        empty = (0,) * (len(self.units) + 2)
+
+        def rows(run: int) -> list[tuple[float, ...]]:
+            now, known = systems[run].now, asked[run]
+            jobs: list[tuple[float, ...]] = []
+            for job in systems[run].queue.oldest(self.slots):
+                if job.index not in known:
+                    totals = clusters[run].need(job).totals()
+                    known[job.index] = (*totals, min(job.requested_time, self.steps))
+                jobs.append((*known[job.index], (1 + now - job.submit_time) / self.wait_scale))
+            return jobs + [empty] * (self.slots - len(jobs))
+
+        def sketch(runs: Sequence[int]) -> Sketch:
+            return Sketch(units.remaining(runs, self.steps), np.array([*map(rows, runs)], dtype=np.float32))
+
+        return sketch
+
+    def _checked(self, system: System) -> Machines:
+        """Return the cluster of a run, if it is that of the picture."""
         if not 2 <= self.steps <= 255:
             raise UsageError(f"{self!r}: steps needs a number from 2 to 255, found {self.steps!r}")
         cluster = checked_machines(self, system, self.nodes, len(self.units))
         if (cluster.capacity != np.array(self.units)).any():
             raise UsageError(f"{self!r} needs nodes with {list(self.units)} units each, found {cluster!r}")
-        units, queue = Units(system, self.units), system.queue
-        asked: dict[int, tuple[int, ...]] = {}
-
-        def sketch() -> Sketch:
-            jobs = np.zeros((self.slots, len(self.units) + 2), dtype=np.float32)
-            for slot, job in enumerate(queue.oldest(self.slots)):
-                known = asked.get(job.index)
-                if known is None:
-                    rows = min(job.requested_time, self.steps)
-                    known = asked[job.index] = (*cluster.need(job).totals(), rows)
-                jobs[slot] = *known, (1 + system.now - job.submit_time) / self.wait_scale
-            return Sketch(units.remaining(self.steps), jobs)
-
-        return sketch
+        return cluster
 
 
 class JobKind(Encoder):

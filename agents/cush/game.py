@@ -16,7 +16,6 @@ from hpcsimkit.allocation import Allocation
 from hpcsimkit.cluster import Level
 from hpcsimkit.decision import Decision, External
 from hpcsimkit.job import Job
-from hpcsimkit.learning import Mask
 from hpcsimkit.locality import BREADTH
 from hpcsimkit.policies.styles import STYLES
 from hpcsimkit.policy import Placement
@@ -101,7 +100,6 @@ class Game:
         self.simulation: Simulation = own.simulation(policy, name="game")
         self.taken: list[tuple[int, int, int]] = []
         self.decision: Decision | None = self.simulation.next_decision()
-        self.sketch = problem.image.sketcher(self.system)
 
     @property
     def system(self) -> System:
@@ -175,36 +173,35 @@ class States:
             self.probabilities.extend(selector(sketch, np.array(self.valid[first:])))
 
 
-def play(games: Sequence[Game], mask: Mask, selector: Selector, rng: np.random.Generator) -> States:
+def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: np.random.Generator) -> States:
     """Play games to their ends, side by side, actions being drawn; returns the states they came through.
 
     Parameters
     ----------
     games : sequence of Game
-        New ones.
-    mask : Mask
-        How actions and options of the job selector belong together.
+        New ones, at least one.
+    problem : CushProblem
+        What the job selector sees and may do.
     selector : callable
         The job selector.
     rng : numpy.random.Generator
         Where actions are drawn from.
     """
-    states = States()
-    going = [game for game in games if game.decision is not None]
-    while going:
-        numbers = []
-        for game in going:
-            valid = np.zeros(mask.actions, dtype=np.bool_)
-            mask.write(_decision(game), valid)
-            numbers.append(states.number(game.sketch(), valid))
+    states, mask = States(), problem.mask
+    look = problem.image.sketcher([game.system for game in games])
+    while going := [run for run, game in enumerate(games) if game.decision is not None]:
+        valid = np.zeros((len(going), mask.actions), dtype=np.bool_)
+        for run, options in zip(going, valid, strict=True):
+            mask.write(_decision(games[run]), options)
+        seen = zip(*look(going), valid, strict=True)
+        numbers = [states.number(Sketch(busy, jobs), options) for busy, jobs, options in seen]
         states.think(selector)
         chances = np.array([states.probabilities[number] for number in numbers]).cumsum(axis=1)
         draws = rng.random(len(going)) * chances[:, -1]
         actions = (chances <= draws[:, None]).sum(axis=1).tolist()
-        for game, number, action in zip(going, numbers, actions, strict=True):
+        for run, number, action in zip(going, numbers, actions, strict=True):
             position = np.count_nonzero(states.valid[number][:action])  # options are in the order of actions
-            game.take(number, action, int(position))
-        going = [game for game in going if game.decision is not None]
+            games[run].take(number, action, int(position))
     return states
 
 

@@ -196,7 +196,7 @@ class CushTrainer:
         self.epoch, self._agreed = 0, -1
         self.curve: list[Report] = []
         games = self._games(self._chance(FIRST_LOOK), each=1)
-        anything = play(games, problem.mask, _evenly, self._chance(FIRST_LOOK))
+        anything = play(games, problem, _evenly, self._chance(FIRST_LOOK))
         self.job_selector.look(anything)
 
     def _chance(self, *what: int) -> np.random.Generator:
@@ -258,7 +258,7 @@ class CushTrainer:
         """Play an epoch's games, and learn from them; returns what is to be told."""
         rng = self._chance(GAMES, self.epoch, self.workers.rank)
         games = self._games(rng, self.workers.share(self.settings.simulations))
-        states = play(games, self.problem.mask, self.job_selector, rng)
+        states = play(games, self.problem, self.job_selector, rng)
         turnarounds = np.array([game.fared().normalised_turnaround for game in games])
         returns = job_selector_returns(
             [game.rewards() for game in games], turnarounds, self.settings.discount

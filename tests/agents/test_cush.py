@@ -200,12 +200,12 @@ def test_the_longest_horizon() -> None:
     """A job of a thousand seconds does not make the picture overflow."""
     image = ClusterImage(3, (2, 2), slots=2, steps=255)
     run = Drawn(job_set((0, 1000, 6, 0), (0, 1, 0, 1), (9999, 1, 1, 1)), THREE, image)
-    sketch = image.sketcher(run.asked("order").system)
-    assert sketch().jobs[0].tolist() == [6, 0, 255, 1]
+    sketch = image.sketcher([run.asked("order").system])
+    assert sketch([0]).jobs[0, 0].tolist() == [6, 0, 255, 1]
     run.start(1, DEPTH)
-    assert sketch().busy.tolist() == [255] * 6 + [0] * 6
+    assert sketch([0]).busy.tolist() == [[255] * 6 + [0] * 6]
     run.wait(746)
-    assert set(sketch().busy[:6].tolist()) == {254}
+    assert set(sketch([0]).busy[0, :6].tolist()) == {254}
 
 
 class NaiveUnits(Observer):
@@ -379,7 +379,7 @@ def test_places_are_those_of_the_order_behind_the_seat() -> None:
     decision = simulation.next_decision()
     assert decision is not None
     mask, image = QueueSlots(3, decline=True), ClusterImage(3, (2, 2), slots=3)
-    waiting = image.sketcher(decision.system)().jobs
+    waiting = image.sketcher([decision.system])([0]).jobs[0]
     assert waiting[:, 0].tolist() == [2, 1, 6]
     assert [decision.options[mask.position(decision, action)].id for action in range(3)] == [3, 1, 2]
 

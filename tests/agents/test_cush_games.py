@@ -180,7 +180,7 @@ def played(
     rng = np.random.default_rng(seed)
     scenario = problem.scenario(jobs)
     games = [Game(scenario, problem, breadth, rng) for _ in range(count)]
-    return games, play(games, problem.mask, selector, rng)
+    return games, play(games, problem, selector, rng)
 
 
 def steps(game: Game) -> list[int]:

@@ -118,7 +118,7 @@ def games(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
         rng = np.random.default_rng(repetition)
         began = time.process_time()
         all_games = [Game(each, problem, np.full(2, 0.5), rng) for each in sets for _ in range(24)]
-        play(all_games, problem.mask, lambda _, valid: valid / valid.sum(axis=1, keepdims=True), rng)
+        play(all_games, problem, lambda _, valid: valid / valid.sum(axis=1, keepdims=True), rng)
         turnarounds = np.array([game.fared().normalised_turnaround for game in all_games])
         job_selector_returns([game.rewards() for game in all_games], turnarounds, 0.9)
         best = min(best, time.process_time() - began)
