@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.cush.checkpoints import Checkpoints
 from hpcsimkit.agents.cush.encoder import JobKind, Sketch
 from hpcsimkit.agents.cush.game import Fared, Game, Placed, States, Valid, play
 from hpcsimkit.agents.cush.problem import CushProblem
@@ -22,11 +22,11 @@ from hpcsimkit.agents.cush.selectors import JobSelector, PolicySelector
 from hpcsimkit.agents.cush.workers import Workers
 from hpcsimkit.agents.learning_curve import Report, curve_table
 from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.model_file import read_model, write_model
 from hpcsimkit.agents.stopping import Stopping
 from hpcsimkit.agents.trainer import CURVE, arrays_of, below, put_arrays
 from hpcsimkit.errors import UsageError
 from hpcsimkit.files import write_bytes
+from hpcsimkit.scenario import Scenario
 from hpcsimkit.workloads.cush import CUSH_KINDS
 
 __all__ = ["AGENTS", "CushSettings", "CushTrainer"]
@@ -61,6 +61,10 @@ class CushSettings:
     fresh : bool
         Each epoch plays job sets of its own, instead of the same ones all the time. (The paper does not
         say.)
+    equal_sets : bool
+        All job sets count alike: by how much a decision was worth more than expected is divided by the root
+        mean square of that in the job set. Otherwise those count most where jobs wait longest. (Not the
+        paper's.)
     learning_rate, style_learning_rate : float
         Of the job selector and of the policy selector, by RMSprop.
     discount : float
@@ -73,6 +77,7 @@ class CushSettings:
     job_sets: int = 10
     simulations: int = 24
     fresh: bool = False
+    equal_sets: bool = False
     learning_rate: float = 1e-4
     style_learning_rate: float = 1e-3
     discount: float = 0.9
@@ -171,6 +176,11 @@ class CushTrainer:
             "placement": Agent(JobKind(), Slots(2), placement, "placement", about=about),
         }
 
+    def job_sets(self, epoch: int) -> list[Scenario]:
+        """Return the job sets that an epoch plays; epochs are counted from 0."""
+        rng = self._chance(JOB_SETS, epoch if self.settings.fresh else 0)
+        return self.problem.scenarios(rng, self.settings.job_sets)
+
     def _check(self, folder: Path | None, *, resume: bool) -> None:
         """See that it can be done, before anything is."""
         self.problem.check()
@@ -182,7 +192,7 @@ class CushTrainer:
         if self.workers.count > self.settings.simulations:
             few = f"{self.settings.simulations} simulations are not enough"
             raise UsageError(f"CuSH: {few} for {self.workers.count} workers")
-        if folder is not None and not resume and self._checkpoints(folder)[0].exists():
+        if folder is not None and not resume and self._checkpoints(folder).path.exists():
             raise UsageError(
                 f"{folder}: there is a checkpoint already: go on with it (--resume), or elsewhere"
             )
@@ -245,12 +255,10 @@ class CushTrainer:
 
     def _games(self, rng: np.random.Generator, each: int) -> list[Game]:
         """Begin games, so many of each job set of the epoch."""
-        settings, problem = self.settings, self.problem
-        which = self._chance(JOB_SETS, self.epoch if settings.fresh else 0)
         breadth = self.policy_selector.probabilities()[:, 1]
         return [
-            Game(scenario, problem, breadth, rng)
-            for scenario in problem.scenarios(which, settings.job_sets)
+            Game(scenario, self.problem, breadth, rng)
+            for scenario in self.job_sets(self.epoch)
             for _ in range(each)
         ]
 
@@ -270,15 +278,28 @@ class CushTrainer:
 
     def _learn(self, games: Sequence[Game], states: States, returns: Floats) -> None:
         """Let the job selector learn by how much each decision was worth more than expected."""
-        expected = self._expected(returns)
-        each = len(games) // self.settings.job_sets
+        above = self._above_expected(games, returns)
         worth = np.zeros((len(states.busy), self.problem.mask.actions), dtype=np.float32)
         visits = np.zeros(len(states.busy), dtype=np.float32)
         for number, game in enumerate(games):
             for step, state, action in game.taken:
-                worth[state, action] += returns[step, number] - expected[step, number // each]
+                worth[state, action] += above[step, number]
                 visits[state] += 1
         self.job_selector.learn(states, worth, visits)
+
+    def _above_expected(self, games: Sequence[Game], returns: Floats) -> Floats:
+        """Return by how much each decision was worth more than expected, shape (steps, games)."""
+        job_sets = self.settings.job_sets
+        each = len(games) // job_sets
+        above = returns - self._expected(returns)[: len(returns)].repeat(each, axis=1)
+        if not self.settings.equal_sets:
+            return above
+        steps = np.array([game.step for game in games])
+        squares = (np.square(above, dtype=np.float64) * (np.arange(len(above))[:, None] < steps)).sum(axis=0)
+        of_sets = np.stack([squares, steps]).reshape(2, job_sets, each).sum(axis=2)
+        square, count = self.workers.total(of_sets)
+        size = np.sqrt(square / count)
+        return above / np.where(size > 0, size, 1).astype(np.float32).repeat(each)
 
     def _expected(self, returns: Floats) -> Floats:
         """Return the mean return of each job set at each step, over all workers, shape (steps, job sets)."""
@@ -311,28 +332,17 @@ class CushTrainer:
             for seat, agent in self.agents().items():
                 agent.save(folder / AGENTS[seat])
             write_bytes(folder / CURVE, curve_table(self.curve))
-        path, before = self._checkpoints(folder)
-        if path.exists():
-            path.replace(before)
-        about = {
-            "trainer": self._identity(), "epoch": self.epoch, "curve": [each.words() for each in self.curve]
-        }  # fmt: skip
         tensors = {
             f"{seat}.{name}": values
             for seat, selector in self._selectors().items()
             for name, values in arrays_of(selector.network, selector.optimiser).items()
         }
-        write_model(path, tensors, about)
+        about = {"epoch": self.epoch, "curve": [each.words() for each in self.curve]}
+        self._checkpoints(folder).write(tensors, about)
 
     def _restore(self, folder: Path) -> None:
         """Go on from the last epoch at which all workers wrote a checkpoint, if there is one."""
-        found = {}
-        for path in self._checkpoints(folder):
-            if path.exists():
-                tensors, about = read_model(path)
-                if about.get("trainer") != self._identity():
-                    raise UsageError(f"{path}: a checkpoint of this training is needed, found another one's")
-                found[about["epoch"]] = tensors, about
+        found = self._checkpoints(folder).read()
         epoch = self.workers.least(max(found, default=0))
         everybody = self.workers.least(int(epoch in found))
         if not everybody:  # some worker has none that all have
@@ -346,20 +356,15 @@ class CushTrainer:
     def _selectors(self) -> dict[str, JobSelector | PolicySelector]:
         return {"order": self.job_selector, "placement": self.policy_selector}
 
-    def _checkpoints(self, folder: Path) -> tuple[Path, Path]:
-        """Return where this worker's checkpoint is, and the one before."""
-        name = f"worker-{self.workers.rank}"
-        return folder / f"{name}.safetensors", folder / f"{name}-before.safetensors"
-
-    def _identity(self) -> dict[str, Any]:
-        """Return what a checkpoint must have been made by to be gone on with."""
+    def _checkpoints(self, folder: Path) -> Checkpoints:
+        """Return those of this worker."""
         settings = asdict(self.settings)
         settings.pop("epochs")  # it may be gone on with for longer
         identity = {
             "problem": asdict(self.problem), "settings": settings, "seed": self.seed,
             "workers": self.workers.count,
         }  # fmt: skip
-        return dict(json.loads(json.dumps(identity)))
+        return Checkpoints(folder, self.workers.rank, json.loads(json.dumps(identity)))
 
 
 def _evenly(sketch: Sketch, valid: Valid) -> Floats:

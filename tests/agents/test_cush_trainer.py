@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
@@ -28,7 +29,7 @@ from hpcsimkit.agents.cush import trainer as trainer_module
 from hpcsimkit.agents.cush.game import Game, Placed
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.selectors import AT_ONCE, JobSelector, PolicySelector
-from hpcsimkit.agents.cush.trainer import AGENTS, JOB_SETS, CushSettings, CushTrainer
+from hpcsimkit.agents.cush.trainer import AGENTS, CushSettings, CushTrainer
 from hpcsimkit.agents.cush.workers import Workers, joined_workers
 from hpcsimkit.agents.learning_curve import Report
 from hpcsimkit.agents.model_file import read_model
@@ -90,10 +91,11 @@ class OneEpoch:
     """What a training knew before an epoch, the games it played, and what came of them."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, *, step: bool, before: Callable[[CushTrainer], None]
-    ) -> None:
+        self, monkeypatch: pytest.MonkeyPatch, *, step: bool, before: Callable[[CushTrainer], None],
+        equal_sets: bool = False,
+    ) -> None:  # fmt: skip
         monkeypatch.setattr(trainer_module, "Game", Recorded)
-        learner = self.learner = trainer()
+        learner = self.learner = trainer(equal_sets=equal_sets)
         played: list[list[Any]] = []
         make = learner._games
 
@@ -133,6 +135,18 @@ class OneEpoch:
         others = [self.returns(game) for game in self.games[first : first + SHORT.simulations]]
         return sum(each[step] for each in others if step < len(each)) / SHORT.simulations
 
+    def above(self, number: int) -> list[float]:
+        """Return by how much each decision of a game was worth more than expected."""
+        return [
+            each - self.expected(number, step) for step, each in enumerate(self.returns(self.games[number]))
+        ]
+
+    def size(self, number: int) -> float:
+        """Return the root mean square of that, over all decisions in the game's job set."""
+        first = number // SHORT.simulations * SHORT.simulations
+        values = [each for other in range(first, first + SHORT.simulations) for each in self.above(other)]
+        return math.sqrt(sum(each**2 for each in values) / len(values))
+
 
 def away_from_zero(learner: CushTrainer) -> None:
     """Move all weights, so that no gradient is 0 by chance of the first ones."""
@@ -142,17 +156,20 @@ def away_from_zero(learner: CushTrainer) -> None:
             values += 0.1 * torch.randn(values.shape, generator=generator)
 
 
-def test_the_job_selector_follows_the_gradient_of_reinforce(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("equal_sets", [False, True])
+def test_the_job_selector_follows_the_gradient_of_reinforce(
+    monkeypatch: pytest.MonkeyPatch, equal_sets: bool
+) -> None:
     """Decision by decision, picture by picture, by torch's own layers."""
-    epoch = OneEpoch(monkeypatch, step=False, before=away_from_zero)
+    epoch = OneEpoch(monkeypatch, step=False, before=away_from_zero, equal_sets=equal_sets)
     layers: Any = plain(epoch.job_selector).double()
     total, decisions = torch.zeros((), dtype=torch.float64), 0
     for number, game in enumerate(epoch.games):
-        worth = epoch.returns(game)
+        above, size = epoch.above(number), epoch.size(number) if equal_sets else 1
         for picture, valid, action, step in game.seen:
             scores = layers(torch.from_numpy(picture)[None].double())[0]
             logarithms = scores.masked_fill(~torch.from_numpy(valid), -torch.inf).log_softmax(dim=0)
-            total = total + (worth[step] - epoch.expected(number, step)) * logarithms[action]
+            total = total + above[step] / size * logarithms[action]
             decisions += 1
     assert decisions > 60
     total.backward()
@@ -526,8 +543,7 @@ def test_the_right_styles_and_shorter_turnarounds_are_learned() -> None:
     learner.train()
     ntat = [report.measures["normalised_turnaround"] for report in learner.curve]
     results = [
-        scenario.simulation(problem.pipeline(SJF(), SuitsKind())).run()
-        for scenario in problem.scenarios(learner._chance(JOB_SETS, 0), settings.job_sets)
+        scenario.simulation(problem.pipeline(SJF(), SuitsKind())).run() for scenario in learner.job_sets(0)
     ]
     best = np.mean([((each.wait_time + each.run_time) / each.run_time).mean() for each in results])
     assert ntat[-1] < 0.6 * ntat[0] and ntat[-1] < 1.05 * best < ntat[0]

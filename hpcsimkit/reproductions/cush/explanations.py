@@ -8,6 +8,7 @@ from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.trainer import CushSettings
 from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.reproductions.cush.data import Scale, title_of
+from hpcsimkit.reproductions.cush.learners import FASTER, Learners
 from hpcsimkit.reproductions.cush.measured import Measured
 from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED, FRESH, RAND
 from hpcsimkit.reproductions.cush.published_numbers import GAINS
@@ -90,7 +91,8 @@ DIFFERENCES = """\
 - **Job sets and penalties.** The paper says neither what jobs ask for nor what penalties are, in numbers.
   Those used here were fitted to the heuristics' rows of its table 1: **a substitute, not the authors' data**.
   What CuSH can gain over heuristics depends on them.
-- **Epochs.** The paper trains for {published} epochs on 12 GPUs; here it is {epochs}, in one process.
+- **Epochs.** The paper trains for {published} epochs on 12 GPUs; here it is {epochs}, in one process. So that
+  the policy selector gets as far, it learns with {faster} times the paper's rate.
 - **Waiting jobs** are drawn with 1 and their waiting time, not with their waiting time alone: a job that has
   just arrived would look like an empty slot.
 - **The policy selector** is paid minus the penalty; by the paper's text it would be paid the penalty.
@@ -101,12 +103,15 @@ DIFFERENCES = """\
 
 def differences(scale: Scale) -> str:
     """Return what is not as in the paper."""
-    return DIFFERENCES.format(published=grouped(CushSettings().epochs), epochs=grouped(scale.epochs))
+    return DIFFERENCES.format(
+        published=grouped(CushSettings().epochs), epochs=grouped(scale.epochs), faster=FASTER
+    )
 
 
 def method(scale: Scale) -> list[str]:
     """Return how it was done, item by item."""
-    problem, published = CushProblem(), CushSettings()
+    problem, learners = CushProblem(), Learners(scale, seed=0)
+    published, general = learners.published, learners.general
     jobs = (
         f"**The problem**: {problem.jobs} jobs a set, all submitted within 10 steps, and {problem.nodes} "
         f"nodes, any of which together may run a job. Of the {problem.slots} that have waited longest one "
@@ -118,7 +123,11 @@ def method(scale: Scale) -> list[str]:
         f"sets, the same ones all the time; learning rates {published.learning_rate:g} and "
         f"{published.style_learning_rate:g}, discount {published.discount:g}. Seeds: {scale.seeds}."
     )
-    fresh = f"*{FRESH}*: the same, with other job sets in each epoch. Seeds: {scale.fresh_seeds}."
+    fresh = (
+        f"*{FRESH}*: the same network, with other job sets in each epoch, all of which count alike (what a "
+        "decision was worth above the expected is divided by the root mean square of that in its job set), "
+        f"and the learning rate {general.learning_rate:g}. Seeds: {scale.fresh_seeds}."
+    )
     evolved = (
         f"*{EVOLVED}*: a few weights on the job selector's seat, found by the cross-entropy method; each job "
         f"is placed as suits it. Seeds: {scale.evolved_seeds}."

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.cush.evolved import EVOLVED, evolved_environment
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.agents.cush.trainer import AGENTS, JOB_SETS, CushSettings, CushTrainer
+from hpcsimkit.agents.cush.trainer import AGENTS, CushSettings, CushTrainer
 from hpcsimkit.reproductions.cush.data import Scale, label_of
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.tasks import Task, Tell
@@ -22,6 +20,12 @@ __all__ = ["DECISIONS", "CushLearner", "CushTraining", "Learners"]
 
 DECISIONS = 30
 """In a simulation, about: those that the job selector has a choice about."""
+
+FASTER = 10
+"""How many times the paper's rate the policy selector learns with, in a small part of the paper's epochs."""
+
+GENTLE = 3e-5
+"""The job selector's rate where each epoch has other job sets."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,7 @@ class CushLearner:
 
     def job_sets(self) -> list[Scenario]:
         """Return the job sets that are played in every epoch; if each has its own, those of the first."""
-        rng = np.random.default_rng([self.seed, JOB_SETS, 0])
-        return self.problem.scenarios(rng, self.settings.job_sets)
+        return CushTrainer(self.problem, self.settings, seed=self.seed).job_sets(0)
 
 
 @dataclass(frozen=True)
@@ -113,9 +116,17 @@ class Learners:
 
     @property
     def published(self) -> CushSettings:
-        """How CuSH is trained: as published, but for what the scale says."""
+        """How CuSH is trained: as published, but for what the scale says, and a faster policy selector."""
         scale = self.scale
-        return CushSettings(epochs=scale.epochs, job_sets=scale.job_sets, simulations=scale.simulations)
+        return CushSettings(
+            epochs=scale.epochs, job_sets=scale.job_sets, simulations=scale.simulations,
+            style_learning_rate=FASTER * CushSettings.style_learning_rate,
+        )  # fmt: skip
+
+    @property
+    def general(self) -> CushSettings:
+        """How CuSH is trained for job sets that it has not seen."""
+        return replace(self.published, fresh=True, equal_sets=True, learning_rate=GENTLE)
 
     def cush(self, problem: CushProblem) -> Sequence[CushLearner]:
         """Return CuSH, trained on the same job sets in every epoch, with several seeds."""
@@ -123,7 +134,7 @@ class Learners:
 
     def fresh(self, problem: CushProblem) -> Sequence[CushLearner]:
         """Return CuSH, trained on other job sets in each epoch, with several seeds."""
-        return self._several("fresh", problem, replace(self.published, fresh=True), self.scale.fresh_seeds)
+        return self._several("fresh", problem, self.general, self.scale.fresh_seeds)
 
     def evolved(self, problem: CushProblem) -> Sequence[Learner]:
         """Return agents of few weights that evolve on the job selector's seat, with several seeds."""
