@@ -121,11 +121,15 @@ class PolicySelector:
 
     def __init__(self, kinds: int, learning_rate: float, generator: torch.Generator) -> None:
         self.kinds = torch.eye(kinds)
-        self._layers = [nn.Linear(kinds, HIDDEN), nn.Linear(HIDDEN, 2)]
-        for layer in self._layers:
-            # So that kinds have hidden units of their own: with biases some have hardly any that is not dead.
-            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
-            nn.init.zeros_(layer.bias)
+        first, last = self._layers = [nn.Linear(kinds, HIDDEN), nn.Linear(HIDDEN, 2)]
+        nn.init.kaiming_uniform_(first.weight, nonlinearity="relu", generator=generator)
+        # Hidden units belong to kinds in turn: if chance decides, a kind may have none of its own.
+        with torch.no_grad():
+            first.weight.abs_()
+            first.weight[torch.arange(HIDDEN)[:, None] % kinds != torch.arange(kinds)] *= -1
+        # Both styles are equally probable at first.
+        for values in (first.bias, last.weight, last.bias):
+            nn.init.zeros_(values)
         self.network = nn.Sequential(self._layers[0], nn.ReLU(), self._layers[1])
         self.optimiser = torch.optim.RMSprop(self.network.parameters(), learning_rate)
 

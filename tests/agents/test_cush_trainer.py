@@ -152,8 +152,9 @@ def away_from_zero(learner: CushTrainer) -> None:
     """Move all weights, so that no gradient is 0 by chance of the first ones."""
     generator = torch.Generator().manual_seed(8)
     with torch.no_grad():
-        for values in learner.job_selector.network.parameters():
-            values += 0.1 * torch.randn(values.shape, generator=generator)
+        for selector in (learner.job_selector, learner.policy_selector):
+            for values in selector.network.parameters():
+                values += 0.1 * torch.randn(values.shape, generator=generator)
 
 
 @pytest.mark.parametrize("equal_sets", [False, True])
@@ -183,7 +184,7 @@ def test_the_job_selector_follows_the_gradient_of_reinforce(
 
 
 def test_the_policy_selector_follows_the_gradient_of_reinforce(monkeypatch: pytest.MonkeyPatch) -> None:
-    epoch = OneEpoch(monkeypatch, step=False, before=lambda learner: None)
+    epoch = OneEpoch(monkeypatch, step=False, before=away_from_zero)
     network: Any = copy.deepcopy(epoch.policy_selector).double()
     total = torch.zeros((), dtype=torch.float64)
     for game in epoch.games:
@@ -201,6 +202,18 @@ def test_the_policy_selector_follows_the_gradient_of_reinforce(monkeypatch: pyte
         torch.testing.assert_close(
             -ours.grad.double(), theirs.grad, rtol=1e-4, atol=1e-5 * float(theirs.grad.abs().max())
         )
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 3])
+def test_every_kind_has_hidden_units_of_its_own_and_an_even_start(kinds: int) -> None:
+    for seed in range(20):
+        selector = PolicySelector(kinds, 1e-3, torch.Generator().manual_seed(seed))
+        hidden, rectifier = selector.network[0], selector.network[1]
+        alive = (rectifier(hidden(selector.kinds)) > 0).sum(dim=0)
+        assert (alive == 1).all(), "a unit is alive for one kind"
+        each = (rectifier(hidden(selector.kinds)) > 0).sum(dim=1)
+        assert each.min() >= 10 // kinds
+        assert (selector.probabilities() == 0.5).all()
 
 
 def test_weights_move_uphill_as_rmsprop_moves_them_first(monkeypatch: pytest.MonkeyPatch) -> None:

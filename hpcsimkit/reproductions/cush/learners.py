@@ -21,7 +21,7 @@ __all__ = ["DECISIONS", "CushLearner", "CushTraining", "Learners"]
 DECISIONS = 30
 """In a simulation, about: those that the job selector has a choice about."""
 
-FASTER = 10
+FASTER = 2
 """How many times the paper's rate the policy selector learns with, in a small part of the paper's epochs."""
 
 GENTLE = 3e-5
