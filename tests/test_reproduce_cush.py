@@ -311,26 +311,27 @@ def job_set(**columns: Sequence[int]) -> Workload:
 
 
 def test_sums_by_class_by_hand() -> None:
-    """On Sierra's four nodes, all at once, depth-first: daxpy pays 2 t x its fewest nodes / 128."""
-    w = job_set(run_time=[5, 6, 15, 64], cpus=[1, 2, 4, 1], gpus=[4, 4, 1, 4])
+    """On Sierra's four nodes, shortest first, depth-first: daxpy pays 2 t x its fewest nodes / 128.
+
+    Eight CPUs: the first takes all of them for 5 s, the second two and all GPUs until 11 s, the third four
+    CPUs until 15 + 11 s; the last, who wants four GPUs, starts at 11 s as well.
+    """
+    w = job_set(run_time=[5, 6, 15, 64], cpus=[8, 2, 4, 1], gpus=[4, 16, 1, 4])
     problem = CushProblem(nodes=4)
     simulation = problem.scenario(w).simulation(problem.pipeline(SJF(), DepthFirst()))
     result = simulation.run()
     assert result.run_time.tolist() == [5, 6, 15, 65]
+    assert result.wait_time.tolist() == [0, 5, 11, 11]
     styles = [simulation.system.given(row).style for row in range(4)]
     sums = class_sums(result, styles)
     assert tuple(sums) == SUMS
-    assert [sums[f"jobs, {name}"] for name in ("short", "medium short", "medium long", "long")] == [
-        1,
-        1,
-        1,
-        1,
-    ]
-    waits = result.wait_time.tolist()
-    assert [sums[f"wait, {name}"] for name in ("short", "medium short", "medium long", "long")] == waits
-    assert sums["ntat, long"] == pytest.approx((waits[3] + 65) / 65)
+    lengths = ("short", "medium short", "medium long", "long")
+    assert [sums[f"jobs, {name}"] for name in lengths] == [1, 1, 1, 1]
+    assert [sums[f"wait, {name}"] for name in lengths] == [0, 5, 11, 11]
+    ntat = [sums[f"ntat, {name}"] for name in lengths]
+    assert ntat == pytest.approx([1, 11 / 6, 26 / 15, 76 / 65])
     sizes = [sums[f"jobs, {name}"] for name in ("small", "medium small", "medium large", "large")]
-    assert sizes == [3, 1, 0, 0], "1/4, 1/4, 4/8, 1/4 of the CPUs or GPUs"
+    assert sizes == [1, 1, 0, 2], "8/8, 16/16, 4/8, 4/16 of the CPUs or GPUs"
     assert (sums["penalty, small"], sums["penalty, medium small"]) == (1, 0)
     assert [sums[f"suited, {kind}"] for kind in ("dgemm", "daxpy")] == [2, 0], "all depth-first"
     assert [sums[f"jobs, {kind}"] for kind in ("dgemm", "daxpy")] == [2, 2]

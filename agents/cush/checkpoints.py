@@ -52,6 +52,11 @@ class Checkpoints:
         """The file of the one before."""
         return self.folder / f"worker-{self.rank}-before.safetensors"
 
+    @property
+    def exist(self) -> bool:
+        """Whether there is any."""
+        return self.path.exists() or self.before.exists()
+
     def write(self, tensors: Tensors, about: Mapping[str, Any]) -> None:
         """Write one; the last one stays beside it.
 

@@ -15,6 +15,7 @@ from hpcsimkit.agents.cush.returns import Fared, Floats, fared, local_rewards
 from hpcsimkit.allocation import Allocation
 from hpcsimkit.cluster import Level
 from hpcsimkit.decision import Decision, External
+from hpcsimkit.errors import UsageError
 from hpcsimkit.job import Job
 from hpcsimkit.locality import BREADTH
 from hpcsimkit.policies.styles import STYLES
@@ -84,6 +85,11 @@ class Game:
     rng : numpy.random.Generator
         Where the run's randomness comes from: placements are drawn.
 
+    Raises
+    ------
+    UsageError
+        A job's kind of work is not known.
+
     Attributes
     ----------
     decision : Decision or None
@@ -95,6 +101,7 @@ class Game:
     def __init__(
         self, scenario: Scenario, problem: CushProblem, breadth: Floats, rng: np.random.Generator
     ) -> None:
+        _check_kinds(scenario, len(breadth))
         policy = problem.pipeline(External(decline=True, skip=True), DrawnStyle(breadth))
         own = replace(scenario, seed=int(rng.integers(2**62)))
         self.simulation: Simulation = own.simulation(policy, name="game")
@@ -139,6 +146,17 @@ class Game:
     def fared(self) -> Fared:
         """Return how its jobs fared on average, when it is over."""
         return fared(self.system)
+
+
+def _check_kinds(scenario: Scenario, kinds: int) -> None:
+    """See that the policy selector can say something about every job."""
+    found = scenario.workload.column("kind")
+    unknown = ((found < 0) | (found >= kinds)).nonzero()[0]
+    if len(unknown):
+        workload, row = scenario.workload, unknown[0]
+        raise UsageError(
+            f"{workload.name}: job {workload.id[row]} needs a kind from 0 to {kinds - 1}, found {found[row]}"
+        )
 
 
 @dataclass

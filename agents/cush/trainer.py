@@ -39,6 +39,8 @@ SECONDS_BETWEEN_CHECKPOINTS = 120.0
 WHOLE = ("epochs", "job_sets", "simulations", "average_every")
 """Settings that are counted."""
 
+RATES = ("learning_rate", "style_learning_rate")
+
 WEIGHTS, FIRST_LOOK, JOB_SETS, GAMES = range(4)
 """What random numbers are for."""
 
@@ -148,7 +150,7 @@ class CushTrainer:
         ------
         UsageError
             A parameter is out of its range; the checkpoint is of another training, or there is one and it
-            was not asked to go on; another worker has died.
+            was not asked to go on, or other workers have none of the same epoch; another worker has died.
         KeyboardInterrupt
             Ctrl-C, or SIGTERM. With a folder, a checkpoint is written first.
         """
@@ -157,10 +159,11 @@ class CushTrainer:
         self._set_up()
         if resume and folder is not None:
             self._restore(folder)
+        went_on_from = self.epoch
         self._run(folder, tell)
         self._agree()
         if folder is not None:
-            self._write(folder)
+            self._write(folder, checkpoint=self.epoch > went_on_from)
         return self.agents()
 
     def agents(self) -> dict[str, Agent]:
@@ -185,14 +188,18 @@ class CushTrainer:
         """See that it can be done, before anything is."""
         self.problem.check()
         for name, value in asdict(self.settings).items():
-            if name in WHOLE and value < 1:
+            if name in WHOLE and (not isinstance(value, int) or value < 1):
                 raise UsageError(f"CuSH: {name} needs a whole number of at least 1, found {value!r}")
+            if name in RATES and not 0 < value < float("inf"):
+                raise UsageError(f"CuSH: {name} needs a number above 0, found {value!r}")
+        if self.seed < 0:
+            raise UsageError(f"CuSH: seed needs a whole number of at least 0, found {self.seed!r}")
         if not 0 <= self.settings.discount <= 1:
             raise UsageError(f"CuSH: discount needs a number from 0 to 1, found {self.settings.discount!r}")
         if self.workers.count > self.settings.simulations:
             few = f"{self.settings.simulations} simulations are not enough"
             raise UsageError(f"CuSH: {few} for {self.workers.count} workers")
-        if folder is not None and not resume and self._checkpoints(folder).path.exists():
+        if folder is not None and not resume and self._checkpoints(folder).exist:
             raise UsageError(
                 f"{folder}: there is a checkpoint already: go on with it (--resume), or elsewhere"
             )
@@ -325,13 +332,15 @@ class CushTrainer:
 
     # --- files ---------------------------------------------------------------------------------------
 
-    def _write(self, folder: Path) -> None:
+    def _write(self, folder: Path, *, checkpoint: bool = True) -> None:
         """Write this worker's checkpoint, the last one staying beside it; the first worker writes agents."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.workers.rank == 0:
             for seat, agent in self.agents().items():
                 agent.save(folder / AGENTS[seat])
             write_bytes(folder / CURVE, curve_table(self.curve))
+        if not checkpoint:
+            return
         tensors = {
             f"{seat}.{name}": values
             for seat, selector in self._selectors().items()
@@ -343,10 +352,17 @@ class CushTrainer:
     def _restore(self, folder: Path) -> None:
         """Go on from the last epoch at which all workers wrote a checkpoint, if there is one."""
         found = self._checkpoints(folder).read()
-        epoch = self.workers.least(max(found, default=0))
-        everybody = self.workers.least(int(epoch in found))
-        if not everybody:  # some worker has none that all have
+        latest = max(found, default=0)
+        if not -self.workers.least(-latest):  # nobody has any
             return
+        epoch = self.workers.least(latest)
+        everybody = self.workers.least(int(epoch in found))
+        if not everybody:
+            mine = f"checkpoints of epochs {', '.join(map(str, sorted(found)))}" if found else "none"
+            raise UsageError(
+                f"{folder}: all workers need a checkpoint of the same epoch, worker {self.workers.rank} has "
+                f"{mine}: bring back what is missing, or begin elsewhere"
+            )
         tensors, about = found[epoch]
         for seat, selector in self._selectors().items():
             put_arrays(below(seat, tensors), selector.network, selector.optimiser)

@@ -117,7 +117,10 @@ class Units:
         return self._first_job[change.run] + change.row
 
     def _expected_end(self, change: _Change) -> int:
-        """Return when a job is expected to end: after what it requested and what its placement costs."""
+        """Return when a job is expected to end: after what it requested and what its placement costs.
+
+        (Policies expect it to end after what it requested: they know nothing of penalties.)
+        """
         system, row = self._systems[change.run], change.row
         job = system.jobs[row]
         penalty = system.expected_penalty(job, system.given(row))

@@ -16,7 +16,7 @@ __all__ = ["train_cush"]
 @examples(
     "train-cush --epochs 400 --out sierra",
     "train-cush --epochs 400 --out sierra --resume",
-    "train-cush --system summit --fresh --seed 1",
+    "train-cush --system summit --fresh --equal-sets --rate 3e-5 --seed 1",
 )
 def train_cush(
     system: Annotated[
@@ -26,6 +26,11 @@ def train_cush(
     horizon: Annotated[int, typer.Option(metavar="T", help="Steps that the job selector sees.")] = 5,
     epochs: Annotated[int, typer.Option(metavar="N", help="After each, the networks learn.")] = 5000,
     fresh: Annotated[bool, typer.Option("--fresh", help="Other job sets in each epoch.")] = False,
+    equal_sets: Annotated[
+        bool, typer.Option("--equal-sets", help="Job sets count alike, however long jobs wait in them.")
+    ] = False,
+    rate: Annotated[float, typer.Option(metavar="R", help="The job selector's learning rate.")] = 1e-4,
+    style_rate: Annotated[float, typer.Option(metavar="R", help="The policy selector's.")] = 1e-3,
     seed: Annotated[int, typer.Option(metavar="N", help="Where all randomness comes from.")] = 0,
     out: Annotated[
         Path | None,
@@ -50,7 +55,9 @@ def train_cush(
     from hpcsimkit.campaigns.training_progress import progress_bar
 
     problem = CushProblem(system=system, nodes=nodes, horizon=horizon)
-    settings = CushSettings(epochs=epochs, fresh=fresh)
+    settings = CushSettings(
+        epochs=epochs, fresh=fresh, equal_sets=equal_sets, learning_rate=rate, style_learning_rate=style_rate
+    )
     place = out or RESULTS / f"cush-{system}"
     with joined_workers() as workers:
         quiet = quiet or workers.rank > 0
@@ -64,5 +71,5 @@ def train_cush(
             trainer.train(place, resume=resume, tell=tell)
     if not quiet:
         measures = trainer.curve[-1].measures.items()
-        print(f"{epochs} epochs:", ", ".join(f"{name} {value:.4g}" for name, value in measures))
+        print(f"{trainer.epoch} epochs:", ", ".join(f"{name} {value:.4g}" for name, value in measures))
         print(f"agents: {', '.join(os.path.relpath(place / name) for name in AGENTS.values())}")

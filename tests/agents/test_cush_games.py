@@ -338,6 +338,12 @@ def test_the_same_generator_gives_the_same_games() -> None:
     assert len({str(each) for each in told[0]}) > 1, "the games of a set are different ones"
 
 
+@pytest.mark.parametrize("kind", [-1, 2])
+def test_jobs_of_kinds_that_the_policy_selector_does_not_know(kind: int) -> None:
+    with pytest.raises(UsageError, match=f"job 2 needs a kind from 0 to 1, found {kind}$"):
+        played(job_set((0, 1, 1, 1, 0), (0, 1, 1, 1, kind)), sure(first))
+
+
 # --- problems ----------------------------------------------------------------------------------------------
 
 

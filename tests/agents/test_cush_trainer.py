@@ -502,6 +502,9 @@ def test_what_was_trained_is_not_written_over(tmp_path: Path) -> None:
         trainer().train(tmp_path, tell=stop_at(1))
     with pytest.raises(UsageError, match=r"there is a checkpoint already: go on with it \(--resume\)"):
         trainer().train(tmp_path)
+    (tmp_path / "worker-0.safetensors").rename(tmp_path / "worker-0-before.safetensors")
+    with pytest.raises(UsageError, match="there is a checkpoint already"):
+        trainer().train(tmp_path)
 
 
 ALONE = "needs a whole number of at least 1, found 0"
@@ -514,7 +517,11 @@ ALONE = "needs a whole number of at least 1, found 0"
         ({"job_sets": 0}, f"job_sets {ALONE}"),
         ({"simulations": 0}, f"simulations {ALONE}"),
         ({"average_every": 0}, f"average_every {ALONE}"),
+        ({"epochs": 2.5}, "epochs needs a whole number of at least 1, found 2.5"),
+        ({"learning_rate": -1.0}, "learning_rate needs a number above 0, found -1.0"),
+        ({"style_learning_rate": float("nan")}, "style_learning_rate needs a number above 0, found nan"),
         ({"discount": 1.5}, "discount"),
+        ({"seed": -1}, "seed needs a whole number of at least 0, found -1"),
     ],
 )
 def test_settings_that_are_none(changes: dict[str, Any], found: str) -> None:
@@ -662,7 +669,8 @@ def beside_each_other(
         thread.start()
     for thread in threads:
         thread.join()
-    assert not failures
+    if failures:
+        raise failures[0]
     return learners
 
 
@@ -715,7 +723,7 @@ def test_seven_workers_go_on_bit_for_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize(("lost", "goes_on_after"), [("worker-1.s", 2), ("worker-1", 0), ("worker-0.s", 2)])
+@pytest.mark.parametrize(("lost", "goes_on_after"), [("worker-1.s", 2), ("worker-0.s", 2)])
 def test_workers_go_on_from_the_last_checkpoint_that_all_have(
     lost: str, goes_on_after: int, tmp_path: Path
 ) -> None:
@@ -728,6 +736,24 @@ def test_workers_go_on_from_the_last_checkpoint_that_all_have(
     straight, _ = beside_each_other(None)
     gone_on = beside_each_other(tmp_path, resume=True)
     assert [networks_of(each.agents()) for each in gone_on] == [networks_of(straight.agents())] * 2
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("rank", [0, 1])
+def test_workers_do_not_begin_anew_because_one_has_nothing(rank: int, tmp_path: Path) -> None:
+    """What the other has learned would be written over."""
+    beside_each_other(tmp_path, stop=5)
+    for path in tmp_path.glob(f"worker-{rank}*"):
+        path.unlink()
+    others = {path: path.read_bytes() for path in tmp_path.glob("worker-*")}
+    with pytest.raises(UsageError, match=r"worker \d has (none|checkpoints of epochs 2, 4)"):
+        beside_each_other(tmp_path, resume=True)
+    assert {path: path.read_bytes() for path in tmp_path.glob("worker-*")} == others
+
+
+def test_workers_begin_where_nobody_has_anything(tmp_path: Path) -> None:
+    learners = beside_each_other(tmp_path, resume=True)
+    assert [learner.epoch for learner in learners] == [7, 7]
 
 
 SCRIPT = """

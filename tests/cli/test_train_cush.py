@@ -1,0 +1,73 @@
+"""`train-cush` as a user types it: on a small cluster, gone on with, and what is wrong."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.cush.trainer import AGENTS
+from tests.cli.conftest import CLI
+
+SMALL = ("train-cush", "--nodes", 2, "--out", "out")
+
+
+def epochs(folder: Path) -> list[int]:
+    with (folder / "curve.csv").open() as file:
+        return [int(row["steps"]) for row in csv.DictReader(file)]
+
+
+def test_a_training_that_is_gone_on_with(cli: CLI, tmp_path: Path) -> None:
+    flags = (
+        "--fresh",
+        "--equal-sets",
+        "--rate",
+        "3e-5",
+        "--style-rate",
+        "0.002",
+        "--horizon",
+        3,
+        "--seed",
+        4,
+    )
+    outcome = cli(*SMALL, *flags, "--epochs", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    first, second = outcome.out.splitlines()
+    assert first.startswith("1 epochs: turnaround ")
+    assert second == "agents: out/job_selector.hpcsim, out/policy_selector.hpcsim"
+    agents = {seat: Agent.load(tmp_path / "out" / file) for seat, file in AGENTS.items()}
+    settings, problem = agents["order"].about["settings"], agents["order"].about["problem"]
+    assert (settings["fresh"], settings["equal_sets"]) == (True, True)
+    assert (settings["learning_rate"], settings["style_learning_rate"]) == (3e-5, 0.002)
+    assert (problem["nodes"], problem["horizon"], agents["order"].about["seed"]) == (2, 3, 4)
+    assert "there is a checkpoint already" in cli(*SMALL, *flags, "--epochs", 2).line()
+    outcome = cli(*SMALL, *flags, "--epochs", 2, "--resume", "--quiet")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert epochs(tmp_path / "out") == [1, 2]
+
+    before = (tmp_path / "out" / "worker-0-before.safetensors").read_bytes()
+    outcome = cli(*SMALL, *flags, "--epochs", 1, "--resume")
+    assert outcome.out.startswith("2 epochs: "), "as many as there are, whatever was asked for"
+    assert (tmp_path / "out" / "worker-0-before.safetensors").read_bytes() == before, "nothing was learned"
+    assert "another one's" in cli(*SMALL, "--epochs", 3, "--resume").line()
+
+
+@pytest.mark.parametrize(
+    ("flags", "found"),
+    [
+        (("--nodes", 0), "CuSH: nodes needs a whole number of at least 1, found 0"),
+        (("--horizon", 1), "CuSH: horizon needs a whole number of at least 2, found 1"),
+        (("--epochs", 0), "CuSH: epochs needs a whole number of at least 1, found 0"),
+        (("--rate", 0), "CuSH: learning_rate needs a number above 0, found 0.0"),
+        (("--style-rate", "nan"), "CuSH: style_learning_rate needs a number above 0, found nan"),
+        (("--seed", -1), "CuSH: seed needs a whole number of at least 0, found -1"),
+        (("--system", "frontier"), "frontier"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    cli: CLI, tmp_path: Path, flags: tuple[object, ...], found: str
+) -> None:
+    assert found in cli("train-cush", "--nodes", 2, "--epochs", 1, *flags, "--out", "out").line()
+    assert not (tmp_path / "out").exists()
