@@ -33,6 +33,7 @@ from hpcsimkit.reproductions.cush.methods import (
     EVOLVED,
     FRESH,
     HEURISTICS,
+    IN_SIGHT,
     LEARNED,
     RAND,
     Method,
@@ -187,7 +188,7 @@ def test_everybody_meets(tmp_path: Path) -> None:
         "given",
         *["swept learned", "swept unseen"] * 3,
     ]
-    rivals = [*HEURISTICS, BEST_ALLOCATION]
+    rivals = [*HEURISTICS, BEST_ALLOCATION, IN_SIGHT]
     assert list(found[5].meetings) == rivals, "nobody is trained for Summit"
     fresh, evolved = [f"{FRESH} 1", f"{FRESH} 1, drawn"], [f"{EVOLVED} 1"]
     assert list(found[2].meetings) == [*rivals, *fresh, *evolved, f"{CUSH} 2", f"{CUSH} 2, drawn"]
@@ -290,6 +291,18 @@ def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: P
     near, far = targets[0], next(file_targets("refs", altered(measured, 1.2)))
     assert (near.ours, near.paper) == (measured.mean("FCFS DF"), TABLE_1[system]["FCFS DF"].ntat)
     assert far.met is False
+
+
+def test_who_is_short_sighted_cannot_tell_long_jobs_apart() -> None:
+    """One after the other: by all that is known the second is first, by what is seen the first is."""
+    w = job_set(run_time=[9, 7, 3], cpus=[8, 8, 8])
+    problem = CushProblem(nodes=4, horizon=5)
+    methods = {each.name: each.scheduler(Path()) for each in heuristics(problem)}
+    starts = {
+        name: problem.scenario(w).simulation(methods[name]).run().start_time.tolist()
+        for name in (BEST_ALLOCATION, IN_SIGHT)
+    }
+    assert starts == {BEST_ALLOCATION: [10, 3, 0], IN_SIGHT: [3, 12, 0]}
 
 
 def altered(measured: Measured, factor: float) -> Measured:

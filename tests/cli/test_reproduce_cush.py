@@ -11,7 +11,7 @@ import torch
 
 from hpcsimkit.reproductions.cush import learners, reproduction
 from hpcsimkit.reproductions.cush.data import Scale
-from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED, FRESH, HEURISTICS
+from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED, FRESH, HEURISTICS, IN_SIGHT
 from tests.cli.conftest import CLI
 
 TINY = Scale(
@@ -77,15 +77,15 @@ def page_is_whole(report: str) -> None:
                     "How far CuSH sees (section 4.2.2)", "Trainings", "Targets"):  # fmt: skip
         assert f"\n## {heading}\n" in report
     assert "**The quick version** (`--quick`)" in report
-    added = [f"*{name}*" for name in (BEST_ALLOCATION, FRESH, EVOLVED)]
+    added = [f"*{name}*" for name in (BEST_ALLOCATION, IN_SIGHT, FRESH, EVOLVED)]
     for part in ("the job sets learned from", "unseen job sets"):
         rows = table(report, f"Sierra: table 1 on {part}")
-        assert list(rows)[: len(HEURISTICS) + 4] == [CUSH, *HEURISTICS, *added]
+        assert list(rows)[: len(HEURISTICS) + 5] == [CUSH, *HEURISTICS, *added]
         assert rows["FCFS DF"][0] == "7.13", "the paper's"
     assert list(table(report, "sierra.csv: table 1 on 2 job sets of a file")) == [CUSH, *HEURISTICS, *added]
     assert list(table(report, "mine-Summit.csv: table 1 on 2 job sets of a file")) == [
         *HEURISTICS,
-        added[0],
+        *added[:2],
     ], "nobody is trained for Summit"
     assert list(table(report, "The size of the cluster (figure 8)")) == ["4", "128", "nodes"], "in two tables"
     assert list(table(report, "How far CuSH sees (section 4.2.2)")) == ["2"]

@@ -10,7 +10,7 @@ from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.reproductions.cush.data import Scale, title_of
 from hpcsimkit.reproductions.cush.learners import FASTER, Learners
 from hpcsimkit.reproductions.cush.measured import Measured
-from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED, FRESH, RAND
+from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED, FRESH, IN_SIGHT, RAND
 from hpcsimkit.reproductions.cush.published_numbers import GAINS
 from hpcsimkit.reproductions.sequences import Standing
 
@@ -136,11 +136,15 @@ def method(scale: Scale) -> list[str]:
         f"*{BEST_ALLOCATION}*: compute-bound jobs depth-first, network-bound ones breadth-first. What is "
         "below it was gained by selecting jobs."
     )
+    in_sight = (
+        f"*{IN_SIGHT}*: the same, but all jobs of more than {problem.horizon} steps are alike, as they are "
+        "in the picture that CuSH sees. Who selects by the length of jobs can know no more."
+    )
     ntat = (
         "**NTAT** is (wait + service) / service, the penalty of the placement being part of the service. "
         "Waits are in steps."
     )
-    return [jobs, cush, fresh, evolved, best, ntat]
+    return [jobs, cush, fresh, evolved, best, in_sight, ntat]
 
 
 def in_short(learned: Measured, unseen: Measured) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.cush.contest import Contest
-from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, HEURISTICS, LEARNED
+from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, HEURISTICS, IN_SIGHT, LEARNED
 from hpcsimkit.reproductions.cush.runs import NTAT
 from hpcsimkit.reproductions.sequences import Standing, standings
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Values = Mapping[str, Floats]
 """By measure."""
 
-FAMILIES = (CUSH, *HEURISTICS, BEST_ALLOCATION, *LEARNED[1:])
+FAMILIES = (CUSH, *HEURISTICS, BEST_ALLOCATION, IN_SIGHT, *LEARNED[1:])
 """In the order of tables."""
 
 

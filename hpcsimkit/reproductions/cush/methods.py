@@ -9,16 +9,17 @@ from pathlib import Path
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.masks import QueueSlots
 from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.job import Job
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, DominantShare, FCFSShortest, SuitsKind
-from hpcsimkit.policy import Placement, Policy
+from hpcsimkit.policy import Order, Placement, Policy
 from hpcsimkit.reproductions.cush.learners import CushLearner
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.sequences import Contestant
 
 __all__ = [
-    "ADDED", "ALLOCATIONS", "BEST_ALLOCATION", "CUSH", "EVOLVED", "FRESH", "HEURISTICS", "LEARNED", "RAND",
-    "SELECTORS", "Method", "evolved", "heuristics", "row", "trained",
+    "ADDED", "ALLOCATIONS", "BEST_ALLOCATION", "CUSH", "EVOLVED", "FRESH", "HEURISTICS", "IN_SIGHT",
+    "LEARNED", "RAND", "SELECTORS", "Method", "ShortSighted", "evolved", "heuristics", "row", "trained",
 ]  # fmt: skip
 
 CUSH, FRESH, EVOLVED = "CuSH", "CuSH (fresh job sets)", "Evolved (best allocation)"
@@ -53,8 +54,33 @@ HEURISTICS = tuple(row(selector, allocation) for selector in SELECTORS for alloc
 BEST_ALLOCATION = "SJF (best allocation)"
 """What a perfect policy selector alone is worth."""
 
-ADDED = (BEST_ALLOCATION, FRESH, EVOLVED)
+IN_SIGHT = "SJF (best allocation, in sight)"
+"""The same for who sees no further than CuSH: jobs that take longer are all alike."""
+
+ADDED = (BEST_ALLOCATION, IN_SIGHT, FRESH, EVOLVED)
 """Rows that the paper does not have."""
+
+
+class ShortSighted(Order):
+    """Shortest requested time first, as far as it can be seen.
+
+    Parameters
+    ----------
+    horizon : int
+        Jobs that take longer than so many seconds are all alike.
+
+    Examples
+    --------
+    >>> ShortSighted(horizon=5)
+    ShortSighted(horizon=5)
+    """
+
+    def __init__(self, *, horizon: int) -> None:
+        self.horizon = horizon
+
+    def key(self, job: Job) -> int:
+        """Return what is seen of the requested time [s]."""
+        return min(job.requested_time, self.horizon)
 
 
 @dataclass(frozen=True)
@@ -84,12 +110,13 @@ class Method(Contestant):
 
 
 def heuristics(problem: CushProblem) -> Iterator[Method]:
-    """Yield the paper's eight rows, and SJF with the best allocation."""
+    """Yield the paper's eight rows, and SJF with the best allocation, for who sees all and who does not."""
     for selector, order in SELECTORS.items():
         for allocation, placement in ALLOCATIONS.items():
             name = row(selector, allocation)
             yield _untrained(name, problem.pipeline(order(problem), placement), by_chance=selector == RAND)
     yield _untrained(BEST_ALLOCATION, problem.pipeline(SJF(), SuitsKind()))
+    yield _untrained(IN_SIGHT, problem.pipeline(ShortSighted(horizon=problem.horizon), SuitsKind()))
 
 
 def _untrained(name: str, policy: Pipeline, *, by_chance: bool = False) -> Method:
