@@ -71,8 +71,9 @@ class ShortSighted(Order):
 
     Examples
     --------
-    >>> ShortSighted(horizon=5)
-    ShortSighted(horizon=5)
+    >>> jobs = [Job(0, 1, 0, run_time=9, requested_time=time, nodes=1) for time in (3, 6, 20)]
+    >>> [ShortSighted(horizon=5).key(job) for job in jobs]
+    [3, 5, 5]
     """
 
     def __init__(self, *, horizon: int) -> None:
