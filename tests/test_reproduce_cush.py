@@ -24,13 +24,14 @@ from hpcsimkit.reproductions.cush.classes import SUMS, class_sums, mean_of_class
 from hpcsimkit.reproductions.cush.contest import Contest, contests, swept_problems
 from hpcsimkit.reproductions.cush.data import FULL, QUICK, Given, JobSets, Scale, label_of
 from hpcsimkit.reproductions.cush.explanations import in_short
-from hpcsimkit.reproductions.cush.figures import look_of, stretches
+from hpcsimkit.reproductions.cush.figures import AGENTS, look_of, stretches
 from hpcsimkit.reproductions.cush.learners import CushLearner, CushTraining, Learners
 from hpcsimkit.reproductions.cush.measured import FAMILIES, Measured, both_ways, drawing
 from hpcsimkit.reproductions.cush.methods import (
     BEST_ALLOCATION,
     CUSH,
     EVOLVED,
+    EVOLVED_IN_SIGHT,
     FRESH,
     HEURISTICS,
     IN_SIGHT,
@@ -190,7 +191,7 @@ def test_everybody_meets(tmp_path: Path) -> None:
     ]
     rivals = [*HEURISTICS, BEST_ALLOCATION, IN_SIGHT]
     assert list(found[5].meetings) == rivals, "nobody is trained for Summit"
-    fresh, evolved = [f"{FRESH} 1", f"{FRESH} 1, drawn"], [f"{EVOLVED} 1"]
+    fresh, evolved = [f"{FRESH} 1", f"{FRESH} 1, drawn"], [f"{EVOLVED} 1", f"{EVOLVED_IN_SIGHT} 1"]
     assert list(found[2].meetings) == [*rivals, *fresh, *evolved, f"{CUSH} 2", f"{CUSH} 2, drawn"]
     assert list(found[0].meetings) == [
         f"{CUSH} 1",
@@ -542,7 +543,7 @@ def test_gains_by_hand() -> None:
 
 
 def test_gains_of_those_that_the_paper_lacks() -> None:
-    rows = {**constant(), f"{EVOLVED} 1": [3.0, 3.0]}
+    rows = {**constant(), f"{EVOLVED} 1": [3.0, 3.0], f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0]}
     both = list(gain_targets(Measured.of([scores("unseen", rows)], ())))
     assert [EVOLVED in target.what and target.paper is None for target in both] == [True, True]
     assert [target.spread for target in both] == [None, None]
@@ -550,7 +551,7 @@ def test_gains_of_those_that_the_paper_lacks() -> None:
 
 
 def placed(dgemm: float, daxpy: float) -> Measured:
-    rows = {**constant(), f"{CUSH} 1": [1.0, 1.0], f"{EVOLVED} 1": [1.0, 1.0]}
+    rows = {**constant(), f"{CUSH} 1": [1.0, 1.0], f"{EVOLVED} 1": [1.0, 1.0], f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0]}
     counts = {"jobs, dgemm": [600.0, 400.0], "jobs, daxpy": [100.0, 0.0],
               "suited, dgemm": [dgemm, 0.0], "suited, daxpy": [daxpy, 0.0]}  # fmt: skip
     return Measured.of([scores("unseen", rows, **counts)], ())
@@ -594,13 +595,15 @@ def test_the_papers_table_is_complete() -> None:
 
 
 def test_other_tables() -> None:
-    rows = constant(**{f"{CUSH} 1": [4.0, 4.0], "FCFS DF": [8.0, 8.0]})  # type: ignore[arg-type]
+    agents = {f"{CUSH} 1": [4.0, 4.0], f"{EVOLVED_IN_SIGHT} 1": [3.0, 3.0]}
+    rows = constant(**{**agents, "FCFS DF": [8.0, 8.0]})  # type: ignore[arg-type]
     measured = Measured.of([scores("swept unseen", rows)], ())
     assert ratios(measured) == {"FCFS": 2.0, "SJF": 1.75, "DRF": 2.25, "Rand": 2.25, BEST_ALLOCATION: 1.5}
     assert nodes_table({16: measured})[1] == [["16", "4.00", "2.000", "1.750", "2.250", "2.250", "1.500"]]
     both = measured, altered(measured, 2.0)
     assert horizons_table({10: both, 7: both})[1] == [
-        ["10", "3.34", "4.00", "6.00", "8.00", "12.00"], ["7", "", "4.00", "6.00", "8.00", "12.00"]
+        ["10", "3.34", "4.00", "6.00", "3.00", "8.00", "12.00", "6.00"],
+        ["7", "", "4.00", "6.00", "3.00", "8.00", "12.00", "6.00"],
     ]  # fmt: skip
     assert trainings_table([("a", 1200, 90.0, 7.25, float("nan"))])[1] == [["a", "1 200", "1.5", "7.25", ""]]
 
@@ -619,7 +622,7 @@ def test_in_short() -> None:
 
 
 def test_lines_can_be_told_apart() -> None:
-    looks = [look_of(name) for name in (*LEARNED, *HEURISTICS, BEST_ALLOCATION)]
+    looks = [look_of(name) for name in (*AGENTS, *HEURISTICS, BEST_ALLOCATION)]
     assert all(a != b for a, b in itertools.combinations(looks, 2))
 
 

@@ -43,8 +43,8 @@ class ClusterImage(Encoder):
     ======= ======= ================== ========= =======================================================
     0       i       unit               0 or 1    the unit is busy at now + i, as far as can be expected
     1 + s   i       the first units    >= 0      the job in slot s asks for that many, for longer than i:
-                    of each resource             there stands 1 and its waiting time so far, `wait_scale`
-                                                 seconds of both counting as one
+                    of each resource             there stands 1 and its waiting time so far, of which
+                                                 `wait_unit` seconds count as one
     ======= ======= ================== ========= =======================================================
 
     The units are the CPUs of all nodes, then the GPUs of all nodes, those of a node side by side. Jobs in
@@ -63,8 +63,8 @@ class ClusterImage(Encoder):
         Waiting jobs that are seen: Q.
     steps : int
         Rows: the horizon T, 2 to 255.
-    wait_scale : float
-        Seconds that count as one.
+    wait_unit : float
+        Seconds of waiting that count as one.
 
     Examples
     --------
@@ -86,13 +86,13 @@ class ClusterImage(Encoder):
     low, high = 0.0, np.inf
 
     def __init__(
-        self, nodes: int, units: Sequence[int], slots: int = 5, steps: int = 5, wait_scale: float = 1.0
+        self, nodes: int, units: Sequence[int], slots: int = 5, steps: int = 5, wait_unit: float = 1.0
     ) -> None:
         self.nodes = nodes
         self.units = units
         self.slots = slots
         self.steps = steps
-        self.wait_scale = wait_scale
+        self.wait_unit = wait_unit
 
     @property
     def widths(self) -> list[int]:
@@ -143,7 +143,7 @@ class ClusterImage(Encoder):
                 if job.index not in known:
                     totals = clusters[run].need(job).totals()
                     known[job.index] = (*totals, min(job.requested_time, self.steps))
-                jobs.append((*known[job.index], (1 + now - job.submit_time) / self.wait_scale))
+                jobs.append((*known[job.index], 1 + (now - job.submit_time) / self.wait_unit))
             return jobs + [empty] * (self.slots - len(jobs))
 
         def sketch(runs: Sequence[int]) -> Sketch:

@@ -43,7 +43,9 @@ class JobSets(Episodes):
         return self.problem.scenarios(rng, 1)[0]
 
 
-def evolved_environment(problem: CushProblem, placement: Any = None) -> SchedulingEnv:
+def evolved_environment(
+    problem: CushProblem, placement: Any = None, *, horizon: int | None = None
+) -> SchedulingEnv:
     """Return what an agent evolves on: the job selector's seat, other job sets in each round.
 
     Not the paper's: it is not shown a picture, but what a start does to the other jobs; see
@@ -55,6 +57,8 @@ def evolved_environment(problem: CushProblem, placement: Any = None) -> Scheduli
         The cluster, its job sets, and how many jobs are seen.
     placement : stage, optional
         Who places the jobs; by default each is placed as suits its kind.
+    horizon : int, optional
+        How far the agent sees [s]; by default it sees all, and not only as far as pictures of the problem go.
 
     Examples
     --------
@@ -64,5 +68,5 @@ def evolved_environment(problem: CushProblem, placement: Any = None) -> Scheduli
     """
     return SchedulingEnv(
         JobSets(problem), problem.pipeline(placement=placement if placement is not None else SuitsKind()),
-        StartOrHold(problem.slots), problem.mask, MinusMeanBoundedSlowdown(threshold=1.0),
+        StartOrHold(problem.slots, horizon=horizon), problem.mask, MinusMeanBoundedSlowdown(threshold=1.0),
     )  # fmt: skip

@@ -45,7 +45,7 @@ class CushProblem:
         Q: waiting jobs among which one is selected; the others stand behind them and are not seen.
     horizon : int
         T: steps of a second that are seen.
-    wait_scale : float
+    wait_unit : float
         Seconds that count as one in the picture. (The paper names none; with 1, trainings learn more slowly.)
 
     Examples
@@ -63,7 +63,7 @@ class CushProblem:
     distribution: Literal["C1", "C0"] = "C1"
     slots: int = 5
     horizon: int = 5
-    wait_scale: float = 20.0
+    wait_unit: float = 20.0
 
     def check(self) -> None:
         """See that all parameters are in their ranges.
@@ -81,14 +81,14 @@ class CushProblem:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise UsageError(f"CuSH: {name} needs a whole number of at least {least}, found {value!r}")
-        if not self.wait_scale > 0:
-            raise UsageError(f"CuSH: wait_scale needs a number above 0, found {self.wait_scale!r}")
+        if not self.wait_unit > 0:
+            raise UsageError(f"CuSH: wait_unit needs a number above 0, found {self.wait_unit!r}")
 
     @property
     def image(self) -> ClusterImage:
         """What the job selector sees."""
         return ClusterImage(
-            self.nodes, list(CUSH_SYSTEMS[self.system]), self.slots, self.horizon, self.wait_scale
+            self.nodes, list(CUSH_SYSTEMS[self.system]), self.slots, self.horizon, self.wait_unit
         )
 
     @property

@@ -49,6 +49,14 @@ class StartOrHold(Encoder):
         Waiting jobs that are seen: those that have waited longest.
     time_scale : float
         Seconds that count as one in column 1.
+    horizon : int, optional
+        How far it sees [s]: what takes longer, of waiting and of running jobs, is taken to take so long. By
+        default all is seen.
+
+    Raises
+    ------
+    UsageError
+        When a run begins: the horizon is out of its range, or the cluster is not one of machines.
 
     Examples
     --------
@@ -73,9 +81,10 @@ class StartOrHold(Encoder):
 
     low, high = 0.0, np.inf
 
-    def __init__(self, slots: int = 5, time_scale: float = 10.0) -> None:
+    def __init__(self, slots: int = 5, time_scale: float = 10.0, horizon: int | None = None) -> None:
         self.slots = slots
         self.time_scale = time_scale
+        self.horizon = horizon
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -83,18 +92,15 @@ class StartOrHold(Encoder):
         return (self.slots + 1, WAITING + 1)
 
     def bind(self, system: System) -> Encode:
-        """Lay out what never changes of all jobs, once for the run.
-
-        Raises
-        ------
-        UsageError
-            The cluster is not one of machines.
-        """
+        """Lay out what never changes of all jobs, once for the run."""
         cluster, queue, slots = system.cluster, system.queue, self.slots
+        if self.horizon is not None and self.horizon < 1:
+            raise UsageError(f"{self!r}: horizon needs a number of at least 1, found {self.horizon!r}")
+        farthest = float("inf") if self.horizon is None else float(self.horizon)
         if not isinstance(cluster, Machines):
             raise UsageError(f"{self!r} needs machines, found {cluster!r}")
         asked = np.array([cluster.need(job).totals() for job in system.jobs])
-        times = np.maximum(system.workload.requested_time, 1.0)
+        times = np.clip(system.workload.requested_time.astype(np.float64), 1.0, farthest)
         submitted, known = system.column("submit_time"), self._known(system, times)
 
         def encode(decision: Decision, out: Observation) -> None:
@@ -102,7 +108,7 @@ class StartOrHold(Encoder):
             of_jobs, time = out[: len(rows)], times[rows]
             free, ends, released = _releases(system)
             fitting = (asked[rows] <= free).all(axis=1)
-            harm = delays(asked[rows], time, free, ends, released) / time
+            harm = delays(asked[rows], time, free, np.minimum(ends, farthest), released) / time
             of_jobs[:, : AREA + 1] = known[rows]
             of_jobs[:, WAITED] = (system.now - submitted[rows]) / time
             of_jobs[:, HARM_TO_FITTING] = harm[:, fitting].sum(axis=1)

@@ -114,8 +114,8 @@ NOBODY = ["...... ......"]
 
 def three(*rows: tuple[int, ...], requested: Sequence[int] | None = None, **options: Any) -> Drawn:
     """Three nodes of two CPUs and two GPUs; three seconds and two jobs are seen."""
-    scale = options.pop("wait_scale", 1.0)
-    return Drawn(job_set(*rows, requested=requested), THREE, ClusterImage(3, (2, 2), 2, 3, scale), **options)
+    unit = options.pop("wait_unit", 1.0)
+    return Drawn(job_set(*rows, requested=requested), THREE, ClusterImage(3, (2, 2), 2, 3, unit), **options)
 
 
 def test_jobs_lie_on_the_first_free_units_of_their_nodes_until_they_end() -> None:
@@ -159,11 +159,11 @@ def test_waiting_jobs_are_drawn_with_what_they_asked_for_whether_they_fit_or_not
     assert not run.picture()[2].any(), "an empty slot"
 
 
-def test_waiting_times_may_be_scaled() -> None:
-    run = three((0, 1, 1, 1), (0, 1, 1, 1), (9, 1, 1, 1), wait_scale=8.0)
-    assert run.waiting(0)[1] == 0.125
-    run.wait(3)
-    assert run.waiting(1)[1] == 0.5
+def test_waiting_times_may_count_less() -> None:
+    run = three((0, 1, 1, 1), (0, 1, 1, 1), (9, 1, 1, 1), wait_unit=8.0)
+    assert run.waiting(0)[1] == 1.0, "who has just arrived is seen as well as anybody"
+    run.wait(2)
+    assert run.waiting(1)[1] == 1.25
 
 
 @pytest.mark.parametrize(
@@ -589,7 +589,7 @@ def test_only_one_activation_is_known() -> None:
 
 
 def test_model_files_know_both_agents(tmp_path: Path) -> None:
-    image = ClusterImage(3, [2, 4], slots=4, steps=7, wait_scale=20.0)
+    image = ClusterImage(3, [2, 4], slots=4, steps=7, wait_unit=20.0)
     about = {"algorithm": "cush", "epochs": 3}
     order = Agent(image, QueueSlots(4, decline=True), made(image).acting(), "order", about=about)
     dense = Dense({"weight.0": np.eye(2), "bias.0": np.zeros(2)}, "relu")

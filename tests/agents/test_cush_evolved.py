@@ -39,14 +39,16 @@ def job_set(*rows: tuple[int, int, int], **changes: Sequence[int]) -> Workload:
     return Workload(columns, resources=("gpus",))
 
 
-def seen(workload: Workload, *answers: int, slots: int = 3, **seats: Any) -> list[list[float]]:
+def seen(
+    workload: Workload, *answers: int, slots: int = 3, horizon: int | None = None, **seats: Any
+) -> list[list[float]]:
     """What is seen on three machines with two GPUs each, after some decisions."""
     policy = Pipeline(order=External(decline=True), fitting=True, window=slots, max_interval=1, **seats)
     simulation = Simulation(workload, policy, Machines.of(3, gpus=2))
     for answer in answers:
         assert simulation.next_decision() is not None
         simulation.answer_position(answer)
-    decision, encoder = simulation.next_decision(), StartOrHold(slots)
+    decision, encoder = simulation.next_decision(), StartOrHold(slots, horizon=horizon)
     out = np.zeros(encoder.shape, dtype=np.float32)
     encoder.bind(simulation.system)(decision, out)
     return np.round(out.astype(float), 3).tolist()
@@ -91,6 +93,15 @@ def test_nothing_is_seen_of_jobs_behind_the_slots_and_of_those_to_come() -> None
     assert once == seen(
         job_set(*shown, (2, 5, 1), run_time=[3, 1, 2, 1, 1], requested_time=[6, 4, 8, 1, 5]), 0
     )
+
+
+def test_who_sees_five_seconds_takes_all_that_is_longer_for_that() -> None:
+    rows = [(0, 20, 4), (0, 9, 3), (0, 8, 1), (0, 1, 1)]
+    short = [(0, 5, 4), (0, 5, 3), (0, 5, 1), (0, 1, 1)]
+    assert seen(job_set(*rows), 0, horizon=5) == seen(job_set(*short), 0), "as if nothing took longer"
+    assert seen(job_set(*rows), 0, horizon=20) == seen(job_set(*rows), 0) != seen(job_set(*short), 0)
+    with pytest.raises(UsageError, match="horizon needs a number of at least 1, found 0"):
+        seen(job_set(*rows), 0, horizon=0)
 
 
 def test_amounts_in_all_need_machines() -> None:

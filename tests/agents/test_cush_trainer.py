@@ -541,8 +541,8 @@ def test_where_nobody_has_a_choice_only_styles_are_learned() -> None:
 
 
 def test_waiting_times_cannot_be_counted_in_nothing() -> None:
-    with pytest.raises(UsageError, match="wait_scale"):
-        CushTrainer(replace(TINY, wait_scale=0.0), SHORT).train()
+    with pytest.raises(UsageError, match="wait_unit"):
+        CushTrainer(replace(TINY, wait_unit=0.0), SHORT).train()
 
 
 def test_weights_that_are_no_numbers() -> None:
@@ -555,7 +555,7 @@ def test_weights_that_are_no_numbers() -> None:
 
 def test_the_right_styles_and_shorter_turnarounds_are_learned() -> None:
     """On two job sets, from worse to no worse than the shortest first, placed by their kinds."""
-    problem = CushProblem(system="summit", nodes=32, jobs=6, wait_scale=1.0)
+    problem = CushProblem(system="summit", nodes=32, jobs=6, wait_unit=1.0)
     settings = CushSettings(
         epochs=20, job_sets=2, simulations=12, learning_rate=1e-3, style_learning_rate=3e-2
     )

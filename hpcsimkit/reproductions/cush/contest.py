@@ -9,7 +9,16 @@ from typing import Literal, NamedTuple
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.reproductions.cush.data import JobSets
 from hpcsimkit.reproductions.cush.learners import CushLearner, Learners
-from hpcsimkit.reproductions.cush.methods import CUSH, FRESH, Method, evolved, heuristics, trained
+from hpcsimkit.reproductions.cush.methods import (
+    CUSH,
+    EVOLVED,
+    EVOLVED_IN_SIGHT,
+    FRESH,
+    Method,
+    evolved,
+    heuristics,
+    trained,
+)
 from hpcsimkit.reproductions.cush.runs import Run
 from hpcsimkit.reproductions.sequences import SequenceSet
 
@@ -106,8 +115,12 @@ class _Contests:
 
     def others(self, problem: CushProblem) -> list[Method]:
         """Return everybody but CuSH as published."""
-        fresh, evolving = self.learners.fresh(problem), self.learners.evolved(problem)
-        return [*heuristics(problem), *trained(FRESH, fresh), *evolved(evolving)]
+        learners = self.learners
+        return [
+            *heuristics(problem), *trained(FRESH, learners.fresh(problem)),
+            *evolved(EVOLVED, learners.evolved(problem)),
+            *evolved(EVOLVED_IN_SIGHT, learners.evolved_in_sight(problem)),
+        ]  # fmt: skip
 
     def everybody(self, problem: CushProblem) -> list[Method]:
         return [*self.others(problem), *trained(CUSH, self.learners.cush(problem))]
@@ -126,6 +139,8 @@ class _Contests:
     def of_swept(self, problem: CushProblem) -> Iterator[Contest]:
         job_sets, learner = self.job_sets, self.learners.swept(problem)
         contestants = [*heuristics(problem), *trained(CUSH, [learner])]
+        if problem.horizon in job_sets.scale.horizons:
+            contestants += evolved(EVOLVED_IN_SIGHT, self.learners.swept_in_sight(problem))
         yield self.contest(problem, "swept learned", _played(learner), contestants, job_sets.scale.draws)
         yield self.contest(problem, "swept unseen", job_sets.swept(problem), contestants)
 

@@ -24,11 +24,10 @@ from hpcsimkit.reproductions.cush.measured import Measured
 from hpcsimkit.reproductions.cush.methods import (
     ALLOCATIONS,
     BEST_ALLOCATION,
-    CUSH,
     EVOLVED,
-    FRESH,
     HEURISTICS,
     SELECTORS,
+    TRAINED,
     row,
 )
 from hpcsimkit.reproductions.cush.runs import NTAT, REWARD, WAIT
@@ -56,8 +55,11 @@ PANELS: Mapping[str, tuple[str, str]] = {
 }
 """Of figure 4: labels, columns of learning curves, and what is measured of others."""
 
+AGENTS = (*TRAINED, EVOLVED)
+"""Who has learned, of those who are shown."""
+
 COLOURS = dict(zip(
-    (CUSH, FRESH, EVOLVED, BEST_ALLOCATION, *SELECTORS),
+    (*AGENTS, BEST_ALLOCATION, *SELECTORS),
     (1, 4, 3, 2, 0, 2, 5, 7), strict=True,
 ))  # fmt: skip
 """Places in the list of colours; the best allocation has that of SJF."""
@@ -192,7 +194,8 @@ def _by_length(measured: Measured, quantity: str) -> dict[str, list[float]]:
         selector: np.mean([of(row(selector, each)) for each in ALLOCATIONS], axis=0).tolist()
         for selector in SELECTORS
     }
-    return {**found, **{family: of(family).tolist() for family in (BEST_ALLOCATION, *measured.learned)}}
+    shown = [family for family in (BEST_ALLOCATION, *AGENTS) if family in measured.values]
+    return {**found, **{family: of(family).tolist() for family in shown}}
 
 
 @style()
@@ -202,7 +205,7 @@ def draw_penalties(systems: Mapping[str, Measured]) -> Figure:
     names: dict[str, Line] = {}
     for ax, (system, measured) in zip(figure.axes, systems.items(), strict=True):
         shown = [*(row(selector, each) for selector in ("FCFS", "SJF") for each in ALLOCATIONS)]
-        shown += [family for family in measured.learned if family != EVOLVED]
+        shown += [family for family in measured.learned if family in TRAINED]
         bars = {
             name: [mean_of_class(measured.values[name], "penalty", size) for size in SIZES] for name in shown
         }

@@ -138,20 +138,33 @@ class Learners:
 
     def evolved(self, problem: CushProblem) -> Sequence[Learner]:
         """Return agents of few weights that evolve on the job selector's seat, with several seeds."""
-        env, steps = evolved_environment(problem), self.scale.evolved_steps
-        settings = EVOLVED if steps is None else replace(EVOLVED, steps=steps)
-        return [
-            Learner(
-                f"{label_of(problem)}-evolved-{number + 1}", env.episodes, env.policy, env.encoder, env.mask,
-                env.reward, "cem", settings, seed=self.seed + number, stage=env.stage, skip=env.skip,
-            )
-            for number in range(self.scale.evolved_seeds)
-        ]  # fmt: skip
+        return self._evolving("evolved", problem, None, self.scale.evolved_seeds)
+
+    def evolved_in_sight(self, problem: CushProblem) -> Sequence[Learner]:
+        """Return the same that see no further than CuSH."""
+        return self._evolving("in-sight", problem, problem.horizon, self.scale.evolved_seeds)
 
     def swept(self, problem: CushProblem) -> CushLearner:
         """Return CuSH that is trained for less long, for comparisons of clusters and horizons."""
         settings = replace(self.published, epochs=self.scale.sweep_epochs)
         return self._several("swept", problem, settings, 1)[0]
+
+    def swept_in_sight(self, problem: CushProblem) -> Sequence[Learner]:
+        """Return the first of those that see no further than CuSH, for comparisons of horizons."""
+        return self._evolving("in-sight", problem, problem.horizon, 1)
+
+    def _evolving(
+        self, kind: str, problem: CushProblem, horizon: int | None, count: int
+    ) -> Sequence[Learner]:
+        env, steps = evolved_environment(problem, horizon=horizon), self.scale.evolved_steps
+        settings = EVOLVED if steps is None else replace(EVOLVED, steps=steps)
+        return [
+            Learner(
+                f"{label_of(problem)}-{kind}-{number + 1}", env.episodes, env.policy, env.encoder, env.mask,
+                env.reward, "cem", settings, seed=self.seed + number, stage=env.stage, skip=env.skip,
+            )
+            for number in range(count)
+        ]  # fmt: skip
 
     def _several(
         self, kind: str, problem: CushProblem, settings: CushSettings, count: int

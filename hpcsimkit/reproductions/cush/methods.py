@@ -18,13 +18,18 @@ from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.sequences import Contestant
 
 __all__ = [
-    "ADDED", "ALLOCATIONS", "BEST_ALLOCATION", "CUSH", "EVOLVED", "FRESH", "HEURISTICS", "IN_SIGHT",
-    "LEARNED", "RAND", "SELECTORS", "Method", "ShortSighted", "evolved", "heuristics", "row", "trained",
+    "ADDED", "ALLOCATIONS", "BEST_ALLOCATION", "CUSH", "EVOLVED", "EVOLVED_IN_SIGHT", "FRESH", "HEURISTICS",
+    "IN_SIGHT", "LEARNED", "RAND", "SELECTORS", "TRAINED", "Method", "ShortSighted", "evolved", "heuristics",
+    "row", "trained",
 ]  # fmt: skip
 
-CUSH, FRESH, EVOLVED = "CuSH", "CuSH (fresh job sets)", "Evolved (best allocation)"
-LEARNED = (CUSH, FRESH, EVOLVED)
-"""Families of agents: as published, on other job sets in each epoch, and one that is not the paper's."""
+CUSH, FRESH = "CuSH", "CuSH (fresh job sets)"
+TRAINED = (CUSH, FRESH)
+"""Families of CuSH's two networks: as published, and on other job sets in each epoch."""
+
+EVOLVED, EVOLVED_IN_SIGHT = "Evolved (best allocation)", "Evolved (best allocation, in sight)"
+LEARNED = (*TRAINED, EVOLVED, EVOLVED_IN_SIGHT)
+"""And of agents that are not the paper's: one that knows what was requested, one that sees as far as CuSH."""
 
 RAND = "Rand"
 
@@ -57,7 +62,7 @@ BEST_ALLOCATION = "SJF (best allocation)"
 IN_SIGHT = "SJF (best allocation, in sight)"
 """The same for who sees no further than CuSH: jobs that take longer are all alike."""
 
-ADDED = (BEST_ALLOCATION, IN_SIGHT, FRESH, EVOLVED)
+ADDED = (BEST_ALLOCATION, IN_SIGHT, *LEARNED[1:])
 """Rows that the paper does not have."""
 
 
@@ -136,8 +141,7 @@ def trained(family: str, learners: Sequence[CushLearner]) -> Iterator[Method]:
             )  # fmt: skip
 
 
-def evolved(learners: Sequence[Learner]) -> Iterator[Method]:
+def evolved(family: str, learners: Sequence[Learner]) -> Iterator[Method]:
     """Yield agents that have evolved, taking the best action, as they always do."""
     for number, learner in enumerate(learners, start=1):
-        name = f"{EVOLVED} {number}"
-        yield Method(name, learner.policy, "textbook", learner, sample=False, family=EVOLVED)
+        yield Method(f"{family} {number}", learner.policy, "textbook", learner, sample=False, family=family)

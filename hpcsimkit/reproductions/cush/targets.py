@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hpcsimkit.reproductions.cush.classes import share_suited
 from hpcsimkit.reproductions.cush.data import title_of
 from hpcsimkit.reproductions.cush.measured import Measured
-from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED, HEURISTICS
+from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED_IN_SIGHT, HEURISTICS, TRAINED
 from hpcsimkit.reproductions.cush.published_numbers import GAINS, TABLE_1
 from hpcsimkit.reproductions.cush.runs import NTAT, WAIT
 from hpcsimkit.reproductions.sequences import SIGNIFICANT
@@ -46,6 +46,8 @@ def gain_targets(unseen: Measured) -> Iterator[Target]:
     system = unseen.problem.system
     needed = GAINS[system]
     for family in unseen.learned:
+        if family == EVOLVED_IN_SIGHT:  # it shows what can be known
+            continue
         for rival, standing in unseen.against(family).items():
             if rival == family:
                 continue
@@ -63,7 +65,7 @@ def gain_targets(unseen: Measured) -> Iterator[Target]:
 def placement_targets(unseen: Measured) -> Iterator[Target]:
     """Yield which share of each kind's jobs the policy selector places as suits them [%]."""
     for family in unseen.learned:
-        if family == EVOLVED:
+        if family not in TRAINED:
             continue
         for kind in CUSH_KINDS:
             share = 100 * share_suited(unseen.values[family], kind)
