@@ -24,7 +24,7 @@ from hpcsimkit.reproductions.cush.classes import SUMS, class_sums, mean_of_class
 from hpcsimkit.reproductions.cush.contest import Contest, contests, swept_problems
 from hpcsimkit.reproductions.cush.data import FULL, QUICK, Given, JobSets, Scale, label_of
 from hpcsimkit.reproductions.cush.explanations import in_short
-from hpcsimkit.reproductions.cush.figures import AGENTS, look_of, stretches
+from hpcsimkit.reproductions.cush.figures import SHOWN, look_of, stretches
 from hpcsimkit.reproductions.cush.learners import CushLearner, CushTraining, Learners
 from hpcsimkit.reproductions.cush.measured import FAMILIES, Measured, both_ways, drawing
 from hpcsimkit.reproductions.cush.methods import (
@@ -551,7 +551,12 @@ def test_gains_of_those_that_the_paper_lacks() -> None:
 
 
 def placed(dgemm: float, daxpy: float) -> Measured:
-    rows = {**constant(), f"{CUSH} 1": [1.0, 1.0], f"{EVOLVED} 1": [1.0, 1.0], f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0]}
+    rows = {
+        **constant(),
+        f"{CUSH} 1": [1.0, 1.0],
+        f"{EVOLVED} 1": [1.0, 1.0],
+        f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0],
+    }
     counts = {"jobs, dgemm": [600.0, 400.0], "jobs, daxpy": [100.0, 0.0],
               "suited, dgemm": [dgemm, 0.0], "suited, daxpy": [daxpy, 0.0]}  # fmt: skip
     return Measured.of([scores("unseen", rows, **counts)], ())
@@ -622,7 +627,7 @@ def test_in_short() -> None:
 
 
 def test_lines_can_be_told_apart() -> None:
-    looks = [look_of(name) for name in (*AGENTS, *HEURISTICS, BEST_ALLOCATION)]
+    looks = [look_of(name) for name in (*SHOWN, *HEURISTICS, BEST_ALLOCATION)]
     assert all(a != b for a, b in itertools.combinations(looks, 2))
 
 

@@ -46,7 +46,7 @@ class CushProblem:
     horizon : int
         T: steps of a second that are seen.
     wait_unit : float
-        Seconds that count as one in the picture. (The paper names none; with 1, trainings learn more slowly.)
+        Seconds of waiting that count as one in the picture. (The paper names none.)
 
     Examples
     --------

@@ -22,7 +22,7 @@ from hpcsimkit.reproductions.cush.figures import (
     draw_placements,
     draw_sizes,
 )
-from hpcsimkit.reproductions.cush.learners import CushTraining
+from hpcsimkit.reproductions.cush.learners import CushTraining, farther
 from hpcsimkit.reproductions.cush.measured import Measured, both_ways, drawing
 from hpcsimkit.reproductions.cush.methods import CUSH, FRESH
 from hpcsimkit.reproductions.cush.tables import (
@@ -115,9 +115,9 @@ class Findings:
         ways = self.ways.get(scores[0].contest.problem.system, {})
         return Measured.of(scores, drawing(ways))
 
-    def _curves(self, problem: CushProblem, *, fresh: bool) -> list[Curve]:
+    def _curves(self, problem: CushProblem, kind: str = "cush") -> list[Curve]:
         """Return the learning curves of CuSH, seed by seed."""
-        prefix = f"{label_of(problem)}-{'fresh' if fresh else 'cush'}-"
+        prefix = f"{label_of(problem)}-{kind}-"
         return [
             learning_curve_of(self.shelf.folder(task))
             for task in self.trainings
@@ -169,8 +169,8 @@ class Findings:
         page.heading(f"{name}: learning (figure 4)")
         page.text(words.CURVES)
         curves = {
-            CUSH: self._curves(learned.problem, fresh=False),
-            FRESH: self._curves(learned.problem, fresh=True),
+            CUSH: self._curves(learned.problem),
+            FRESH: self._curves(farther(learned.problem), "fresh"),
         }
         shown = {family: runs for family, runs in curves.items() if runs}
         save_figure(draw_learning(shown, learned), pictures / f"{name}-learning.png")
@@ -188,7 +188,7 @@ class Findings:
     def _write_placements(self, page: Page, pictures: Path) -> None:
         unseen = {title_of(system): both[1] for system, both in self.systems.items()}
         page.heading("Placements (figures 6 and 7)")
-        curves = {name: self._curves(measured.problem, fresh=False) for name, measured in unseen.items()}
+        curves = {name: self._curves(measured.problem) for name, measured in unseen.items()}
         save_figure(draw_placements(curves), pictures / "placements.png")
         page.picture("placements.png", words.PLACEMENTS)
         page.text("Jobs of each kind that are placed as suits them, on unseen job sets [%]:")

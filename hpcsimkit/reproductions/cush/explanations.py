@@ -8,7 +8,7 @@ from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.trainer import CushSettings
 from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.reproductions.cush.data import Scale, title_of
-from hpcsimkit.reproductions.cush.learners import FASTER, Learners
+from hpcsimkit.reproductions.cush.learners import FARTHER, FASTER, Learners
 from hpcsimkit.reproductions.cush.measured import Measured
 from hpcsimkit.reproductions.cush.methods import (
     BEST_ALLOCATION,
@@ -120,7 +120,7 @@ def differences(scale: Scale) -> str:
 def method(scale: Scale) -> list[str]:
     """Return how it was done, item by item."""
     problem, learners = CushProblem(), Learners(scale, seed=0)
-    published, general = learners.published, learners.general
+    published = learners.published
     jobs = (
         f"**The problem**: {problem.jobs} jobs a set, all submitted within 10 steps, and {problem.nodes} "
         f"nodes, any of which together may run a job. Of the {problem.slots} that have waited longest one "
@@ -133,9 +133,9 @@ def method(scale: Scale) -> list[str]:
         f"{published.style_learning_rate:g}, discount {published.discount:g}. Seeds: {scale.seeds}."
     )
     fresh = (
-        f"*{FRESH}*: the same network, with other job sets in each epoch, all of which count alike (what a "
-        "decision was worth above the expected is divided by the root mean square of that in its job set), "
-        f"and the learning rate {general.learning_rate:g}. Seeds: {scale.fresh_seeds}."
+        f"*{FRESH}*: a network that sees {FARTHER} steps instead of {problem.horizon}, with other job sets "
+        "in each epoch, all of which count alike (what a decision was worth above the expected is divided by "
+        f"the root mean square of that in its job set). Seeds: {scale.fresh_seeds}."
     )
     evolved = (
         f"*{EVOLVED}*: a few weights on the job selector's seat, found by the cross-entropy method; each job "

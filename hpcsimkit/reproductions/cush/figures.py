@@ -55,11 +55,11 @@ PANELS: Mapping[str, tuple[str, str]] = {
 }
 """Of figure 4: labels, columns of learning curves, and what is measured of others."""
 
-AGENTS = (*TRAINED, EVOLVED)
+SHOWN = (*TRAINED, EVOLVED)
 """Who has learned, of those who are shown."""
 
 COLOURS = dict(zip(
-    (*AGENTS, BEST_ALLOCATION, *SELECTORS),
+    (*SHOWN, BEST_ALLOCATION, *SELECTORS),
     (1, 4, 3, 2, 0, 2, 5, 7), strict=True,
 ))  # fmt: skip
 """Places in the list of colours; the best allocation has that of SJF."""
@@ -194,7 +194,7 @@ def _by_length(measured: Measured, quantity: str) -> dict[str, list[float]]:
         selector: np.mean([of(row(selector, each)) for each in ALLOCATIONS], axis=0).tolist()
         for selector in SELECTORS
     }
-    shown = [family for family in (BEST_ALLOCATION, *AGENTS) if family in measured.values]
+    shown = [family for family in (BEST_ALLOCATION, *SHOWN) if family in measured.values]
     return {**found, **{family: of(family).tolist() for family in shown}}
 
 

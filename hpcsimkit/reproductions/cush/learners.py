@@ -16,7 +16,7 @@ from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.tasks import Task, Tell
 from hpcsimkit.scenario import Scenario
 
-__all__ = ["DECISIONS", "CushLearner", "CushTraining", "Learners"]
+__all__ = ["DECISIONS", "FARTHER", "CushLearner", "CushTraining", "Learners", "farther"]
 
 DECISIONS = 30
 """In a simulation, about: those that the job selector has a choice about."""
@@ -24,8 +24,17 @@ DECISIONS = 30
 FASTER = 2
 """How many times the paper's rate the policy selector learns with, in a small part of the paper's epochs."""
 
-GENTLE = 3e-5
-"""The job selector's rate where each epoch has other job sets."""
+FARTHER = 10
+"""Seconds that are seen by who is trained for job sets that it has not played; the paper tries as many."""
+
+
+def farther(problem: CushProblem) -> CushProblem:
+    """Return a problem of which more is seen.
+
+    >>> farther(CushProblem(system="summit")).horizon
+    10
+    """
+    return replace(problem, horizon=FARTHER)
 
 
 @dataclass(frozen=True)
@@ -126,15 +135,15 @@ class Learners:
     @property
     def general(self) -> CushSettings:
         """How CuSH is trained for job sets that it has not seen."""
-        return replace(self.published, fresh=True, equal_sets=True, learning_rate=GENTLE)
+        return replace(self.published, fresh=True, equal_sets=True)
 
     def cush(self, problem: CushProblem) -> Sequence[CushLearner]:
         """Return CuSH, trained on the same job sets in every epoch, with several seeds."""
         return self._several("cush", problem, self.published, self.scale.seeds)
 
     def fresh(self, problem: CushProblem) -> Sequence[CushLearner]:
-        """Return CuSH, trained on other job sets in each epoch, with several seeds."""
-        return self._several("fresh", problem, self.general, self.scale.fresh_seeds)
+        """Return CuSH that sees farther, trained on other job sets in each epoch, with several seeds."""
+        return self._several("fresh", farther(problem), self.general, self.scale.fresh_seeds)
 
     def evolved(self, problem: CushProblem) -> Sequence[Learner]:
         """Return agents of few weights that evolve on the job selector's seat, with several seeds."""

@@ -13,7 +13,7 @@ from hpcsimkit.job import Job
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, DominantShare, FCFSShortest, SuitsKind
 from hpcsimkit.policy import Order, Placement, Policy
-from hpcsimkit.reproductions.cush.learners import CushLearner
+from hpcsimkit.reproductions.cush.learners import FARTHER, CushLearner
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.sequences import Contestant
 
@@ -23,9 +23,9 @@ __all__ = [
     "row", "trained",
 ]  # fmt: skip
 
-CUSH, FRESH = "CuSH", "CuSH (fresh job sets)"
+CUSH, FRESH = "CuSH", f"CuSH (fresh job sets, T = {FARTHER})"
 TRAINED = (CUSH, FRESH)
-"""Families of CuSH's two networks: as published, and on other job sets in each epoch."""
+"""Families of CuSH's two networks: as published; on other job sets in each epoch, and seeing farther."""
 
 EVOLVED, EVOLVED_IN_SIGHT = "Evolved (best allocation)", "Evolved (best allocation, in sight)"
 LEARNED = (*TRAINED, EVOLVED, EVOLVED_IN_SIGHT)
