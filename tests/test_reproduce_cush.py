@@ -220,6 +220,8 @@ def test_each_task_has_its_folder(scale: Scale, monkeypatch: pytest.MonkeyPatch)
         assert sum(f"-{kind}-" in task.name for task in reproduction.trainings) == count * len(scale.systems)
     swept = {*scale.nodes, *(128 for _ in scale.horizons)}, set(scale.horizons) - {5}
     assert sum("-swept-" in task.name for task in reproduction.trainings) == sum(map(len, swept))
+    in_sight = scale.evolved_seeds * len(scale.systems) + len(swept[1])
+    assert sum("-in-sight-" in task.name for task in reproduction.trainings) == in_sight
 
 
 def test_the_way_that_is_judged() -> None:

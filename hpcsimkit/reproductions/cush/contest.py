@@ -139,7 +139,7 @@ class _Contests:
     def of_swept(self, problem: CushProblem) -> Iterator[Contest]:
         job_sets, learner = self.job_sets, self.learners.swept(problem)
         contestants = [*heuristics(problem), *trained(CUSH, [learner])]
-        if problem.horizon in job_sets.scale.horizons:
+        if problem == CushProblem(horizon=problem.horizon):  # the cluster is the usual one
             contestants += evolved(EVOLVED_IN_SIGHT, self.learners.swept_in_sight(problem))
         yield self.contest(problem, "swept learned", _played(learner), contestants, job_sets.scale.draws)
         yield self.contest(problem, "swept unseen", job_sets.swept(problem), contestants)
