@@ -102,8 +102,8 @@ DIFFERENCES = """\
   What CuSH can gain over heuristics depends on them.
 - **Epochs.** The paper trains for {published} epochs on 12 GPUs; here it is {epochs}, in one process. So that
   the policy selector gets as far, it learns with {faster} times the paper's rate.
-- **Waiting jobs** are drawn with 1 and their waiting time, not with their waiting time alone: a job that has
-  just arrived would look like an empty slot.
+- **Waiting jobs** are drawn with 1 and their waiting time, {unit:g} steps of which count as one, and not with
+  their waiting time alone: a job that has just arrived would look like an empty slot.
 - **The policy selector** is paid minus the penalty; by the paper's text it would be paid the penalty.
 - **The baseline** of a step is the mean over all simulations of a job set at that step, as the text has it;
   by algorithm 1 it would be the mean over the steps of one simulation.
@@ -113,7 +113,10 @@ DIFFERENCES = """\
 def differences(scale: Scale) -> str:
     """Return what is not as in the paper."""
     return DIFFERENCES.format(
-        published=grouped(CushSettings().epochs), epochs=grouped(scale.epochs), faster=FASTER
+        published=grouped(CushSettings().epochs),
+        epochs=grouped(scale.epochs),
+        faster=FASTER,
+        unit=CushProblem.wait_unit,
     )
 
 
