@@ -274,7 +274,7 @@ def test_actions_are_drawn_as_probable_as_they_are() -> None:
     chances = np.array([0.5, 0.0, 0.2, 0.3], dtype=np.float32)
 
     def selector(sketch: Sketch, valid: Valid) -> NDArray[np.float32]:
-        new = np.isclose(sketch.jobs[:, :, -1], 1 / 20).all(axis=1)
+        new = np.isclose(sketch.jobs[:, :, -1], 1.0).all(axis=1)
         return np.where(new[:, None], chances, sure(first)(sketch, valid)).astype(np.float32)
 
     games, _ = played(job_set(*[(0, 1, *ALL)] * 3, (4, 1, 1, 1)), selector, count=1500)

@@ -154,7 +154,7 @@ def away_from_zero(learner: CushTrainer) -> None:
     with torch.no_grad():
         for selector in (learner.job_selector, learner.policy_selector):
             for values in selector.network.parameters():
-                values += 0.1 * torch.randn(values.shape, generator=generator)
+                values += 0.03 * torch.randn(values.shape, generator=generator)
 
 
 @pytest.mark.parametrize("equal_sets", [False, True])
