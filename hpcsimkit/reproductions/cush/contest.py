@@ -140,7 +140,7 @@ class _Contests:
         job_sets, learner = self.job_sets, self.learners.swept(problem)
         contestants = [*heuristics(problem), *trained(CUSH, [learner])]
         if problem == CushProblem(horizon=problem.horizon):  # the cluster is the usual one
-            contestants += evolved(EVOLVED_IN_SIGHT, self.learners.swept_in_sight(problem))
+            contestants += evolved(EVOLVED_IN_SIGHT, self.learners.evolved_in_sight(problem)[:1])
         yield self.contest(problem, "swept learned", _played(learner), contestants, job_sets.scale.draws)
         yield self.contest(problem, "swept unseen", job_sets.swept(problem), contestants)
 

@@ -158,10 +158,6 @@ class Learners:
         settings = replace(self.published, epochs=self.scale.sweep_epochs)
         return self._several("swept", problem, settings, 1)[0]
 
-    def swept_in_sight(self, problem: CushProblem) -> Sequence[Learner]:
-        """Return the first of those that see no further than CuSH, for comparisons of horizons."""
-        return self._evolving("in-sight", problem, problem.horizon, 1)
-
     def _evolving(
         self, kind: str, problem: CushProblem, horizon: int | None, count: int
     ) -> Sequence[Learner]:
