@@ -81,7 +81,7 @@ SIZES = (
 HORIZONS = (
     f"On Sierra, {CUSH} trained for less long than above, with one seed. The heuristic knows all that was "
     "requested: it is the same in all rows, and shows what is due to the job sets. "
-    f"*{EVOLVED_IN_SIGHT}* sees as far as CuSH does, and shows what is to be gained from that."
+    f"*{EVOLVED_IN_SIGHT}* sees as far as CuSH does."
 )
 
 TRAININGS = (
@@ -154,7 +154,7 @@ def method(scale: Scale) -> list[str]:
     )
     evolved_in_sight = (
         f"*{EVOLVED_IN_SIGHT}*: the same agent, for whom whatever takes more than {problem.horizon} steps, "
-        "of waiting and of running jobs, takes as many. It shows what can be gained from what CuSH sees. "
+        "of waiting and of running jobs, takes as many: how far it gets with what CuSH sees. "
         f"Seeds: {scale.evolved_seeds}."
     )
     ntat = (
