@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -303,6 +304,15 @@ def test_what_is_expected_is_a_mean_over_all_simulations_of_a_job_set() -> None:
     returns = np.array([[1, 2, 10, 20], [3, 0, 30, 40]], dtype=np.float32)  # the second of a set has ended
     found = learner._expected(returns)
     assert found.tolist() == [[(3 + 1) / 4, (30 + 1) / 4], [(3 + 1) / 4, (70 + 1) / 4], [0.25, 0.25]]
+
+
+def test_a_job_set_whose_games_are_all_alike_teaches_nothing() -> None:
+    """Two sets, two simulations each: nothing was worth more than expected in the first one."""
+    learner = trainer(equal_sets=True, simulations=2)
+    games: Any = [SimpleNamespace(step=2)] * 4
+    returns = np.array([[1, 1, 10, 20], [5, 5, 30, 40]], dtype=np.float32)
+    found = learner._above_expected(games, returns)
+    assert found.tolist() == [[0, 0, -1, 1], [0, 0, -1, 1]]
 
 
 def test_styles_become_more_probable_the_less_they_cost() -> None:

@@ -56,7 +56,7 @@ class Scale:
     job_sets: int = 10
     simulations: int = 24
     seeds: int = 3
-    fresh_seeds: int = 1
+    fresh_seeds: int = 3
     evolved_seeds: int = 3
     evolved_steps: int | None = None
     validation: int = 100
