@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["Allocation", "MachineLevel", "with_all"]
+__all__ = ["Allocation", "MachineLevel", "on", "with_all"]
 
 MachineLevel = NDArray[np.int64]
 """What is free on each machine, int64, shape (machines, resources)."""
@@ -48,10 +48,8 @@ class Allocation:
     __array_ufunc__ = None  # so that `level - allocation` is asked of the allocation
 
     def __init__(self, machines: Iterable[int], amounts: ArrayLike, style: str = "") -> None:
-        if isinstance(machines, np.ndarray) and machines.dtype == np.intp:
-            self.machines: tuple[int, ...] = tuple(machines.tolist())
-            if len(machines) > 1:
-                self.numbers = machines
+        if isinstance(machines, np.ndarray) and machines.dtype == np.intp and len(machines) > 1:
+            self.numbers = machines
         else:
             self.machines = tuple(map(index, machines))
         self.amounts = np.asarray(amounts)
@@ -60,10 +58,18 @@ class Allocation:
             self.amounts = _whole(self.amounts)
 
     @cached_property
+    def machines(self) -> tuple[int, ...]:
+        """Numbers of the machines."""
+        numbers = self.numbers
+        assert isinstance(numbers, np.ndarray)  # a slice is made of the machines
+        return tuple(numbers.tolist())
+
+    @cached_property
     def numbers(self) -> slice | NDArray[np.intp]:
         """The machines as an index into levels."""
-        first = self.machines[0]
-        return slice(first, first + 1) if len(self.machines) == 1 else np.array(self.machines)
+        if len(self.machines) == 1:
+            return slice(self.machines[0], self.machines[0] + 1)
+        return np.array(self.machines, dtype=np.intp)
 
     @cached_property
     def rows(self) -> list[list[int]]:
@@ -74,6 +80,16 @@ class Allocation:
     def totals(self) -> tuple[int, ...]:
         """How much of each resource in all."""
         return tuple(self.amounts.sum(axis=0).tolist())
+
+    def lies_within(self, count: int) -> bool:
+        """Tell whether it occupies machines, different ones of so many."""
+        numbers = self.numbers
+        if isinstance(numbers, np.ndarray) and len(numbers) and (numbers[1:] > numbers[:-1]).all():
+            return bool(numbers[0] >= 0 and numbers[-1] < count)
+        machines = self.machines
+        if not machines or min(machines) < 0 or max(machines) >= count:
+            return False
+        return len(set(machines)) == len(machines)
 
     def __rsub__(self, level: MachineLevel) -> MachineLevel:
         left = level.copy("K")
@@ -99,6 +115,15 @@ class Allocation:
     def __repr__(self) -> str:
         style = f", {self.style!r}" if self.style else ""
         return f"Allocation({list(self.machines)}, {self.amounts.tolist()}{style})"
+
+
+def on(machines: NDArray[np.intp], level: MachineLevel) -> MachineLevel:
+    """Return what a level has on some machines; each resource stays in one piece, which is the fastest way.
+
+    >>> on(np.array([2, 0]), np.array([[4, 1], [8, 0], [7, 2]])).tolist()
+    [[7, 2], [4, 1]]
+    """
+    return level.T.take(machines, axis=1).T
 
 
 def with_all(level: MachineLevel, allocations: Sequence[Allocation]) -> MachineLevel:

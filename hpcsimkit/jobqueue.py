@@ -101,7 +101,7 @@ class JobQueue:
     def oldest(self, limit: int) -> list[Job]:
         """Return the `limit` jobs that joined first, in policy order."""
         if limit >= len(self):
-            return list(self)
+            return self.jobs[self._gone :]
         rows = islice(self._key_of, limit)  # a dictionary keeps the order in which jobs joined
         return [self._system.jobs[row] for row in sorted(rows, key=self._key_of.__getitem__)]
 

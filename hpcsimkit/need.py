@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.allocation import Allocation, MachineLevel
+from hpcsimkit.allocation import Allocation, MachineLevel, on
 from hpcsimkit.units import memory_text
 
 __all__ = ["Need", "Shape", "Watch", "amounts_text"]
@@ -134,7 +134,7 @@ class Need:
 
     def _fill(self, level: MachineLevel, order: Places, style: str) -> Allocation | None:
         """Take all that each machine has until there is enough."""
-        there = level[order]
+        there = on(order, level)
         reached = there.cumsum(axis=0)
         last = max(int(reached[:, k].searchsorted(amount)) for k, amount in self.asked)
         if last == len(order):
@@ -150,13 +150,11 @@ class Need:
 
     def met_by(self, allocation: Allocation, level: MachineLevel) -> bool:
         """Tell whether an allocation gives just what is needed and lies within the level."""
-        machines, given = allocation.machines, allocation.amounts
-        if not machines or given.shape != (len(machines), level.shape[1]):
+        if not allocation.lies_within(len(level)):
             return False
-        if min(machines) < 0 or max(machines) >= len(level) or len(set(machines)) < len(machines):
-            return False
-        numbers = allocation.numbers
-        if np.minimum(given, level[numbers] - given).min() < 0:
+        numbers, given = allocation.numbers, allocation.amounts
+        there = level[numbers]
+        if given.shape != there.shape or np.minimum(given, there - given).min() < 0:
             return False
         if self.allowed is not None and not self.allowed[numbers].all():
             return False
@@ -164,7 +162,7 @@ class Need:
             return False
         if not self.spread:
             enough = given >= self.amounts if self.exclusive else given == self.amounts
-            return len(machines) == self.nodes and bool(enough.all())
+            return len(given) == self.nodes and bool(enough.all())
         if self.exclusive:
             return self.within(allocation.totals)
         return allocation.totals == self._totals

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.allocation import Allocation, MachineLevel
+from hpcsimkit.allocation import Allocation, MachineLevel, on
 from hpcsimkit.cluster import Level
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.job import Job
@@ -150,7 +150,7 @@ class WorstFit(MachineOrder):
 
 def _left_over(need: Need, machines: Places, level: MachineLevel) -> Scores:
     """Return what share of each machine would be left; of a job that needs totals, nothing of those."""
-    there = level[machines]
+    there = on(machines, level)
     left = np.maximum(there - need.amounts, 0) if not need.exclusive else np.zeros_like(there)
     return margins(left, need.shape.capacity[machines])
 
@@ -215,7 +215,7 @@ class DepthFirst(MachineOrder):
         """Return minus what share of the need each machine can give, and a little of what is left."""
         if not need.spread:
             return _left_over(need, machines, level)
-        there = level[machines]
+        there = on(machines, level)
         given = np.minimum(there, need.amounts)
         return ((there - given) * (1e-6 / need.shape.largest) - given * _weights(need, there)).sum(axis=1)
 
@@ -240,13 +240,13 @@ class BreadthFirst(MachineOrder):
 
     def scores(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Scores:
         """Return minus what share of each machine is free."""
-        return -margins(level[machines], need.shape.capacity[machines])
+        return -margins(on(machines, level), on(machines, need.shape.capacity))
 
     def take(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Allocation | None:
         """Return an allocation that is spread as evenly as free amounts allow."""
         if not need.spread or need.exclusive:
             return super().take(need, machines, level, system)
-        there = level[machines]
+        there = on(machines, level)
         if not need.within(there.sum(axis=0).tolist()):
             return None
         amounts = np.zeros_like(there)
