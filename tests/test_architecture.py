@@ -78,7 +78,7 @@ HEAVY_AT_THE_TOP = {"campaigns.experiment": {"pydantic"}, "campaigns.checked_tab
                     "environment": {"gymnasium"},
                     "vector_environment": {"stable_baselines3"},
                     "gymnasium_vector": {"gymnasium"},
-                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "trainer", "network_trainer", "on_policy", "ppo", "spinning_up", "together", "cross_entropy", "a2c", "dql", "global_chance", "dras.torch_network", "dras.trainer", "dras.policy_gradient", "dras.actor_critic", "dras.ppo", "dras.q_learning", "cush.columns", "cush.torch_network", "cush.workers", "cush.selectors", "cush.trainer")},
+                    **{f"agents.{name}": {"torch"} for name in ("torch_networks", "trainer", "network_trainer", "on_policy", "ppo", "spinning_up", "together", "cross_entropy", "a2c", "dql", "global_chance", "dras.torch_network", "dras.trainer", "dras.policy_gradient", "dras.actor_critic", "dras.ppo", "dras.q_learning", "cush.columns", "cush.torch_network", "cush.workers", "cush.selectors", "cush.training", "cush.trainer", "cush.taught")},
                     "agents.sb3": {"torch", "stable_baselines3"},
                     }  # fmt: skip
 

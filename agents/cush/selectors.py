@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -26,7 +26,12 @@ AT_ONCE = 16
 MOMENTUM = 0.1
 """How far normalisation goes to what an epoch has shown, as everywhere."""
 
+SLOW_MOMENTUM = 0.01
+"""The same where there are many steps in an epoch."""
+
 Floats = NDArray[np.float32]
+Pull = Callable[[torch.Tensor, slice], torch.Tensor]
+"""Returns where scores of some of the states, shape (some, actions), are to go."""
 
 
 class JobSelector:
@@ -36,16 +41,19 @@ class JobSelector:
     ----------
     problem : CushProblem
         What it sees and may do.
-    learning_rate : float
-        Of RMSprop.
+    optimiser : callable
+        ``optimiser(network)``: who moves the weights.
     generator : torch.Generator
         Where first weights come from.
     """
 
-    def __init__(self, problem: CushProblem, learning_rate: float, generator: torch.Generator) -> None:
+    def __init__(
+        self, problem: CushProblem, optimiser: Callable[[nn.Module], torch.optim.Optimizer],
+        generator: torch.Generator,
+    ) -> None:  # fmt: skip
         image = problem.image
         self.network = ImageNetwork(image.nodes, image.units, image.steps, image.slots, generator=generator)
-        self.optimiser = torch.optim.RMSprop(self.network.parameters(), learning_rate)
+        self.optimiser = optimiser(self.network)
 
     def __call__(self, sketch: Sketch, valid: Valid) -> Floats:
         """Return probabilities of the actions in many states, float32, shape (states, actions)."""
@@ -74,10 +82,42 @@ class JobSelector:
             return
         probabilities = np.array(states.probabilities)
         pull = torch.from_numpy(worth - worth.sum(axis=1, keepdims=True) * probabilities)
+        self._step(states, visits, lambda scores, some: pull[some], MOMENTUM)
+
+    def imitate(self, states: States, regrets: Floats, certainty: float) -> None:
+        """Let actions become less probable the more is lost by them; one step, by so many states.
+
+        It goes down the gradient of what is lost on average if actions are drawn, and, `certainty` times as
+        fast, up that of the logarithm of the probability of the best one: without it an action that has
+        become improbable is hardly heard of any more.
+
+        Parameters
+        ----------
+        states : States
+            At least one, with the valid actions.
+        regrets : array of float32, shape (states, actions)
+            How much is lost by each action; 0 for the best one.
+        certainty : float
+            How much it counts that the best one is the most probable.
+        """
+        lost, valid = torch.from_numpy(regrets), torch.from_numpy(np.array(states.valid))
+        best = torch.where(valid, lost, torch.inf).argmin(dim=1)
+        wanted = nn.functional.one_hot(best, lost.shape[1])
+
+        def pull(scores: torch.Tensor, some: slice) -> torch.Tensor:
+            probabilities = scores.masked_fill(~valid[some], -torch.inf).softmax(dim=1)
+            expected = (probabilities * lost[some]).sum(dim=1, keepdim=True)
+            less = probabilities * (expected - lost[some])
+            return (less + certainty * (wanted[some] - probabilities)) / len(lost)
+
+        self._step(states, np.ones(len(lost), dtype=np.float32), pull, SLOW_MOMENTUM)
+
+    def _step(self, states: States, visits: Floats, pull: Pull, momentum: float) -> None:
+        """Go a step the way that scores are pulled, and normalise by what was seen."""
         self.optimiser.zero_grad()
         moments = self._seen(states, visits, pull)
         self.optimiser.step()
-        self.network.renew(moments, MOMENTUM)
+        self.network.renew(moments, momentum)
 
     def look(self, states: States) -> None:
         """Normalise by what was seen, before anything is learned."""
@@ -86,7 +126,7 @@ class JobSelector:
         with torch.no_grad():
             self.network.renew(self._seen(states, np.ones(len(states.busy), dtype=np.float32)))
 
-    def _seen(self, states: States, visits: Floats, pull: torch.Tensor | None = None) -> torch.Tensor:
+    def _seen(self, states: States, visits: Floats, pull: Pull | None = None) -> torch.Tensor:
         """Return the moments of what filters find; with a pull, add up gradients that way."""
         network = self.network
         share = torch.from_numpy(visits / visits.sum())
@@ -100,7 +140,8 @@ class JobSelector:
             count = len(busy[some])
             moments += torch.einsum("b,bmf->mf", share[some], network.moments(found, count))
             if pull is not None:
-                torch.autograd.backward(network.scores(found, collected, count), -pull[some])
+                scores = network.scores(found, collected, count)
+                torch.autograd.backward(scores, -pull(scores.detach(), some))
         if pull is not None:
             torch.autograd.backward(list(last), [part.grad for part in collected])
         return moments

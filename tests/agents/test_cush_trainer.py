@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cush import trainer as trainer_module
+from hpcsimkit.agents.cush import training as trainer_module
 from hpcsimkit.agents.cush.game import Game, Placed
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.selectors import AT_ONCE, JobSelector, PolicySelector
@@ -52,12 +52,16 @@ def trainer(seed: int = 3, workers: Workers | None = None, **changes: Any) -> Cu
     return CushTrainer(TINY, replace(SHORT, **changes), seed=seed, workers=workers)
 
 
+def rmsprop(network: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.RMSprop(network.parameters(), 1e-3)
+
+
 # --- selectors ---------------------------------------------------------------------------------------------
 
 
 def test_probabilities_are_those_of_the_valid_scores() -> None:
     """Of more states than are thought about at a time; what is no option has none at all."""
-    selector = JobSelector(TINY, 1e-3, torch.Generator().manual_seed(1))
+    selector = JobSelector(TINY, rmsprop, torch.Generator().manual_seed(1))
     rng, count = np.random.default_rng(2), 2 * AT_ONCE + 5
     sketch = some_sketches(rng, count, TINY.image)
     valid = rng.random((count, 4)) < 0.6
@@ -771,12 +775,12 @@ import json, os, signal, sys
 from pathlib import Path
 import numpy as np
 import torch
-from hpcsimkit.agents.cush import trainer
+from hpcsimkit.agents.cush import trainer, training
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.workers import joined_workers
 from hpcsimkit.errors import HpcsimkitError
 
-trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+training.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 folder, dies_in = Path(sys.argv[1]), int(sys.argv[2])
 try:
     with joined_workers() as workers:

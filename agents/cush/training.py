@@ -1,0 +1,352 @@
+"""What trainings of CuSH's two selectors have in common: epochs of games, workers that agree, checkpoints."""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.cush.checkpoints import Checkpoints
+from hpcsimkit.agents.cush.encoder import JobKind, Sketch
+from hpcsimkit.agents.cush.game import Fared, Game, Placed, States, Valid, play
+from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.agents.cush.selectors import JobSelector, PolicySelector
+from hpcsimkit.agents.cush.workers import Workers
+from hpcsimkit.agents.learning_curve import Report, curve_table
+from hpcsimkit.agents.masks import Slots
+from hpcsimkit.agents.stopping import Stopping
+from hpcsimkit.agents.trainer import CURVE, arrays_of, below, put_arrays
+from hpcsimkit.errors import UsageError
+from hpcsimkit.files import write_bytes
+from hpcsimkit.scenario import Scenario
+from hpcsimkit.workloads.cush import CUSH_KINDS
+
+__all__ = ["AGENTS", "GamesSettings", "GamesTrainer"]
+
+AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
+"""Files of the two agents, by their seats."""
+
+SECONDS_BETWEEN_CHECKPOINTS = 120.0
+
+WHOLE = ("epochs", "job_sets", "simulations", "average_every")
+"""Settings that are counted."""
+
+RATES = ("learning_rate", "style_learning_rate")
+
+WEIGHTS, FIRST_LOOK, JOB_SETS, GAMES = range(4)
+"""What random numbers are for."""
+
+Tell = Callable[[Report], None]
+Floats = NDArray[np.float32]
+Shares = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GamesSettings:
+    """How much is played, and how fast is learned from it.
+
+    Parameters
+    ----------
+    epochs : int
+        After each of them, networks learn.
+    job_sets : int
+        That are played in an epoch.
+    simulations : int
+        Of each job set in an epoch, shared among the workers: M.
+    fresh : bool
+        Each epoch plays job sets of its own, instead of the same ones all the time.
+    learning_rate, style_learning_rate : float
+        Of the job selector and of the policy selector.
+    average_every : int
+        Epochs after which workers go on with the mean of their weights: K.
+    """
+
+    epochs: int = 5000
+    job_sets: int = 10
+    simulations: int = 24
+    fresh: bool = False
+    learning_rate: float = 1e-4
+    style_learning_rate: float = 1e-3
+    average_every: int = 5
+
+
+class GamesTrainer(ABC):
+    """Trains the job selector and the policy selector together, by games that they play.
+
+    Subclasses say how the job selector learns from an epoch's games; the policy selector learns that jobs
+    are placed the better the less the placement costs.
+
+    Parameters
+    ----------
+    problem : CushProblem
+        What is to be learned.
+    settings : GamesSettings
+        How.
+    seed : int
+        Where all chance comes from; that of an epoch is the same however often the training was stopped.
+    workers : Workers
+        With whom.
+
+    Attributes
+    ----------
+    epoch : int
+        How many are over.
+    curve : list of Report
+        One for each of them.
+    """
+
+    algorithm: ClassVar[str]
+
+    settings: GamesSettings
+
+    def __init__(
+        self, problem: CushProblem, settings: GamesSettings, *, seed: int = 0, workers: Workers | None = None
+    ) -> None:
+        self.problem = problem
+        self.settings = settings
+        self.seed = seed
+        self.workers = workers if workers is not None else Workers()
+
+    # --- what subclasses may say --------------------------------------------------------------------------
+
+    @abstractmethod
+    def learn(self, games: Sequence[Game], states: States) -> Sequence[float]:
+        """Let the job selector learn from games that are over; returns what was earned in each of them."""
+
+    def check(self) -> None:
+        """See that all settings are in their ranges; else a UsageError."""
+        self.problem.check()
+        for name, value in asdict(self.settings).items():
+            if name in WHOLE and (not isinstance(value, int) or value < 1):
+                raise UsageError(f"CuSH: {name} needs a whole number of at least 1, found {value!r}")
+            if name in RATES and not 0 < value < float("inf"):
+                raise UsageError(f"CuSH: {name} needs a number above 0, found {value!r}")
+        if self.seed < 0:
+            raise UsageError(f"CuSH: seed needs a whole number of at least 0, found {self.seed!r}")
+        if self.workers.count > self.settings.simulations:
+            few = f"{self.settings.simulations} simulations are not enough"
+            raise UsageError(f"CuSH: {few} for {self.workers.count} workers")
+
+    def game(self, scenario: Scenario, breadth: Shares, rng: np.random.Generator) -> Game:
+        """Begin a game; see :class:`~hpcsimkit.agents.cush.game.Game`."""
+        return Game(scenario, self.problem, breadth, rng)
+
+    def optimiser(self, network: torch.nn.Module) -> torch.optim.Optimizer:
+        """Return who moves the job selector's weights; RMSprop, as published."""
+        return torch.optim.RMSprop(network.parameters(), self.settings.learning_rate)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells a training from others; it may be gone on with for more epochs."""
+        settings = asdict(self.settings)
+        settings.pop("epochs")
+        return {
+            "problem": asdict(self.problem), "settings": settings, "seed": self.seed,
+            "workers": self.workers.count,
+        }  # fmt: skip
+
+    # --- the run -------------------------------------------------------------------------------------
+
+    def train(
+        self, folder: Path | None = None, *, resume: bool = False, tell: Tell = lambda report: None
+    ) -> dict[str, Agent]:
+        """Train to the end; returns the agents by seat, ``order`` and ``placement``.
+
+        Parameters
+        ----------
+        folder : Path, optional
+            Where agents, the learning curve and checkpoints are written, one checkpoint a worker.
+        resume : bool
+            Go on from the folder's checkpoints, if there are any.
+        tell : callable
+            Is told how it goes, after every epoch; steps are epochs here.
+
+        Raises
+        ------
+        UsageError
+            A parameter is out of its range; the checkpoint is of another training, or there is one and it
+            was not asked to go on, or other workers have none of the same epoch; another worker has died.
+        KeyboardInterrupt
+            Ctrl-C, or SIGTERM. With a folder, a checkpoint is written first.
+        """
+        self._check(folder, resume=resume)
+        torch.set_num_threads(1)  # two are slower for networks of this size
+        self._set_up()
+        if resume and folder is not None:
+            self._restore(folder)
+        went_on_from = self.epoch
+        self._run(folder, tell)
+        self._agree()
+        if folder is not None:
+            self._write(folder, checkpoint=self.epoch > went_on_from)
+        return self.agents()
+
+    def agents(self) -> dict[str, Agent]:
+        """Return the agents as they are now, by seat."""
+        about = {
+            "algorithm": self.algorithm, "problem": asdict(self.problem), "settings": asdict(self.settings),
+            "seed": self.seed, "epochs": self.epoch, "workers": self.workers.count,
+        }  # fmt: skip
+        order = self.job_selector.network.acting()
+        placement = self.policy_selector.acting()
+        return {
+            "order": Agent(self.problem.image, self.problem.mask, order, "order", about=about),
+            "placement": Agent(JobKind(), Slots(2), placement, "placement", about=about),
+        }
+
+    def job_sets(self, epoch: int) -> list[Scenario]:
+        """Return the job sets that an epoch plays; epochs are counted from 0."""
+        rng = self._chance(JOB_SETS, epoch if self.settings.fresh else 0)
+        return self.problem.scenarios(rng, self.settings.job_sets)
+
+    def _check(self, folder: Path | None, *, resume: bool) -> None:
+        """See that it can be done, before anything is."""
+        self.check()
+        if folder is not None and not resume and self._checkpoints(folder).exist:
+            raise UsageError(
+                f"{folder}: there is a checkpoint already: go on with it (--resume), or elsewhere"
+            )
+
+    def _set_up(self) -> None:
+        """Make everything from the seed; all workers begin with the same weights."""
+        generator = torch.Generator().manual_seed(int(self._chance(WEIGHTS).integers(2**62)))
+        settings, problem = self.settings, self.problem
+        self.job_selector = JobSelector(problem, self.optimiser, generator)
+        self.policy_selector = PolicySelector(len(CUSH_KINDS), settings.style_learning_rate, generator)
+        self.epoch, self._agreed = 0, -1
+        self.curve: list[Report] = []
+        games = self._games(self._chance(FIRST_LOOK), each=1)
+        anything = play(games, problem, _evenly, self._chance(FIRST_LOOK))
+        self.job_selector.look(anything)
+
+    def _chance(self, *what: int) -> np.random.Generator:
+        """Return the random numbers for something: the same whenever it is asked for."""
+        return np.random.default_rng([self.seed, *what])
+
+    def _run(self, folder: Path | None, tell: Tell) -> None:
+        """Play and learn, epoch by epoch; at times all workers agree, and write down where they are."""
+        began, at_begin = time.monotonic(), self.epoch
+        self._written = began
+        with Stopping() as stopping:
+            while self.epoch < self.settings.epochs:
+                if self.epoch % self.settings.average_every == 0:
+                    self._agree()
+                    self._pause(folder, stopping)
+                measures = self._play_and_learn()
+                self.epoch += 1
+                rate = (self.epoch - at_begin) / (time.monotonic() - began)
+                settings, nothing = self.settings, float("nan")
+                played = self.epoch * settings.job_sets * settings.simulations
+                report = Report(
+                    self.epoch, settings.epochs, played, measures.pop("return"), rate, nothing, measures
+                )  # fmt: skip
+                self.curve.append(report)
+                tell(report)
+
+    def _agree(self) -> None:
+        """Let all workers go on with the mean of their weights, unless they have just done so."""
+        if self._agreed == self.epoch:  # the mean of equal numbers is not always that number
+            return
+        self._agreed = self.epoch
+        for network in (self.job_selector.network, self.policy_selector.network):
+            self.workers.average(network)
+
+    def _pause(self, folder: Path | None, stopping: Stopping) -> None:
+        """Write checkpoints when it is time, and stop if one of the workers was asked to."""
+        late = time.monotonic() - self._written > SECONDS_BETWEEN_CHECKPOINTS
+        asked, late_ones = self.workers.total(np.array([float(stopping.asked), float(late)]))
+        if folder is not None and (asked or late_ones):
+            self._write(folder)
+            self._written = time.monotonic()
+        if asked:
+            raise KeyboardInterrupt
+
+    # --- an epoch ------------------------------------------------------------------------------------
+
+    def _games(self, rng: np.random.Generator, each: int) -> list[Game]:
+        """Begin games, so many of each job set of the epoch."""
+        breadth = self.policy_selector.probabilities()[:, 1]
+        scenarios = self.job_sets(self.epoch)
+        return [self.game(scenario, breadth, rng) for scenario in scenarios for _ in range(each)]
+
+    def _play_and_learn(self) -> dict[str, float]:
+        """Play an epoch's games, and learn from them; returns what is to be told."""
+        rng = self._chance(GAMES, self.epoch, self.workers.rank)
+        games = self._games(rng, self.workers.share(self.settings.simulations))
+        states = play(games, self.problem, self.job_selector, rng)
+        earned = self.learn(games, states)
+        placed = [each for game in games for each in game.placed]
+        self.policy_selector.learn(placed)
+        return self._told(games, earned, placed)
+
+    def _told(
+        self, games: Sequence[Game], earned: Sequence[float], placed: Sequence[Placed]
+    ) -> dict[str, float]:
+        """Return means over all workers' games: how jobs fared, what was earned, how they were placed."""
+        rows = [[*game.fared(), each, 1.0] for game, each in zip(games, earned, strict=True)]
+        *sums, count = self.workers.total(np.sum(rows, axis=0)).tolist()
+        told = {name: each / count for name, each in zip((*Fared._fields, "return"), sums, strict=True)}
+        for kind, name in enumerate(CUSH_KINDS):
+            styles = [each.breadth_first for each in placed if each.kind == kind]
+            breadth, jobs = self.workers.total(np.array([sum(styles), len(styles)], dtype=float)).tolist()
+            told[f"{name}_breadth_first"] = breadth / max(jobs, 1)
+        return told
+
+    # --- files ---------------------------------------------------------------------------------------
+
+    def _write(self, folder: Path, *, checkpoint: bool = True) -> None:
+        """Write this worker's checkpoint, the last one staying beside it; the first worker writes agents."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.workers.rank == 0:
+            for seat, agent in self.agents().items():
+                agent.save(folder / AGENTS[seat])
+            write_bytes(folder / CURVE, curve_table(self.curve))
+        if not checkpoint:
+            return
+        tensors = {
+            f"{seat}.{name}": values
+            for seat, selector in self._selectors().items()
+            for name, values in arrays_of(selector.network, selector.optimiser).items()
+        }
+        about = {"epoch": self.epoch, "curve": [each.words() for each in self.curve]}
+        self._checkpoints(folder).write(tensors, about)
+
+    def _restore(self, folder: Path) -> None:
+        """Go on from the last epoch at which all workers wrote a checkpoint, if there is one."""
+        found = self._checkpoints(folder).read()
+        latest = max(found, default=0)
+        if not -self.workers.least(-latest):  # nobody has any
+            return
+        epoch = self.workers.least(latest)
+        everybody = self.workers.least(int(epoch in found))
+        if not everybody:
+            mine = f"checkpoints of epochs {', '.join(map(str, sorted(found)))}" if found else "none"
+            raise UsageError(
+                f"{folder}: all workers need a checkpoint of the same epoch, worker {self.workers.rank} has "
+                f"{mine}: bring back what is missing, or begin elsewhere"
+            )
+        tensors, about = found[epoch]
+        for seat, selector in self._selectors().items():
+            put_arrays(below(seat, tensors), selector.network, selector.optimiser)
+        self.epoch = self._agreed = epoch
+        self.curve = [Report.of_words(words) for words in about["curve"]]
+
+    def _selectors(self) -> dict[str, JobSelector | PolicySelector]:
+        return {"order": self.job_selector, "placement": self.policy_selector}
+
+    def _checkpoints(self, folder: Path) -> Checkpoints:
+        """Return those of this worker."""
+        return Checkpoints(folder, self.workers.rank, json.loads(json.dumps(self.identity())))
+
+
+def _evenly(sketch: Sketch, valid: Valid) -> Floats:
+    """Return equal probabilities for all options."""
+    return (valid / valid.sum(axis=1, keepdims=True)).astype(np.float32)
