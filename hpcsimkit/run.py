@@ -20,7 +20,7 @@ from hpcsimkit.commands.explaining import explain
 from hpcsimkit.commands.flags import EXAMPLES, PROGRAM, examples_text
 from hpcsimkit.commands.learning import evaluate, train
 from hpcsimkit.commands.reproducing import reproduce
-from hpcsimkit.commands.training_cush import train_cush
+from hpcsimkit.commands.training_cush import teach_cush, train_cush
 from hpcsimkit.commands.workloads import describe, lublin, mimic
 from hpcsimkit.errors import HpcsimkitError
 
@@ -43,7 +43,7 @@ app = typer.Typer(
 generate = typer.Typer(rich_markup_mode=None)
 app.add_typer(generate, name="generate", help="Make a workload by a model, as a log.")
 _of_app: list[Callable[..., None]] = [
-    compare, train, train_cush, evaluate, explain, reproduce, describe, policies, plot,
+    compare, train, train_cush, teach_cush, evaluate, explain, reproduce, describe, policies, plot,
 ]  # fmt: skip
 _of_generate: list[Callable[..., None]] = [lublin, mimic]
 for _group, _commands in ((app, _of_app), (generate, _of_generate)):

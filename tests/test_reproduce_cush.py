@@ -37,6 +37,7 @@ from hpcsimkit.reproductions.cush.methods import (
     IN_SIGHT,
     LEARNED,
     RAND,
+    TAUGHT,
     Method,
     heuristics,
     trained,
@@ -65,8 +66,8 @@ from hpcsimkit.reproductions.sequences import SequenceSet
 from hpcsimkit.workloads import CushJobSets
 
 TINY = Scale(
-    systems=("sierra",), epochs=2, job_sets=2, simulations=2, seeds=2, fresh_seeds=1, evolved_seeds=1,
-    evolved_steps=50, validation=2, unseen=3, draws=2, sweep_epochs=1, nodes=(4, 128), horizons=(2, 5),
+    systems=("sierra",), epochs=2, job_sets=2, simulations=2, seeds=2, fresh_seeds=1, taught_seeds=1,
+    taught_epochs=1, evolved_seeds=1, evolved_steps=50, validation=2, unseen=3, draws=2, sweep_epochs=1, nodes=(4, 128), horizons=(2, 5),
     sweep_unseen=2,
 )  # fmt: skip
 SMALL = CushProblem(nodes=4, jobs=5)
@@ -191,7 +192,8 @@ def test_everybody_meets(tmp_path: Path) -> None:
     ]
     rivals = [*HEURISTICS, BEST_ALLOCATION, IN_SIGHT]
     assert list(found[5].meetings) == rivals, "nobody is trained for Summit"
-    fresh, evolved = [f"{FRESH} 1", f"{FRESH} 1, drawn"], [f"{EVOLVED} 1", f"{EVOLVED_IN_SIGHT} 1"]
+    fresh = [f"{FRESH} 1", f"{FRESH} 1, drawn", f"{TAUGHT} 1", f"{TAUGHT} 1, drawn"]
+    evolved = [f"{EVOLVED} 1", f"{EVOLVED_IN_SIGHT} 1"]
     assert list(found[2].meetings) == [*rivals, *fresh, *evolved, f"{CUSH} 2", f"{CUSH} 2, drawn"]
     assert list(found[0].meetings) == [
         f"{CUSH} 1",
@@ -201,7 +203,12 @@ def test_everybody_meets(tmp_path: Path) -> None:
         *fresh,
     ]
     drawn = {row for contest in found for row, run in contest.meetings.items() if run.draws == 2}
-    assert drawn == {f"{RAND} DF", f"{RAND} BF", *(f"{CUSH} {number}, drawn" for number in (1, 2)), fresh[1]}
+    assert drawn == {
+        f"{RAND} DF",
+        f"{RAND} BF",
+        *(f"{CUSH} {number}, drawn" for number in (1, 2)),
+        *fresh[1::2],
+    }
     assert not [run for run in found[3].meetings.values() if run.draws > 1], "unseen sets are many"
 
 
@@ -215,7 +222,12 @@ def test_each_task_has_its_folder(scale: Scale, monkeypatch: pytest.MonkeyPatch)
     names = [task.name for task in tasks]
     assert len(set(names)) == len(names)
     assert {task.kind for task in tasks} == set(CuSH.rates)
-    kinds = {"cush": scale.seeds, "fresh": scale.fresh_seeds, "evolved": scale.evolved_seeds}
+    kinds = {
+        "cush": scale.seeds,
+        "fresh": scale.fresh_seeds,
+        "taught": scale.taught_seeds,
+        "evolved": scale.evolved_seeds,
+    }
     for kind, count in kinds.items():
         assert sum(f"-{kind}-" in task.name for task in reproduction.trainings) == count * len(scale.systems)
     swept = {*scale.nodes, *(128 for _ in scale.horizons)}, set(scale.horizons) - {5}
@@ -239,6 +251,12 @@ def test_what_a_training_depends_on() -> None:
         replace(learner, settings=replace(learner.settings, fresh=True)),
     ]  # fmt: skip
     assert len({fingerprint(CushTraining(each).inputs()) for each in others}) == 4
+    taught = Learners(TINY, 0).taught(CushProblem())[0]
+    others_taught = [
+        taught, replace(taught, seed=1), replace(taught, settings=replace(taught.settings, batch=9)),
+        replace(taught, evolving=replace(taught.evolving, elite=9)),
+    ]  # fmt: skip
+    assert len({fingerprint(CushTraining(each).inputs()) for each in others_taught}) == 4
     runs = [
         Run(each, SequenceSet("", SMALL.scenarios(np.random.default_rng(1), 1)))
         for each in trained(CUSH, others[:2])

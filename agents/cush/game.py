@@ -183,6 +183,14 @@ class States:
             self.valid.append(valid)
         return number
 
+    def some(self, numbers: Sequence[int]) -> States:
+        """Return some of them, by number; what was thought about them stays here."""
+        return States(
+            [self.busy[number] for number in numbers],
+            [self.jobs[number] for number in numbers],
+            [self.valid[number] for number in numbers],
+        )
+
     def think(self, selector: Selector) -> None:
         """Ask the selector about the states that are new."""
         first = len(self.probabilities)

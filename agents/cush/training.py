@@ -30,15 +30,15 @@ from hpcsimkit.files import write_bytes
 from hpcsimkit.scenario import Scenario
 from hpcsimkit.workloads.cush import CUSH_KINDS
 
-__all__ = ["AGENTS", "GamesSettings", "GamesTrainer"]
+__all__ = ["AGENTS", "GamesSettings", "GamesTrainer", "check_settings"]
 
 AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
 """Files of the two agents, by their seats."""
 
 SECONDS_BETWEEN_CHECKPOINTS = 120.0
 
-WHOLE = ("epochs", "job_sets", "simulations", "average_every")
-"""Settings that are counted."""
+WHOLE = ("epochs", "job_sets", "simulations", "average_every", "batch", "passes")
+"""Settings that are counted, of any training."""
 
 RATES = ("learning_rate", "style_learning_rate")
 
@@ -77,6 +77,24 @@ class GamesSettings:
     learning_rate: float = 1e-4
     style_learning_rate: float = 1e-3
     average_every: int = 5
+
+
+def check_settings(problem: CushProblem, settings: GamesSettings, seed: int) -> None:
+    """See that a problem, settings and a seed are in their ranges.
+
+    Raises
+    ------
+    UsageError
+        Something is not.
+    """
+    problem.check()
+    for name, value in asdict(settings).items():
+        if name in WHOLE and (not isinstance(value, int) or value < 1):
+            raise UsageError(f"CuSH: {name} needs a whole number of at least 1, found {value!r}")
+        if name in RATES and not 0 < value < float("inf"):
+            raise UsageError(f"CuSH: {name} needs a number above 0, found {value!r}")
+    if seed < 0:
+        raise UsageError(f"CuSH: seed needs a whole number of at least 0, found {seed!r}")
 
 
 class GamesTrainer(ABC):
@@ -123,15 +141,8 @@ class GamesTrainer(ABC):
         """Let the job selector learn from games that are over; returns what was earned in each of them."""
 
     def check(self) -> None:
-        """See that all settings are in their ranges; else a UsageError."""
-        self.problem.check()
-        for name, value in asdict(self.settings).items():
-            if name in WHOLE and (not isinstance(value, int) or value < 1):
-                raise UsageError(f"CuSH: {name} needs a whole number of at least 1, found {value!r}")
-            if name in RATES and not 0 < value < float("inf"):
-                raise UsageError(f"CuSH: {name} needs a number above 0, found {value!r}")
-        if self.seed < 0:
-            raise UsageError(f"CuSH: seed needs a whole number of at least 0, found {self.seed!r}")
+        """See that everything is in its range; else a UsageError."""
+        check_settings(self.problem, self.settings, self.seed)
         if self.workers.count > self.settings.simulations:
             few = f"{self.settings.simulations} simulations are not enough"
             raise UsageError(f"CuSH: {few} for {self.workers.count} workers")

@@ -1,4 +1,4 @@
-"""`train-cush` as a user types it: on a small cluster, gone on with, and what is wrong."""
+"""`train-cush` and `teach-cush` as a user types them: small clusters, gone on with, and what is wrong."""
 
 from __future__ import annotations
 
@@ -71,3 +71,45 @@ def test_what_is_wrong_is_said_in_a_line(
 ) -> None:
     assert found in cli("train-cush", "--nodes", 2, "--epochs", 1, *flags, "--out", "out").line()
     assert not (tmp_path / "out").exists()
+
+
+TAUGHT = ("teach-cush", "--nodes", 2, "--evolve", 1, "--out", "taught")
+
+
+def test_who_is_taught(cli: CLI, tmp_path: Path) -> None:
+    flags = ("--horizon", 3, "--seed", 4, "--rate", "0.01", "--style-rate", "0.02", "--system", "summit")
+    outcome = cli(*TAUGHT, *flags, "--epochs", 2)
+    assert (outcome.code, outcome.err) == (0, "")
+    first, second = outcome.out.splitlines()
+    assert first.startswith("2 epochs: turnaround ")
+    assert second == "agents: taught/job_selector.hpcsim, taught/policy_selector.hpcsim"
+    agent, teacher = (
+        Agent.load(tmp_path / "taught" / file) for file in (AGENTS["order"], "teacher/last.hpcsim")
+    )
+    about = agent.about
+    assert about is not None
+    assert (about["algorithm"], about["seed"], about["problem"]["system"]) == ("cush-taught", 4, "summit")
+    assert (about["settings"]["learning_rate"], about["settings"]["style_learning_rate"]) == (0.01, 0.02)
+    assert (about["problem"]["horizon"], teacher.encoder.horizon) == (3, 3)
+    assert "there is a checkpoint already" in cli(*TAUGHT, *flags, "--epochs", 2).line()
+    outcome = cli(*TAUGHT, *flags, "--epochs", 2, "--resume", "--quiet")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert epochs(tmp_path / "taught") == [1, 2]
+    assert "another one's" in cli(*TAUGHT, *flags, "--epochs", 3, "--resume").line()
+
+
+@pytest.mark.parametrize(
+    ("flags", "found"),
+    [
+        (("--evolve", 0), "--evolve': Input should be greater than or equal to 1"),
+        (("--horizon", 1), "CuSH: horizon needs a whole number of at least 2, found 1"),
+        (("--epochs", 0), "CuSH: epochs needs a whole number of at least 1, found 0"),
+        (("--rate", "inf"), "CuSH: learning_rate needs a number above 0, found inf"),
+        (("--seed", -1), "CuSH: seed needs a whole number of at least 0, found -1"),
+    ],
+)
+def test_nobody_is_taught_by_what_is_wrong(
+    cli: CLI, tmp_path: Path, flags: tuple[object, ...], found: str
+) -> None:
+    assert found in cli(*TAUGHT, *flags).line()
+    assert not (tmp_path / "taught").exists()

@@ -24,7 +24,7 @@ from hpcsimkit.reproductions.cush.figures import (
 )
 from hpcsimkit.reproductions.cush.learners import CushTraining, farther
 from hpcsimkit.reproductions.cush.measured import Measured, both_ways, drawing
-from hpcsimkit.reproductions.cush.methods import CUSH, FRESH
+from hpcsimkit.reproductions.cush.methods import CUSH, FRESH, TAUGHT
 from hpcsimkit.reproductions.cush.tables import (
     horizons_table,
     nodes_table,
@@ -171,6 +171,7 @@ class Findings:
         curves = {
             CUSH: self._curves(learned.problem),
             FRESH: self._curves(farther(learned.problem), "fresh"),
+            TAUGHT: self._curves(farther(learned.problem), "taught"),
         }
         shown = {family: runs for family, runs in curves.items() if runs}
         save_figure(draw_learning(shown, learned), pictures / f"{name}-learning.png")

@@ -14,6 +14,7 @@ from hpcsimkit.reproductions.cush.methods import (
     EVOLVED,
     EVOLVED_IN_SIGHT,
     FRESH,
+    TAUGHT,
     Method,
     evolved,
     heuristics,
@@ -118,6 +119,7 @@ class _Contests:
         learners = self.learners
         return [
             *heuristics(problem), *trained(FRESH, learners.fresh(problem)),
+            *trained(TAUGHT, learners.taught(problem)),
             *evolved(EVOLVED, learners.evolved(problem)),
             *evolved(EVOLVED_IN_SIGHT, learners.evolved_in_sight(problem)),
         ]  # fmt: skip
@@ -127,8 +129,8 @@ class _Contests:
 
     def of_system(self, problem: CushProblem) -> Iterator[Contest]:
         job_sets, learners = self.job_sets, self.learners
-        cush, fresh = learners.cush(problem), learners.fresh(problem)
-        agents = [*trained(CUSH, cush), *trained(FRESH, fresh)]
+        cush, fresh, taught = learners.cush(problem), learners.fresh(problem), learners.taught(problem)
+        agents = [*trained(CUSH, cush), *trained(FRESH, fresh), *trained(TAUGHT, taught)]
         yield self.contest(problem, "validation", job_sets.validation(problem), agents)
         others, everybody = self.others(problem), self.everybody(problem)
         for learner in cush:

@@ -35,8 +35,11 @@ class Scale:
         For which agents are trained.
     epochs, job_sets, simulations : int
         Of a training of CuSH; see :class:`~hpcsimkit.agents.cush.trainer.CushSettings`.
-    seeds, fresh_seeds, evolved_seeds : int
-        Agents of each kind and system: trained as published, on other job sets in each epoch, and evolved.
+    seeds, fresh_seeds, taught_seeds, evolved_seeds : int
+        Agents of each kind and system: trained as published, on other job sets in each epoch, by a teacher,
+        and evolved.
+    taught_epochs : int
+        Of a training by a teacher.
     evolved_steps : int or None
         Decisions that an agent takes while it evolves; None for the usual number.
     validation, unseen : int
@@ -57,7 +60,9 @@ class Scale:
     simulations: int = 24
     seeds: int = 3
     fresh_seeds: int = 3
+    taught_seeds: int = 3
     evolved_seeds: int = 3
+    taught_epochs: int = 240
     evolved_steps: int | None = None
     validation: int = 100
     unseen: int = 500
@@ -70,9 +75,9 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    systems=("sierra",), epochs=30, job_sets=5, simulations=12, seeds=1, fresh_seeds=1, evolved_seeds=1,
-    evolved_steps=100_000, validation=20, unseen=50, draws=3, sweep_epochs=5, nodes=(16, 128),
-    horizons=(2, 5), sweep_unseen=50,
+    systems=("sierra",), epochs=30, job_sets=5, simulations=12, seeds=1, fresh_seeds=1, taught_seeds=1,
+    evolved_seeds=1, taught_epochs=10, evolved_steps=100_000, validation=20, unseen=50, draws=3,
+    sweep_epochs=5, nodes=(16, 128), horizons=(2, 5), sweep_unseen=50,
 )  # fmt: skip
 
 

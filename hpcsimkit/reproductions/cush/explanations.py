@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.agents.cush.taught import TaughtSettings
 from hpcsimkit.agents.cush.trainer import CushSettings
 from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.reproductions.cush.data import Scale, title_of
@@ -18,6 +19,7 @@ from hpcsimkit.reproductions.cush.methods import (
     FRESH,
     IN_SIGHT,
     RAND,
+    TAUGHT,
 )
 from hpcsimkit.reproductions.cush.published_numbers import GAINS
 from hpcsimkit.reproductions.sequences import Standing
@@ -57,7 +59,8 @@ WAYS = (
 CURVES = (
     "Means of each epoch's simulations, in which actions are drawn; lines are means over seeds and short "
     "stretches of epochs, bands reach from the least to the most. Horizontal: heuristics on the job sets "
-    f"that {CUSH} learns from. {FRESH} plays others in each epoch: its line is not about the same jobs."
+    f"that {CUSH} learns from. {FRESH} and {TAUGHT} play others in each epoch: their lines are not "
+    "about the same jobs."
 )
 
 LENGTHS = (
@@ -140,6 +143,13 @@ def method(scale: Scale) -> list[str]:
         "in each epoch, all of which count alike (what a decision was worth above the expected is divided by "
         f"the root mean square of that in its job set). Seeds: {scale.fresh_seeds}."
     )
+    taught = TaughtSettings(epochs=scale.taught_epochs)
+    by_teacher = (
+        f"*{TAUGHT}*: the same network, seeing as far, with {taught.job_sets} other job sets in each of "
+        f"{taught.epochs} epochs; first an agent evolves that sees as far as well (as *{EVOLVED_IN_SIGHT}* "
+        "does), and that agent says in each state how much worse than the best each action is. The job "
+        f"selector learns to lose less of it. Seeds: {scale.taught_seeds}."
+    )
     evolved = (
         f"*{EVOLVED}*: a few weights on the job selector's seat, found by the cross-entropy method; each job "
         f"is placed as suits it. Seeds: {scale.evolved_seeds}."
@@ -161,7 +171,7 @@ def method(scale: Scale) -> list[str]:
         "**NTAT** is (wait + service) / service, the penalty of the placement being part of the service. "
         "Waits are in steps."
     )
-    return [jobs, cush, fresh, evolved, evolved_in_sight, best, in_sight, ntat]
+    return [jobs, cush, fresh, by_teacher, evolved, evolved_in_sight, best, in_sight, ntat]
 
 
 def in_short(learned: Measured, unseen: Measured) -> str:

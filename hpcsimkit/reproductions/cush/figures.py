@@ -60,7 +60,7 @@ SHOWN = (*TRAINED, EVOLVED)
 
 COLOURS = dict(zip(
     (*SHOWN, BEST_ALLOCATION, *SELECTORS),
-    (1, 4, 3, 2, 0, 2, 5, 7), strict=True,
+    (1, 4, 6, 3, 2, 0, 2, 5, 7), strict=True,
 ))  # fmt: skip
 """Places in the list of colours; the best allocation has that of SJF."""
 

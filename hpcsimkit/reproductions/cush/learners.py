@@ -1,22 +1,29 @@
-"""Who is trained: CuSH as published, on other job sets in each epoch, on other clusters; and who evolves."""
+"""Who is trained: CuSH as published, on fresh job sets, by a teacher, on other clusters; and who evolves."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.cross_entropy import CrossEntropySettings
 from hpcsimkit.agents.cush.evolved import EVOLVED, evolved_environment
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.agents.cush.trainer import AGENTS, CushSettings, CushTrainer
+from hpcsimkit.agents.cush.taught import TaughtSettings, TaughtTrainer, teacher_of
+from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
+from hpcsimkit.agents.cush.training import AGENTS, GamesSettings, GamesTrainer
 from hpcsimkit.reproductions.cush.data import Scale, label_of
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.tasks import Task, Tell
 from hpcsimkit.scenario import Scenario
 
-__all__ = ["DECISIONS", "FARTHER", "CushLearner", "CushTraining", "Learners", "farther"]
+__all__ = [
+    "DECISIONS", "FARTHER", "CushLearner", "CushTraining", "Learners", "SelectorsLearner", "TaughtLearner",
+    "farther",
+]  # fmt: skip
 
 DECISIONS = 30
 """In a simulation, about: those that the job selector has a choice about."""
@@ -38,7 +45,7 @@ def farther(problem: CushProblem) -> CushProblem:
 
 
 @dataclass(frozen=True)
-class CushLearner:
+class SelectorsLearner(ABC):
     """A job selector and a policy selector that are trained together.
 
     Parameters
@@ -47,7 +54,7 @@ class CushLearner:
         Unique, and fit to be the name of a folder.
     problem : CushProblem
         What is learned.
-    settings : CushSettings
+    settings : GamesSettings
         How.
     seed : int
         Where all chance of the training comes from.
@@ -55,7 +62,7 @@ class CushLearner:
 
     name: str
     problem: CushProblem
-    settings: CushSettings
+    settings: GamesSettings
     seed: int
 
     @property
@@ -63,9 +70,13 @@ class CushLearner:
         """Simulations of an epoch."""
         return self.settings.job_sets * self.settings.simulations
 
+    @abstractmethod
+    def trainer(self, folder: Path) -> GamesTrainer:
+        """Return who trains them."""
+
     def train(self, folder: Path, tell: Tell) -> None:
         """Train, or go on with it from the folder's checkpoint."""
-        trainer = CushTrainer(self.problem, self.settings, seed=self.seed)
+        trainer = self.trainer(folder)
         trainer.train(folder, resume=True, tell=lambda report: tell(report.steps * self.played * DECISIONS))
 
     def agents(self, folder: Path, *, sample: bool) -> dict[str, Agent]:
@@ -75,16 +86,46 @@ class CushLearner:
         """
         return {seat: Agent.load(folder / file, sample=sample) for seat, file in AGENTS.items()}
 
+
+@dataclass(frozen=True)
+class CushLearner(SelectorsLearner):
+    """One who is trained by policy gradient."""
+
+    settings: CushSettings
+
+    def trainer(self, folder: Path) -> CushTrainer:
+        """Return who trains them."""
+        return CushTrainer(self.problem, self.settings, seed=self.seed)
+
     def job_sets(self) -> list[Scenario]:
         """Return the job sets that are played in every epoch; if each has its own, those of the first."""
-        return CushTrainer(self.problem, self.settings, seed=self.seed).job_sets(0)
+        return self.trainer(Path()).job_sets(0)
+
+
+@dataclass(frozen=True)
+class TaughtLearner(SelectorsLearner):
+    """One whose job selector is taught by an agent that evolves first.
+
+    Parameters
+    ----------
+    evolving : CrossEntropySettings
+        How the teacher does.
+    """
+
+    settings: TaughtSettings
+    evolving: CrossEntropySettings
+
+    def trainer(self, folder: Path) -> TaughtTrainer:
+        """Return who trains them; the teacher stays in a folder of its own."""
+        teacher = teacher_of(self.problem, self.evolving, seed=self.seed, folder=folder / "teacher")
+        return TaughtTrainer(self.problem, self.settings, teacher=teacher, seed=self.seed)
 
 
 @dataclass(frozen=True)
 class CushTraining(Task):
     """The training of a learner; the agents and the learning curve stay in the folder."""
 
-    learner: CushLearner
+    learner: SelectorsLearner
 
     kind = "training"
 
@@ -145,6 +186,17 @@ class Learners:
         """Return CuSH that sees farther, trained on other job sets in each epoch, with several seeds."""
         return self._several("fresh", farther(problem), self.general, self.scale.fresh_seeds)
 
+    def taught(self, problem: CushProblem) -> Sequence[TaughtLearner]:
+        """Return CuSH's networks that see farther, taught by who evolved and sees as far, several seeds."""
+        settings = TaughtSettings(epochs=self.scale.taught_epochs)
+        return [
+            TaughtLearner(
+                f"{label_of(farther(problem))}-taught-{number + 1}", farther(problem), settings,
+                self.seed + number, self._evolving_settings,
+            )
+            for number in range(self.scale.taught_seeds)
+        ]  # fmt: skip
+
     def evolved(self, problem: CushProblem) -> Sequence[Learner]:
         """Return agents of few weights that evolve on the job selector's seat, with several seeds."""
         return self._evolving("evolved", problem, None, self.scale.evolved_seeds)
@@ -158,11 +210,15 @@ class Learners:
         settings = replace(self.published, epochs=self.scale.sweep_epochs)
         return self._several("swept", problem, settings, 1)[0]
 
+    @property
+    def _evolving_settings(self) -> CrossEntropySettings:
+        steps = self.scale.evolved_steps
+        return EVOLVED if steps is None else replace(EVOLVED, steps=steps)
+
     def _evolving(
         self, kind: str, problem: CushProblem, horizon: int | None, count: int
     ) -> Sequence[Learner]:
-        env, steps = evolved_environment(problem, horizon=horizon), self.scale.evolved_steps
-        settings = EVOLVED if steps is None else replace(EVOLVED, steps=steps)
+        env, settings = evolved_environment(problem, horizon=horizon), self._evolving_settings
         return [
             Learner(
                 f"{label_of(problem)}-{kind}-{number + 1}", env.episodes, env.policy, env.encoder, env.mask,

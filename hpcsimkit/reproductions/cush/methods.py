@@ -13,19 +13,21 @@ from hpcsimkit.job import Job
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, DominantShare, FCFSShortest, SuitsKind
 from hpcsimkit.policy import Order, Placement, Policy
-from hpcsimkit.reproductions.cush.learners import FARTHER, CushLearner
+from hpcsimkit.reproductions.cush.learners import FARTHER, SelectorsLearner
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.sequences import Contestant
 
 __all__ = [
     "ADDED", "ALLOCATIONS", "BEST_ALLOCATION", "CUSH", "EVOLVED", "EVOLVED_IN_SIGHT", "FRESH", "HEURISTICS",
-    "IN_SIGHT", "LEARNED", "RAND", "SELECTORS", "TRAINED", "Method", "ShortSighted", "evolved", "heuristics",
-    "row", "trained",
+    "IN_SIGHT", "LEARNED", "RAND", "SELECTORS", "TAUGHT", "TRAINED", "Method", "ShortSighted", "evolved",
+    "heuristics", "row", "trained",
 ]  # fmt: skip
 
-CUSH, FRESH = "CuSH", f"CuSH (fresh job sets, T = {FARTHER})"
-TRAINED = (CUSH, FRESH)
-"""Families of CuSH's two networks: as published; on other job sets in each epoch, and seeing farther."""
+CUSH, FRESH, TAUGHT = "CuSH", f"CuSH (fresh job sets, T = {FARTHER})", f"CuSH (taught, T = {FARTHER})"
+TRAINED = (CUSH, FRESH, TAUGHT)
+"""Families of CuSH's two networks: as published; on other job sets in each epoch, and seeing farther; the
+latter, but taught by an agent that has evolved.
+"""
 
 EVOLVED, EVOLVED_IN_SIGHT = "Evolved (best allocation)", "Evolved (best allocation, in sight)"
 LEARNED = (*TRAINED, EVOLVED, EVOLVED_IN_SIGHT)
@@ -97,14 +99,14 @@ class Method(Contestant):
     ----------
     family : str
         What tables call it; agents of several seeds are of one family.
-    selectors : CushLearner, optional
+    selectors : SelectorsLearner, optional
         Whose two agents take the two open seats.
     by_chance : bool
         It draws what it does.
     """
 
     family: str = ""
-    selectors: CushLearner | None = None
+    selectors: SelectorsLearner | None = None
     by_chance: bool = False
 
     def scheduler(self, shelf: Path) -> Policy:
@@ -129,7 +131,7 @@ def _untrained(name: str, policy: Pipeline, *, by_chance: bool = False) -> Metho
     return Method(name, policy, "textbook", sample=False, family=name, by_chance=by_chance)
 
 
-def trained(family: str, learners: Sequence[CushLearner]) -> Iterator[Method]:
+def trained(family: str, learners: Sequence[SelectorsLearner]) -> Iterator[Method]:
     """Yield CuSH's agents, each taking the best action, and drawing."""
     for learner in learners:
         number = learner.name.rpartition("-")[2]

@@ -10,7 +10,7 @@ from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.cush.conclusions import Findings
 from hpcsimkit.reproductions.cush.contest import Contest, contests
 from hpcsimkit.reproductions.cush.data import FULL, QUICK, JobSets
-from hpcsimkit.reproductions.cush.learners import CushLearner, CushTraining, Learners
+from hpcsimkit.reproductions.cush.learners import CushTraining, Learners, SelectorsLearner
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.tasks import Shelf, Task
@@ -46,7 +46,7 @@ class CuSH(ContestReproduction[Contest]):
     @cached_property
     def trainings(self) -> list[CushTraining | Training]:
         """Of all agents."""
-        selectors: dict[str, CushLearner] = {}
+        selectors: dict[str, SelectorsLearner] = {}
         for contest in self.contests:
             for each in contest.contestants:
                 if each.selectors is not None:
