@@ -53,15 +53,15 @@ class TaughtSettings(GamesSettings):
         :meth:`~hpcsimkit.agents.cush.selectors.JobSelector.imitate`.
     """
 
-    epochs: int = 240
+    epochs: int = 300
     job_sets: int = 40
     simulations: int = 1
     fresh: bool = True
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-4
     style_learning_rate: float = 0.05
     batch: int = 256
     passes: int = 2
-    guided: float = 0.1
+    guided: float = 0.2
     certainty: float = 0.05
 
 

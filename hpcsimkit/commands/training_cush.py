@@ -82,8 +82,8 @@ def teach_cush(
     evolve: Annotated[
         int, typer.Option(metavar="N", min=1, help="Decisions that are taken while the teacher evolves.")
     ] = 600_000,
-    epochs: Epochs = 240,
-    rate: Rate = 1e-3,
+    epochs: Epochs = 300,
+    rate: Rate = 3e-4,
     style_rate: StyleRate = 0.05,
     seed: Seed = 0,
     out: Annotated[
