@@ -47,6 +47,7 @@ from hpcsimkit.reproductions.cush.reproduction import CuSH
 from hpcsimkit.reproductions.cush.runs import NTAT, REWARD, WAIT, Run, mean_return
 from hpcsimkit.reproductions.cush.tables import (
     horizons_table,
+    in_short_table,
     nodes_table,
     placements_table,
     ratios,
@@ -634,13 +635,17 @@ def test_other_tables() -> None:
 
 
 def test_in_short() -> None:
-    said = in_short(many(1.05), many(0.8))
-    assert said.startswith(
-        "**Sierra** (the paper: CuSH 19 % below the best heuristic). On 20 job sets that CuSH was"
+    """By hand: CuSH has 1.05 times the NTAT of SJF with the best allocation, and 0.8 times on others."""
+    learned, unseen = many(1.05), many(0.8)
+    assert in_short(learned, unseen).startswith(
+        "**Sierra** (the paper: CuSH 19 % below the best heuristic). On 20 job sets that CuSH was trained on, "
+        "the best heuristic is SJF BF with an NTAT of "
     )
-    learned, unseen = said.split(" On 20 others, ")
-    assert "% below SJF BF, for sure; 5.0 % above SJF (best allocation)." in learned
-    assert "27.3 % below SJF BF, for sure; 20.0 % below SJF (best allocation), for sure." in unseen
+    headings, (cush,) = in_short_table(learned, unseen)
+    assert headings[1:4] == ["NTAT, learned from", "to the best heuristic", "to SJF (best allocation)"]
+    assert cush[0] == CUSH and cush[3] == "+5.0 %"
+    assert cush[5:] == ["-27.3 %*", "-20.0 %*"]
+    assert cush[1] == f"{learned.mean(CUSH):.2f}" and cush[4] == f"{unseen.mean(CUSH):.2f}"
 
 
 # --- pictures ------------------------------------------------------------------------------------------

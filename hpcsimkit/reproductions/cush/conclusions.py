@@ -27,6 +27,7 @@ from hpcsimkit.reproductions.cush.measured import Measured, both_ways, drawing
 from hpcsimkit.reproductions.cush.methods import CUSH, FRESH, TAUGHT
 from hpcsimkit.reproductions.cush.tables import (
     horizons_table,
+    in_short_table,
     nodes_table,
     placements_table,
     ratios,
@@ -145,7 +146,10 @@ class Findings:
         if self.quick:
             page.text(words.QUICK)
         page.heading("In short")
-        page.text(*(words.in_short(*both) for both in self.systems.values()))
+        page.text(words.IN_SHORT)
+        for both in self.systems.values():
+            page.text(words.in_short(*both))
+            page.table(*in_short_table(*both))
         page.heading("How it was done")
         page.items(list(self.job_sets.lines()))
         page.items(words.method(self.job_sets.scale))

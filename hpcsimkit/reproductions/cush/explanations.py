@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.taught import TaughtSettings
 from hpcsimkit.agents.cush.trainer import CushSettings
@@ -22,11 +20,10 @@ from hpcsimkit.reproductions.cush.methods import (
     TAUGHT,
 )
 from hpcsimkit.reproductions.cush.published_numbers import GAINS
-from hpcsimkit.reproductions.sequences import Standing
 
 __all__ = [
-    "CURVES", "GIVEN", "HORIZONS", "LENGTHS", "ON_LEARNED", "ON_UNSEEN", "PENALTIES", "PLACEMENTS", "QUICK",
-    "SIZES", "TRAININGS", "WAYS", "differences", "in_short", "method",
+    "CURVES", "GIVEN", "HORIZONS", "IN_SHORT", "LENGTHS", "ON_LEARNED", "ON_UNSEEN", "PENALTIES",
+    "PLACEMENTS", "QUICK", "SIZES", "TRAININGS", "WAYS", "differences", "in_short", "method",
 ]  # fmt: skip
 
 QUICK = (
@@ -48,6 +45,11 @@ ON_UNSEEN = (
     "them. Below the table those who have learned are compared, set by set and in the mean of all seeds, "
     f"with the best heuristic row and with {BEST_ALLOCATION}, which places each job as suits it and learns "
     "nothing."
+)
+
+IN_SHORT = (
+    "Their NTAT, and by how much it is above or below that of the best heuristic (there) and that of "
+    f"{BEST_ALLOCATION}; * for sure, if below: by both tests that are described below."
 )
 
 WAYS = (
@@ -175,35 +177,18 @@ def method(scale: Scale) -> list[str]:
 
 
 def in_short(learned: Measured, unseen: Measured) -> str:
-    """Return what came out for a system."""
+    """Return who was to be beaten on a system."""
     system = unseen.problem.system
     return (
         f"**{title_of(system)}** (the paper: CuSH {GAINS[system]:g} % below the best heuristic). On "
-        f"{learned.sets} job sets that {CUSH} was trained on, {_about(learned)} On {unseen.sets} others, "
-        f"{_about(unseen)}"
+        f"{learned.sets} job sets that {CUSH} was trained on, {_rivals(learned)}; on {unseen.sets} others, "
+        f"{_rivals(unseen)}."
     )
 
 
-def _about(measured: Measured) -> str:
-    """Say who is the best heuristic, and how those who have learned stand beside it."""
+def _rivals(measured: Measured) -> str:
     best, allocation = measured.mean(measured.best), measured.mean(BEST_ALLOCATION)
-    agents = (
-        f" {family} has {measured.mean(family):.2f}: {_beside(measured.against(family), measured.rivals)}."
-        for family in measured.learned
-    )
     return (
-        f"the best heuristic is {measured.best} with an NTAT of {best:.2f}; {BEST_ALLOCATION} has "
-        f"{allocation:.2f}.{''.join(agents)}"
+        f"the best heuristic is {measured.best} with an NTAT of {best:.2f}, and {BEST_ALLOCATION} has "
+        f"{allocation:.2f}"
     )
-
-
-def _beside(standings: Mapping[str, Standing], rivals: tuple[str, str]) -> str:
-    """Say by how much somebody is below or above both, and whether it is sure that it is below."""
-    words = []
-    for rival in rivals:
-        found = standings[rival].against
-        assert found is not None
-        side = "below" if found.relative < 0 else "above"
-        sure = ", for sure" if standings[rival].is_beaten else ""
-        words.append(f"{100 * abs(found.relative):.1f} % {side} {rival}{sure}")
-    return "; ".join(words)

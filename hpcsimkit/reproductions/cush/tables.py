@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.reproductions.cells import Table, number
@@ -26,11 +26,31 @@ from hpcsimkit.reproductions.dras.tables import spread_cell
 from hpcsimkit.workloads.cush import CUSH_KINDS
 
 __all__ = [
-    "best_of_selector", "horizons_table", "nodes_table", "placements_table", "ratios", "table_1",
-    "trainings_table", "ways_table",
+    "best_of_selector", "horizons_table", "in_short_table", "nodes_table", "placements_table", "ratios",
+    "table_1", "trainings_table", "ways_table",
 ]  # fmt: skip
 
 COLUMNS = {"NTAT": NTAT, "wait": WAIT, "rewards": REWARD}
+
+
+def in_short_table(learned: Measured, unseen: Measured) -> Table:
+    """Return a row a family of agents: its NTAT, and how it stands beside both who are to be beaten."""
+    headings = [""]
+    for words in ("learned from", "unseen"):
+        headings += [f"NTAT, {words}", "to the best heuristic", f"to {BEST_ALLOCATION}"]
+    return headings, [
+        [family, *_beside_rivals(learned, family), *_beside_rivals(unseen, family)]
+        for family in unseen.learned
+    ]
+
+
+def _beside_rivals(measured: Measured, family: str) -> Iterator[str]:
+    yield number(measured.mean(family))
+    standings = measured.against(family)
+    for rival in measured.rivals:
+        against = standings[rival].against
+        assert against is not None
+        yield f"{100 * against.relative:+.1f} %{'*' * standings[rival].is_beaten}"
 
 
 def table_1(measured: Measured) -> Table:
