@@ -83,9 +83,11 @@ class Allocation:
 
     def lies_within(self, count: int) -> bool:
         """Tell whether it occupies machines, different ones of so many."""
-        numbers = self.numbers
-        if isinstance(numbers, np.ndarray) and len(numbers) and (numbers[1:] > numbers[:-1]).all():
-            return bool(numbers[0] >= 0 and numbers[-1] < count)
+        if "machines" not in vars(self):  # they were given as an array, mostly in ascending order
+            numbers = self.numbers
+            assert isinstance(numbers, np.ndarray)
+            if (numbers[1:] > numbers[:-1]).all():
+                return bool(numbers[0] >= 0 and numbers[-1] < count)
         machines = self.machines
         if not machines or min(machines) < 0 or max(machines) >= count:
             return False

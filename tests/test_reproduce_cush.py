@@ -15,7 +15,8 @@ import pytest
 
 from hpcsimkit import Workload
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.agents.cush.trainer import AGENTS, CushSettings, CushTrainer
+from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
+from hpcsimkit.agents.cush.training import AGENTS
 from hpcsimkit.errors import UsageError
 from hpcsimkit.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, SuitsKind

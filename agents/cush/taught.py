@@ -101,7 +101,7 @@ class TaughtGame(Game):
         valid = np.zeros(self._teacher.mask.actions, dtype=np.bool_)
         self._look(decision, seen)
         self._teacher.mask.write(decision, valid)
-        scores = self._teacher.network.scores(seen)
+        scores = self._teacher.network.scores(seen)[: len(valid)]
         regrets = np.where(valid, scores[valid].max() - scores, 0).astype(np.float32)
         self.regrets.append((state, regrets))
         if self._rng.random() < self._guidance:
@@ -153,6 +153,9 @@ class TaughtTrainer(GamesTrainer):
         """See that all settings are in their ranges, and the teacher knows the seat; else a UsageError."""
         super().check()
         settings, teacher = self.settings, self.teacher
+        for name in ("batch", "passes"):
+            if getattr(settings, name) < 1:
+                raise UsageError(f"CuSH: {name} needs at least 1, found {getattr(settings, name)!r}")
         for name in ("guided", "certainty"):
             if not 0 <= getattr(settings, name) <= 1:
                 raise UsageError(
@@ -164,11 +167,16 @@ class TaughtTrainer(GamesTrainer):
                 f"CuSH: a teacher for the order seat with {wanted} is needed, found one for {teacher.stage} "
                 f"with {teacher.mask!r}"
             )
+        teacher.check()
 
     def identity(self) -> dict[str, Any]:
         """Return what tells a training from others; that it is to end when it does is part of it."""
-        weights = {name: values.tolist() for name, values in self.teacher.network.tensors.items()}
-        return {**super().identity(), "settings": asdict(self.settings), "teacher": weights}
+        network = self.teacher.network
+        teacher = {
+            "sees": repr(self.teacher.encoder), "network": network.kind, "activation": network.activation,
+            **{name: values.tolist() for name, values in network.tensors.items()},
+        }  # fmt: skip
+        return {**super().identity(), "settings": asdict(self.settings), "teacher": teacher}
 
     def optimiser(self, network: torch.nn.Module) -> torch.optim.Optimizer:
         """Return who moves the job selector's weights."""
@@ -214,9 +222,9 @@ class TaughtTrainer(GamesTrainer):
 
 def teacher_of(
     problem: CushProblem, settings: CrossEntropySettings = EVOLVED, *, seed: int = 0,
-    folder: Path | None = None, tell: Callable[[Report], None] = lambda report: None,
+    folder: Path | None = None, resume: bool = False, tell: Callable[[Report], None] = lambda report: None,
 ) -> Agent:  # fmt: skip
-    """Return an agent of seven weights that sees as far as pictures of the problem go; it evolves first.
+    """Return an agent of few weights that sees as far as pictures of the problem go; it evolves first.
 
     Parameters
     ----------
@@ -227,9 +235,16 @@ def teacher_of(
     seed : int
         Where all chance comes from.
     folder : Path, optional
-        Where it is written; what was begun there is gone on with.
+        Where it is written.
+    resume : bool
+        Go on with what was begun there, if anything was.
     tell : callable
         Is told how it goes.
+
+    Raises
+    ------
+    UsageError
+        What was begun there was another one's evolution.
     """
     env = evolved_environment(problem, horizon=problem.horizon)
-    return CrossEntropy(env, settings, seed=seed).train(folder, resume=folder is not None, tell=tell)
+    return CrossEntropy(env, settings, seed=seed).train(folder, resume=resume, tell=tell)

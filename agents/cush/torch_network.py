@@ -57,7 +57,7 @@ class ImageNetwork(nn.Module):
     what filters find is worked out once for each run of equal pairs, and weighs as much as all weights of the
     dense layer along the run.
 
-    The normalisation uses means and variances of epochs that are over, the same while playing and while
+    The normalisation uses means and variances of what was seen before, the same while playing and while
     learning; :meth:`renew` takes new ones.
 
     Parameters

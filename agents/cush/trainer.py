@@ -9,10 +9,10 @@ import numpy as np
 
 from hpcsimkit.agents.cush.game import Game, States
 from hpcsimkit.agents.cush.returns import job_selector_returns
-from hpcsimkit.agents.cush.training import AGENTS, Floats, GamesSettings, GamesTrainer
+from hpcsimkit.agents.cush.training import Floats, GamesSettings, GamesTrainer
 from hpcsimkit.errors import UsageError
 
-__all__ = ["AGENTS", "CushSettings", "CushTrainer"]
+__all__ = ["CushSettings", "CushTrainer"]
 
 
 @dataclass(frozen=True)

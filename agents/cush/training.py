@@ -30,15 +30,15 @@ from hpcsimkit.files import write_bytes
 from hpcsimkit.scenario import Scenario
 from hpcsimkit.workloads.cush import CUSH_KINDS
 
-__all__ = ["AGENTS", "GamesSettings", "GamesTrainer", "check_settings"]
+__all__ = ["AGENTS", "GamesSettings", "GamesTrainer", "check_settings", "check_unused"]
 
 AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
 """Files of the two agents, by their seats."""
 
 SECONDS_BETWEEN_CHECKPOINTS = 120.0
 
-WHOLE = ("epochs", "job_sets", "simulations", "average_every", "batch", "passes")
-"""Settings that are counted, of any training."""
+WHOLE = ("epochs", "job_sets", "simulations", "average_every")
+"""Settings that are counted."""
 
 RATES = ("learning_rate", "style_learning_rate")
 
@@ -97,6 +97,18 @@ def check_settings(problem: CushProblem, settings: GamesSettings, seed: int) -> 
         raise UsageError(f"CuSH: seed needs a whole number of at least 0, found {seed!r}")
 
 
+def check_unused(folder: Path, rank: int = 0) -> None:
+    """See that a folder has no checkpoint of a worker.
+
+    Raises
+    ------
+    UsageError
+        It has.
+    """
+    if Checkpoints(folder, rank, {}).exist:
+        raise UsageError(f"{folder}: there is a checkpoint already: go on with it (--resume), or elsewhere")
+
+
 class GamesTrainer(ABC):
     """Trains the job selector and the policy selector together, by games that they play.
 
@@ -144,8 +156,11 @@ class GamesTrainer(ABC):
         """See that everything is in its range; else a UsageError."""
         check_settings(self.problem, self.settings, self.seed)
         if self.workers.count > self.settings.simulations:
-            few = f"{self.settings.simulations} simulations are not enough"
-            raise UsageError(f"CuSH: {few} for {self.workers.count} workers")
+            simulations = self.settings.simulations
+            raise UsageError(
+                f"CuSH: {self.workers.count} workers need at least as many simulations of a job set, found "
+                f"{simulations}"
+            )
 
     def game(self, scenario: Scenario, breadth: Shares, rng: np.random.Generator) -> Game:
         """Begin a game; see :class:`~hpcsimkit.agents.cush.game.Game`."""
@@ -221,10 +236,8 @@ class GamesTrainer(ABC):
     def _check(self, folder: Path | None, *, resume: bool) -> None:
         """See that it can be done, before anything is."""
         self.check()
-        if folder is not None and not resume and self._checkpoints(folder).exist:
-            raise UsageError(
-                f"{folder}: there is a checkpoint already: go on with it (--resume), or elsewhere"
-            )
+        if folder is not None and not resume:
+            check_unused(folder, self.workers.rank)
 
     def _set_up(self) -> None:
         """Make everything from the seed; all workers begin with the same weights."""

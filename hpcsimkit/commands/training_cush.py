@@ -96,6 +96,7 @@ def teach_cush(
     """Let an agent of seven weights evolve, and teach CuSH's job selector.
 
     Writes both selectors, the learning curve and a checkpoint; the teacher is in the folder teacher inside.
+    It is one process's work, and ends after as many epochs as it was begun with.
     """
     from dataclasses import replace
 
@@ -105,20 +106,32 @@ def teach_cush(
     from hpcsimkit.agents.cush.evolved import EVOLVED
     from hpcsimkit.agents.cush.problem import CushProblem
     from hpcsimkit.agents.cush.taught import TaughtSettings, TaughtTrainer, teacher_of
-    from hpcsimkit.agents.cush.training import check_settings
+    from hpcsimkit.agents.cush.training import check_settings, check_unused
+    from hpcsimkit.agents.cush.workers import joined_workers
     from hpcsimkit.campaigns.training_progress import progress_bar
+    from hpcsimkit.errors import UsageError
 
     problem = CushProblem(system=system, nodes=nodes, horizon=horizon)
     settings = TaughtSettings(epochs=epochs, learning_rate=rate, style_learning_rate=style_rate)
     check_settings(problem, settings, seed)
     place = out or RESULTS / f"cush-taught-{system}"
+    home = place / "teacher"
+    with joined_workers() as workers:
+        if workers.count > 1:
+            raise UsageError(
+                f"teach-cush is for one process, found {workers.count}: start it without torchrun"
+            )
+    if not resume:
+        check_unused(place)
+        if home.exists():
+            raise UsageError(f"{home}: there is a teacher already: go on with it (--resume), or elsewhere")
     with progress_bar(quiet=quiet) as draw:
 
         def tell(report: Report) -> None:
             draw("its teacher evolves", report.steps, report.of, report.steps_per_second, "steps/s")
 
         evolving = replace(EVOLVED, steps=evolve)
-        teacher = teacher_of(problem, evolving, seed=seed, folder=place / "teacher", tell=tell)
+        teacher = teacher_of(problem, evolving, seed=seed, folder=home, resume=resume, tell=tell)
     trainer = TaughtTrainer(problem, settings, teacher=teacher, seed=seed)
     _train(trainer, place, resume=resume, quiet=quiet)
 

@@ -234,11 +234,11 @@ def test_the_teacher_is_learned_from() -> None:
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_module, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     whole: list[Report] = []
-    straight = taught(average_every=2).train(tmp_path / "straight", tell=whole.append)
+    straight = taught(average_every=2, guided=1.0).train(tmp_path / "straight", tell=whole.append)
     with pytest.raises(StopError):
-        taught(average_every=2).train(tmp_path / "stopped", tell=stop_at(3))
+        taught(average_every=2, guided=1.0).train(tmp_path / "stopped", tell=stop_at(3))
     rest: list[Report] = []
-    gone_on = taught(average_every=2).train(tmp_path / "stopped", resume=True, tell=rest.append)
+    gone_on = taught(average_every=2, guided=1.0).train(tmp_path / "stopped", resume=True, tell=rest.append)
     assert without_rates(rest) == without_rates(whole[2:])
     assert networks_of(gone_on) == networks_of(straight) != networks_of(taught(seed=4).train())
 
@@ -261,8 +261,8 @@ class Two(Workers):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({"batch": 0}, "CuSH: batch needs a whole number of at least 1, found 0"),
-        ({"passes": 0}, "CuSH: passes needs a whole number of at least 1, found 0"),
+        ({"batch": 0}, "CuSH: batch needs at least 1, found 0"),
+        ({"passes": 0}, "CuSH: passes needs at least 1, found 0"),
         ({"guided": 1.5}, "CuSH: guided needs a number from 0 to 1, found 1.5"),
         ({"certainty": -0.1}, "CuSH: certainty needs a number from 0 to 1, found -0.1"),
         ({"learning_rate": 0.0}, "CuSH: learning_rate needs a number above 0, found 0.0"),
@@ -288,16 +288,40 @@ def test_a_teacher_of_something_else(changes: dict[str, Any]) -> None:
         learner.train()
 
 
+def test_a_teacher_that_cannot_read_what_it_sees() -> None:
+    """Six weights for rows of seven numbers."""
+    network = SlotScores({"weight.0": np.ones((1, 6)), "bias.0": np.zeros(1)})
+    learner = TaughtTrainer(TINY, SHORT, teacher=teacher(network=network))
+    with pytest.raises(UsageError, match="reads 6 numbers"):
+        learner.train()
+
+
+def test_a_teacher_that_sees_more_slots() -> None:
+    """It scores more actions than there are: those beyond are nobody's."""
+    learner = TaughtTrainer(
+        TINY, replace(SHORT, epochs=1), teacher=teacher(encoder=StartOrHold(5, horizon=4))
+    )
+    learner.train()
+    assert learner.epoch == 1
+
+
+def test_a_teacher_that_sees_something_else_is_another_one(tmp_path: Path) -> None:
+    taught().train(tmp_path)
+    learner = TaughtTrainer(TINY, SHORT, teacher=teacher(encoder=StartOrHold(3)), seed=3)
+    with pytest.raises(UsageError, match="another one's"):
+        learner.train(tmp_path, resume=True)
+
+
 def test_one_simulation_is_for_one_worker() -> None:
     learner = TaughtTrainer(TINY, SHORT, teacher=teacher(), workers=Two())
-    with pytest.raises(UsageError, match="1 simulations are not enough for 2 workers"):
+    with pytest.raises(UsageError, match="2 workers need at least as many simulations of a job set, found 1"):
         learner.train()
 
 
 def test_who_teaches_sees_as_far_as_the_pupil(tmp_path: Path) -> None:
     few = CrossEntropySettings(steps=60, episodes=1, population=4, elite=2)
-    agent = teacher_of(TINY, few, seed=2, folder=tmp_path / "teacher")
+    agent = teacher_of(TINY, few, seed=2, folder=tmp_path / "teacher", resume=True)
     assert agent.encoder == StartOrHold(3, horizon=4) and repr(agent.mask) == repr(TINY.mask)
-    again = teacher_of(TINY, few, seed=2, folder=tmp_path / "teacher")
+    again = teacher_of(TINY, few, seed=2, folder=tmp_path / "teacher", resume=True)
     assert agent.network.tensors["weight.0"].tolist() == again.network.tensors["weight.0"].tolist()
     TaughtTrainer(TINY, replace(SHORT, epochs=1), teacher=agent).train()

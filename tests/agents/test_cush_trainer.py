@@ -30,7 +30,8 @@ from hpcsimkit.agents.cush import training as trainer_module
 from hpcsimkit.agents.cush.game import Game, Placed
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.selectors import AT_ONCE, JobSelector, PolicySelector
-from hpcsimkit.agents.cush.trainer import AGENTS, CushSettings, CushTrainer
+from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
+from hpcsimkit.agents.cush.training import AGENTS
 from hpcsimkit.agents.cush.workers import Workers, joined_workers
 from hpcsimkit.agents.learning_curve import Report
 from hpcsimkit.agents.model_file import read_model
@@ -604,7 +605,9 @@ def test_more_workers_than_simulations() -> None:
     class Many(Workers):
         count = 5
 
-    with pytest.raises(UsageError, match=r"^CuSH: 4 simulations are not enough for 5 workers$"):
+    with pytest.raises(
+        UsageError, match=r"^CuSH: 5 workers need at least as many simulations of a job set, found 4$"
+    ):
         trainer(workers=Many()).train()
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cush.trainer import AGENTS
+from hpcsimkit.agents.cush.training import AGENTS
+from hpcsimkit.agents.cush.workers import Workers
 from tests.cli.conftest import CLI
 
 SMALL = ("train-cush", "--nodes", 2, "--out", "out")
@@ -112,4 +114,24 @@ def test_nobody_is_taught_by_what_is_wrong(
     cli: CLI, tmp_path: Path, flags: tuple[object, ...], found: str
 ) -> None:
     assert found in cli(*TAUGHT, *flags).line()
+    assert not (tmp_path / "taught").exists()
+
+
+def test_a_folder_with_something_in_it_is_refused_before_anything_evolves(cli: CLI, tmp_path: Path) -> None:
+    assert cli(*SMALL, "--epochs", 1).code == 0
+    line = cli("teach-cush", "--nodes", 2, "--evolve", 1, "--epochs", 1, "--out", "out").line()
+    assert "there is a checkpoint already" in line
+    assert not (tmp_path / "out" / "teacher").exists()
+    assert cli(*TAUGHT, "--epochs", 1).code == 0
+    (tmp_path / "taught" / "worker-0.safetensors").unlink()
+    assert "there is a teacher already: go on with it (--resume)" in cli(*TAUGHT, "--epochs", 1).line()
+    assert cli(*TAUGHT, "--epochs", 1, "--resume").code == 0
+
+
+def test_several_processes_do_not_teach(cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Two(Workers):
+        count = 2
+
+    monkeypatch.setattr("hpcsimkit.agents.cush.workers.joined_workers", lambda: nullcontext(Two()))
+    assert "teach-cush is for one process, found 2" in cli(*TAUGHT, "--epochs", 1).line()
     assert not (tmp_path / "taught").exists()

@@ -48,12 +48,13 @@ ON_UNSEEN = (
 )
 
 IN_SHORT = (
-    "Their NTAT, and by how much it is above or below that of the best heuristic (there) and that of "
-    f"{BEST_ALLOCATION}; * for sure, if below: by both tests that are described below."
+    "Of all who learn the NTAT, and by how much it is above or below that of the best heuristic and that of "
+    f"{BEST_ALLOCATION} on the same job sets; * below for sure, by both tests that are described below."
 )
 
 WAYS = (
-    "CuSH's two selectors draw what they do while they learn. Afterwards they may go on to draw, or take "
+    "CuSH's two selectors draw what they do while they learn (those who are taught, what the teacher leaves "
+    "to them). Afterwards they may go on to draw, or take "
     "what is most probable. Both were tried on job sets that are in no other table; the way with the lower "
     "mean NTAT is the one that all tables and pictures are about."
 )
@@ -62,7 +63,8 @@ CURVES = (
     "Means of each epoch's simulations, in which actions are drawn; lines are means over seeds and short "
     "stretches of epochs, bands reach from the least to the most. Horizontal: heuristics on the job sets "
     f"that {CUSH} learns from. {FRESH} and {TAUGHT} play others in each epoch: their lines are not "
-    "about the same jobs."
+    "about the same jobs. In the first fifth of the epochs a teacher takes part of the decisions of "
+    f"{TAUGHT}."
 )
 
 LENGTHS = (
@@ -91,7 +93,9 @@ HORIZONS = (
 
 TRAININGS = (
     "One process each. NTAT is the mean of all simulations in the first and in the last tenth of the epochs, "
-    "on the job sets learned from. Of who evolves, decisions stand in place of epochs."
+    "on the job sets learned from. Of who evolves, decisions stand in place of epochs. "
+    f"The time of {TAUGHT} includes the evolution of the teacher, who takes most of the decisions of the "
+    "first tenth."
 )
 
 GIVEN = (
@@ -112,7 +116,8 @@ DIFFERENCES = """\
 - **The policy selector** is paid minus the penalty; by the paper's text it would be paid the penalty.
 - **The baseline** of a step is the mean over all simulations of a job set at that step, as the text has it;
   by algorithm 1 it would be the mean over the steps of one simulation.
-- **Batch normalisation** goes by what was seen in epochs before, alike while playing and while learning."""
+- **Batch normalisation** goes by what was seen in epochs before (with a teacher, in steps before), alike
+  while playing and while learning."""
 
 
 def differences(scale: Scale) -> str:
@@ -148,9 +153,9 @@ def method(scale: Scale) -> list[str]:
     taught = TaughtSettings(epochs=scale.taught_epochs)
     by_teacher = (
         f"*{TAUGHT}*: the same network, seeing as far, with {taught.job_sets} other job sets in each of "
-        f"{taught.epochs} epochs; first an agent evolves that sees as far as well (as *{EVOLVED_IN_SIGHT}* "
-        "does), and that agent says in each state how much worse than the best each action is. The job "
-        f"selector learns to lose less of it. Seeds: {scale.taught_seeds}."
+        f"{taught.epochs} epochs. First an agent evolves for it, like *{EVOLVED_IN_SIGHT}* but with "
+        f"{FARTHER} steps in sight; that teacher says in each state by how much it scores each action lower "
+        f"than the best, and the job selector learns to lose less of it. Seeds: {scale.taught_seeds}."
     )
     evolved = (
         f"*{EVOLVED}*: a few weights on the job selector's seat, found by the cross-entropy method; each job "

@@ -28,6 +28,9 @@ __all__ = [
 DECISIONS = 30
 """In a simulation, about: those that the job selector has a choice about."""
 
+EVOLVES_FASTER = 7
+"""How many times as many decisions who evolves takes in a second, as those that are learned from."""
+
 FASTER = 2
 """How many times the paper's rate the policy selector learns with, in a small part of the paper's epochs."""
 
@@ -70,14 +73,18 @@ class SelectorsLearner(ABC):
         """Simulations of an epoch."""
         return self.settings.job_sets * self.settings.simulations
 
-    @abstractmethod
-    def trainer(self, folder: Path) -> GamesTrainer:
-        """Return who trains them."""
+    @property
+    def size(self) -> int:
+        """Decisions to learn from, about."""
+        return self.settings.epochs * self.played * DECISIONS
 
+    @abstractmethod
     def train(self, folder: Path, tell: Tell) -> None:
         """Train, or go on with it from the folder's checkpoint."""
-        trainer = self.trainer(folder)
-        trainer.train(folder, resume=True, tell=lambda report: tell(report.steps * self.played * DECISIONS))
+
+    def _train(self, trainer: GamesTrainer, folder: Path, tell: Tell) -> None:
+        decisions = self.played * DECISIONS
+        trainer.train(folder, resume=True, tell=lambda report: tell(report.steps * decisions))
 
     def agents(self, folder: Path, *, sample: bool) -> dict[str, Agent]:
         """Return what a training has left in its folder, by seat; the job selector draws, or takes the best.
@@ -93,13 +100,17 @@ class CushLearner(SelectorsLearner):
 
     settings: CushSettings
 
-    def trainer(self, folder: Path) -> CushTrainer:
-        """Return who trains them."""
+    @property
+    def _trainer(self) -> CushTrainer:
         return CushTrainer(self.problem, self.settings, seed=self.seed)
+
+    def train(self, folder: Path, tell: Tell) -> None:
+        """Train, or go on with it from the folder's checkpoint."""
+        self._train(self._trainer, folder, tell)
 
     def job_sets(self) -> list[Scenario]:
         """Return the job sets that are played in every epoch; if each has its own, those of the first."""
-        return self.trainer(Path()).job_sets(0)
+        return self._trainer.job_sets(0)
 
 
 @dataclass(frozen=True)
@@ -115,10 +126,24 @@ class TaughtLearner(SelectorsLearner):
     settings: TaughtSettings
     evolving: CrossEntropySettings
 
-    def trainer(self, folder: Path) -> TaughtTrainer:
-        """Return who trains them; the teacher stays in a folder of its own."""
-        teacher = teacher_of(self.problem, self.evolving, seed=self.seed, folder=folder / "teacher")
-        return TaughtTrainer(self.problem, self.settings, teacher=teacher, seed=self.seed)
+    @property
+    def _evolution(self) -> int:
+        """How many decisions to learn from take as long as the teacher's evolution, about."""
+        return self.evolving.steps // EVOLVES_FASTER
+
+    @property
+    def size(self) -> int:
+        """Decisions to learn from, about, and those of the teacher."""
+        return super().size + self._evolution
+
+    def train(self, folder: Path, tell: Tell) -> None:
+        """Let the teacher evolve in a folder of its own, and train, or go on with either."""
+        teacher = teacher_of(
+            self.problem, self.evolving, seed=self.seed, folder=folder / "teacher", resume=True,
+            tell=lambda report: tell(report.steps // EVOLVES_FASTER),
+        )  # fmt: skip
+        trainer = TaughtTrainer(self.problem, self.settings, teacher=teacher, seed=self.seed)
+        self._train(trainer, folder, lambda done: tell(self._evolution + done))
 
 
 @dataclass(frozen=True)
@@ -137,7 +162,7 @@ class CushTraining(Task):
     @property
     def size(self) -> int:
         """Decisions to learn from, about."""
-        return self.learner.settings.epochs * self.learner.played * DECISIONS
+        return self.learner.size
 
     def inputs(self) -> Any:
         """Return all about the learner."""
