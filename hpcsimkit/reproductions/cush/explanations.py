@@ -64,7 +64,7 @@ CURVES = (
     "stretches of epochs, bands reach from the least to the most. Horizontal: heuristics on the job sets "
     f"that {CUSH} learns from. {FRESH} and {TAUGHT} play others in each epoch: their lines are not "
     "about the same jobs. In the first fifth of the epochs a teacher takes part of the decisions of "
-    f"{TAUGHT}."
+    f"{TAUGHT}, which is not paid rewards."
 )
 
 LENGTHS = (

@@ -27,6 +27,7 @@ from hpcsimkit.reproductions.cush.methods import (
     EVOLVED,
     HEURISTICS,
     SELECTORS,
+    TAUGHT,
     TRAINED,
     row,
 )
@@ -105,6 +106,8 @@ def draw_learning(curves: Mapping[str, Sequence[Curve]], rivals: Measured) -> Fi
             look = look_of(name)
             ax.axhline(rivals.mean(name, measure), color=look.colour, linestyle=look.dash, linewidth=1.0)
         for family, runs in reversed(list(curves.items())):
+            if measure == REWARD and family == TAUGHT:  # it is paid something else
+                continue
             _plot_runs(runs, column, look_of(family), ax)
         ax.set_ylabel(label)
         if place > 1:
