@@ -48,6 +48,7 @@ class CushTrainer(GamesTrainer):
 
     Examples
     --------
+    >>> from hpcsimkit.agents.cush.problem import CushProblem
     >>> problem = CushProblem(nodes=4, jobs=4)
     >>> trainer = CushTrainer(problem, CushSettings(epochs=2, job_sets=2, simulations=3), seed=1)
     >>> agents = trainer.train()
