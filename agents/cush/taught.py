@@ -53,6 +53,8 @@ class TaughtSettings(GamesSettings):
         :meth:`~hpcsimkit.agents.cush.selectors.JobSelector.imitate`.
     """
 
+    counted = (*GamesSettings.counted, "batch", "passes")
+
     epochs: int = 300
     job_sets: int = 40
     simulations: int = 1
@@ -153,9 +155,6 @@ class TaughtTrainer(GamesTrainer):
         """See that all settings are in their ranges, and the teacher knows the seat; else a UsageError."""
         super().check()
         settings, teacher = self.settings, self.teacher
-        for name in ("batch", "passes"):
-            if getattr(settings, name) < 1:
-                raise UsageError(f"CuSH: {name} needs at least 1, found {getattr(settings, name)!r}")
         for name in ("guided", "certainty"):
             if not 0 <= getattr(settings, name) <= 1:
                 raise UsageError(

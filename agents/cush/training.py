@@ -37,9 +37,6 @@ AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
 
 SECONDS_BETWEEN_CHECKPOINTS = 120.0
 
-WHOLE = ("epochs", "job_sets", "simulations", "average_every")
-"""Settings that are counted."""
-
 RATES = ("learning_rate", "style_learning_rate")
 
 WEIGHTS, FIRST_LOOK, JOB_SETS, GAMES = range(4)
@@ -70,6 +67,8 @@ class GamesSettings:
         Epochs after which workers go on with the mean of their weights: K.
     """
 
+    counted: ClassVar[tuple[str, ...]] = ("epochs", "job_sets", "simulations", "average_every")
+
     epochs: int = 5000
     job_sets: int = 10
     simulations: int = 24
@@ -89,7 +88,7 @@ def check_settings(problem: CushProblem, settings: GamesSettings, seed: int) -> 
     """
     problem.check()
     for name, value in asdict(settings).items():
-        if name in WHOLE and (not isinstance(value, int) or value < 1):
+        if name in settings.counted and (not isinstance(value, int) or value < 1):
             raise UsageError(f"CuSH: {name} needs a whole number of at least 1, found {value!r}")
         if name in RATES and not 0 < value < float("inf"):
             raise UsageError(f"CuSH: {name} needs a number above 0, found {value!r}")

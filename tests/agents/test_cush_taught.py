@@ -261,8 +261,9 @@ class Two(Workers):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({"batch": 0}, "CuSH: batch needs at least 1, found 0"),
-        ({"passes": 0}, "CuSH: passes needs at least 1, found 0"),
+        ({"batch": 0}, "CuSH: batch needs a whole number of at least 1, found 0"),
+        ({"batch": 2.5}, "CuSH: batch needs a whole number of at least 1, found 2.5"),
+        ({"passes": 0}, "CuSH: passes needs a whole number of at least 1, found 0"),
         ({"guided": 1.5}, "CuSH: guided needs a number from 0 to 1, found 1.5"),
         ({"certainty": -0.1}, "CuSH: certainty needs a number from 0 to 1, found -0.1"),
         ({"learning_rate": 0.0}, "CuSH: learning_rate needs a number above 0, found 0.0"),
