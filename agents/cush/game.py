@@ -13,6 +13,7 @@ from hpcsimkit.agents.cush.encoder import Sketch
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import Fared, Floats, fared, local_rewards
 from hpcsimkit.allocation import Allocation
+from hpcsimkit.clock import what_is_there_frozen
 from hpcsimkit.cluster import Level
 from hpcsimkit.decision import Decision, External
 from hpcsimkit.errors import UsageError
@@ -191,6 +192,29 @@ class States:
             [self.valid[number] for number in numbers],
         )
 
+    def shuffled(self, rng: np.random.Generator) -> tuple[States, NDArray[np.int64]]:
+        """Return the same states with their jobs in other slots, the last ones staying empty.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where orders are drawn from.
+
+        Returns
+        -------
+        States
+            What was thought about them stays here.
+        array of int64, shape (states, actions)
+            Which action each of theirs is here.
+        """
+        jobs, valid = np.array(self.jobs), np.array(self.valid)
+        order = np.where(jobs[..., -1] > 0, rng.random(jobs.shape[:2]), 1.0).argsort(axis=1)
+        actions = np.tile(np.arange(valid.shape[1]), (len(valid), 1))  # to start none is no slot's
+        actions[:, : order.shape[1]] = order
+        jobs = np.take_along_axis(jobs, order[..., None], axis=1)
+        valid = np.take_along_axis(valid, actions, axis=1)
+        return States(self.busy, list(jobs), list(valid)), actions
+
     def think(self, selector: Selector) -> None:
         """Ask the selector about the states that are new."""
         first = len(self.probabilities)
@@ -199,6 +223,7 @@ class States:
             self.probabilities.extend(selector(sketch, np.array(self.valid[first:])))
 
 
+@what_is_there_frozen()
 def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: np.random.Generator) -> States:
     """Play games to their ends, side by side, actions being drawn; returns the states they came through.
 

@@ -40,12 +40,16 @@ class TaughtSettings(GamesSettings):
     epochs, job_sets, simulations, fresh, style_learning_rate, average_every
         As in :class:`~hpcsimkit.agents.cush.training.GamesSettings`.
     learning_rate : float
-        Of the job selector at first, by Adam; from epoch to epoch it falls, along half a cosine, to almost
-        nothing.
+        Of the job selector's dense layer at first, by Adam; from epoch to epoch it falls, along half a
+        cosine, to almost nothing.
+    filter_learning_rate : float
+        The same of all before the dense layer. There are a thousand times fewer weights: what is a small step
+        for these is a leap for the dense layer, in which all that stand for a long row of like units move
+        together.
     batch : int
         States of a step.
     passes : int
-        How often each state of an epoch is learned from.
+        How often each state of an epoch is learned from, each time with its jobs in other slots.
     guided : float
         The share of decisions that the teacher takes falls from 1 to 0 in that share of the epochs.
     certainty : float
@@ -54,14 +58,16 @@ class TaughtSettings(GamesSettings):
     """
 
     counted = (*GamesSettings.counted, "batch", "passes")
+    rates = (*GamesSettings.rates, "filter_learning_rate")
 
-    epochs: int = 300
+    epochs: int = 450
     job_sets: int = 40
     simulations: int = 1
     fresh: bool = True
-    learning_rate: float = 3e-4
+    learning_rate: float = 3e-5
+    filter_learning_rate: float = 1e-3
     style_learning_rate: float = 0.05
-    batch: int = 256
+    batch: int = 64
     passes: int = 2
     guided: float = 0.2
     certainty: float = 0.05
@@ -179,7 +185,12 @@ class TaughtTrainer(GamesTrainer):
 
     def optimiser(self, network: torch.nn.Module) -> torch.optim.Optimizer:
         """Return who moves the job selector's weights."""
-        return torch.optim.Adam(network.parameters(), self.settings.learning_rate)
+        weights = dict(network.named_parameters())
+        dense = [weights.pop(name) for name in ("weight", "bias")]
+        return torch.optim.Adam([
+            {"params": dense, "initial_lr": self.settings.learning_rate},
+            {"params": list(weights.values()), "initial_lr": self.settings.filter_learning_rate},
+        ])  # fmt: skip
 
     def game(self, scenario: Scenario, breadth: Shares, rng: np.random.Generator) -> TaughtGame:
         """Begin a game; the teacher takes the fewer decisions the later it is."""
@@ -206,7 +217,7 @@ class TaughtTrainer(GamesTrainer):
         done = self.epoch / settings.epochs
         share = LEAST_RATE + (1 - LEAST_RATE) * (1 + math.cos(math.pi * done)) / 2
         for group in self.job_selector.optimiser.param_groups:
-            group["lr"] = settings.learning_rate * share
+            group["lr"] = group["initial_lr"] * share
         others = regrets > 0
         if others.any():
             regrets = regrets / regrets[others].mean()
@@ -215,8 +226,9 @@ class TaughtTrainer(GamesTrainer):
             order = rng.permutation(len(numbers))
             for first in range(0, len(order), settings.batch):
                 some = order[first : first + settings.batch]
-                batch = states.some([numbers[each] for each in some])
-                self.job_selector.imitate(batch, regrets[some], settings.certainty)
+                batch, actions = states.some([numbers[each] for each in some]).shuffled(rng)
+                lost = np.take_along_axis(regrets[some], actions, axis=1)
+                self.job_selector.imitate(batch, lost, settings.certainty)
 
 
 def teacher_of(

@@ -37,8 +37,6 @@ AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
 
 SECONDS_BETWEEN_CHECKPOINTS = 120.0
 
-RATES = ("learning_rate", "style_learning_rate")
-
 WEIGHTS, FIRST_LOOK, JOB_SETS, GAMES = range(4)
 """What random numbers are for."""
 
@@ -68,6 +66,7 @@ class GamesSettings:
     """
 
     counted: ClassVar[tuple[str, ...]] = ("epochs", "job_sets", "simulations", "average_every")
+    rates: ClassVar[tuple[str, ...]] = ("learning_rate", "style_learning_rate")
 
     epochs: int = 5000
     job_sets: int = 10
@@ -90,7 +89,7 @@ def check_settings(problem: CushProblem, settings: GamesSettings, seed: int) -> 
     for name, value in asdict(settings).items():
         if name in settings.counted and (not isinstance(value, int) or value < 1):
             raise UsageError(f"CuSH: {name} needs a whole number of at least 1, found {value!r}")
-        if name in RATES and not 0 < value < float("inf"):
+        if name in settings.rates and not 0 < value < float("inf"):
             raise UsageError(f"CuSH: {name} needs a number above 0, found {value!r}")
     if seed < 0:
         raise UsageError(f"CuSH: seed needs a whole number of at least 0, found {seed!r}")

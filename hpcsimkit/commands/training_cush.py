@@ -82,8 +82,9 @@ def teach_cush(
     evolve: Annotated[
         int, typer.Option(metavar="N", min=1, help="Decisions that are taken while the teacher evolves.")
     ] = 600_000,
-    epochs: Epochs = 300,
-    rate: Rate = 3e-4,
+    epochs: Epochs = 450,
+    rate: Annotated[float, typer.Option(metavar="R", help="Learning rate of the dense layer.")] = 3e-5,
+    filter_rate: Annotated[float, typer.Option(metavar="R", help="That of the filters.")] = 1e-3,
     style_rate: StyleRate = 0.05,
     seed: Seed = 0,
     out: Annotated[
@@ -112,7 +113,9 @@ def teach_cush(
     from hpcsimkit.errors import UsageError
 
     problem = CushProblem(system=system, nodes=nodes, horizon=horizon)
-    settings = TaughtSettings(epochs=epochs, learning_rate=rate, style_learning_rate=style_rate)
+    settings = TaughtSettings(
+        epochs=epochs, learning_rate=rate, filter_learning_rate=filter_rate, style_learning_rate=style_rate
+    )
     check_settings(problem, settings, seed)
     place = out or RESULTS / f"cush-taught-{system}"
     home = place / "teacher"

@@ -79,7 +79,8 @@ TAUGHT = ("teach-cush", "--nodes", 2, "--evolve", 1, "--out", "taught")
 
 
 def test_who_is_taught(cli: CLI, tmp_path: Path) -> None:
-    flags = ("--horizon", 3, "--seed", 4, "--rate", "0.01", "--style-rate", "0.02", "--system", "summit")
+    rates = ("--rate", "0.01", "--filter-rate", "0.03", "--style-rate", "0.02")
+    flags = ("--horizon", 3, "--seed", 4, *rates, "--system", "summit")
     outcome = cli(*TAUGHT, *flags, "--epochs", 2)
     assert (outcome.code, outcome.err) == (0, "")
     first, second = outcome.out.splitlines()
@@ -91,7 +92,8 @@ def test_who_is_taught(cli: CLI, tmp_path: Path) -> None:
     about = agent.about
     assert about is not None
     assert (about["algorithm"], about["seed"], about["problem"]["system"]) == ("cush-taught", 4, "summit")
-    assert (about["settings"]["learning_rate"], about["settings"]["style_learning_rate"]) == (0.01, 0.02)
+    names = ("learning_rate", "filter_learning_rate", "style_learning_rate")
+    assert [about["settings"][name] for name in names] == [0.01, 0.03, 0.02]
     assert (about["problem"]["horizon"], teacher.encoder.horizon) == (3, 3)
     assert "there is a checkpoint already" in cli(*TAUGHT, *flags, "--epochs", 2).line()
     outcome = cli(*TAUGHT, *flags, "--epochs", 2, "--resume", "--quiet")
@@ -107,6 +109,7 @@ def test_who_is_taught(cli: CLI, tmp_path: Path) -> None:
         (("--horizon", 1), "CuSH: horizon needs a whole number of at least 2, found 1"),
         (("--epochs", 0), "CuSH: epochs needs a whole number of at least 1, found 0"),
         (("--rate", "inf"), "CuSH: learning_rate needs a number above 0, found inf"),
+        (("--filter-rate", 0), "CuSH: filter_learning_rate needs a number above 0, found 0.0"),
         (("--seed", -1), "CuSH: seed needs a whole number of at least 0, found -1"),
     ],
 )

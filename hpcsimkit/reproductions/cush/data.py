@@ -62,7 +62,7 @@ class Scale:
     fresh_seeds: int = 3
     taught_seeds: int = 3
     evolved_seeds: int = 3
-    taught_epochs: int = 300
+    taught_epochs: int = 450
     evolved_steps: int | None = None
     validation: int = 100
     unseen: int = 500

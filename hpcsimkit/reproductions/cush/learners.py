@@ -28,8 +28,11 @@ __all__ = [
 DECISIONS = 30
 """In a simulation, about: those that the job selector has a choice about."""
 
-EVOLVES_FASTER = 7
+EVOLVES_FASTER = 2
 """How many times as many decisions who evolves takes in a second, as those that are learned from."""
+
+TAUGHT_SLOWER = 6
+"""How many times as long a decision takes that a teacher looks at: hardly any are alike."""
 
 FASTER = 2
 """How many times the paper's rate the policy selector learns with, in a small part of the paper's epochs."""
@@ -133,8 +136,8 @@ class TaughtLearner(SelectorsLearner):
 
     @property
     def size(self) -> int:
-        """Decisions to learn from, about, and those of the teacher."""
-        return super().size + self._evolution
+        """How many decisions of others to learn from take as long, the teacher's evolution included."""
+        return super().size * TAUGHT_SLOWER + self._evolution
 
     def train(self, folder: Path, tell: Tell) -> None:
         """Let the teacher evolve in a folder of its own, and train, or go on with either."""
@@ -143,7 +146,7 @@ class TaughtLearner(SelectorsLearner):
             tell=lambda report: tell(report.steps // EVOLVES_FASTER),
         )  # fmt: skip
         trainer = TaughtTrainer(self.problem, self.settings, teacher=teacher, seed=self.seed)
-        self._train(trainer, folder, lambda done: tell(self._evolution + done))
+        self._train(trainer, folder, lambda done: tell(self._evolution + done * TAUGHT_SLOWER))
 
 
 @dataclass(frozen=True)

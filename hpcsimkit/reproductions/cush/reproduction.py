@@ -25,7 +25,7 @@ class CuSH(ContestReproduction[Contest]):
     needs_logs = False
     logs_needed = "no logs; job sets of your own, as CSV files, may be given"
     rates = {  # noqa: RUF012
-        "training": 1_000.0, "evolution": 7_000.0, "runs": 5_000.0, "runs of agents": 600.0,
+        "training": 3_000.0, "evolution": 5_000.0, "runs": 5_000.0, "runs of agents": 600.0,
     }  # fmt: skip
 
     @cached_property
