@@ -127,7 +127,9 @@ class TaughtTrainer(GamesTrainer):
     jobs (:class:`~hpcsimkit.agents.cush.rows.StartOrHold`). States are those that the selector itself comes
     to, at first with the teacher's help (Ross, Gordon and Bagnell, AISTATS 2011); what is lost, instead of
     which action is the best, is learned as by Ross and Bagnell (AggreVaTe, 2014), the teacher's scores taking
-    the place of the cost to go. The policy selector learns from penalties, as always. Not the paper's.
+    the place of the cost to go. A start loses the same in whichever slot the job is: each time that a state
+    is learned from, its jobs are in other slots. The policy selector learns from penalties, as always. Not
+    the paper's.
 
     Parameters
     ----------
