@@ -29,10 +29,10 @@ DECISIONS = 30
 """In a simulation, about: those that the job selector has a choice about."""
 
 EVOLVES_FASTER = 2
-"""How many times as many decisions who evolves takes in a second, as those that are learned from."""
+"""How many times as many decisions who evolves takes in a second, as CuSH learns from."""
 
 TAUGHT_SLOWER = 6
-"""How many times as long a decision takes that a teacher looks at: hardly any are alike."""
+"""How many times as long as CuSH's a decision takes that a teacher looks at: hardly any are alike."""
 
 FASTER = 2
 """How many times the paper's rate the policy selector learns with, in a small part of the paper's epochs."""
