@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["Allocation", "MachineLevel", "on", "with_all"]
+__all__ = ["Allocation", "MachineLevel", "giving", "on", "with_all"]
 
 MachineLevel = NDArray[np.int64]
 """What is free on each machine, int64, shape (machines, resources)."""
@@ -86,21 +86,25 @@ class Allocation:
         if "machines" not in vars(self):  # they were given as an array, mostly in ascending order
             numbers = self.numbers
             assert isinstance(numbers, np.ndarray)
-            if (numbers[1:] > numbers[:-1]).all():
+            if not np.count_nonzero(numbers[1:] <= numbers[:-1]):
                 return bool(numbers[0] >= 0 and numbers[-1] < count)
         machines = self.machines
         if not machines or min(machines) < 0 or max(machines) >= count:
             return False
         return len(set(machines)) == len(machines)
 
+    def there(self, level: MachineLevel) -> MachineLevel:
+        """Return what a level has on the machines, int64, shape (len(machines), resources)."""
+        return level[self.numbers] if isinstance(self.numbers, slice) else on(self.numbers, level)
+
     def __rsub__(self, level: MachineLevel) -> MachineLevel:
         left = level.copy("K")
-        left[self.numbers] -= self.amounts
+        left[self.numbers] = self.there(level) - self.amounts
         return left
 
     def __radd__(self, level: MachineLevel) -> MachineLevel:
         left = level.copy("K")
-        left[self.numbers] += self.amounts
+        left[self.numbers] = self.there(level) + self.amounts
         return left
 
     def __eq__(self, other: Any) -> bool:
@@ -126,6 +130,18 @@ def on(machines: NDArray[np.intp], level: MachineLevel) -> MachineLevel:
     [[7, 2], [4, 1]]
     """
     return level.T.take(machines, axis=1).T
+
+
+def giving(amounts: MachineLevel) -> NDArray[np.intp]:
+    """Return the numbers of the machines that give something, ascending; of amounts >= 0.
+
+    >>> giving(np.array([[0, 1], [0, 0], [7, 2]])).tolist()
+    [0, 2]
+    """
+    something = amounts[:, 0]
+    for k in range(1, amounts.shape[1]):  # column by column, which is the fastest way
+        something = something | amounts[:, k]
+    return something.nonzero()[0]
 
 
 def with_all(level: MachineLevel, allocations: Sequence[Allocation]) -> MachineLevel:

@@ -49,8 +49,7 @@ class Guard:
         if self.failure is not None:
             raise self.failure
 
-    def __enter__(self) -> None:
-        self.check()
+    __enter__ = check
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None

@@ -69,6 +69,7 @@ class JobQueue:
         self._keys: list[Any] = []
         self._mirror: NDArray[np.int64] | None = None
         self._gone = 0
+        self._oldest: tuple[int, list[Job]] | None = None  # as asked for last, until one leaves
         # As they are stored: a long queue begins with what has left (`_gone` of them).
         self.jobs: list[Job] = []
         self.sizes: list[int] = []
@@ -102,8 +103,11 @@ class JobQueue:
         """Return the `limit` jobs that joined first, in policy order."""
         if limit >= len(self):
             return self.jobs[self._gone :]
-        rows = islice(self._key_of, limit)  # a dictionary keeps the order in which jobs joined
-        return [self._system.jobs[row] for row in sorted(rows, key=self._key_of.__getitem__)]
+        if self._oldest is None or self._oldest[0] != limit:
+            rows = islice(self._key_of, limit)  # a dictionary keeps the order in which jobs joined
+            jobs = [self._system.jobs[row] for row in sorted(rows, key=self._key_of.__getitem__)]
+            self._oldest = limit, jobs
+        return self._oldest[1].copy()
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -150,6 +154,7 @@ class JobQueue:
         """Let a job leave; returns its estimate [s]."""
         row, jobs, position = job.index, self.jobs, self._gone
         key = self._key_of.pop(row)
+        self._oldest = None
         if jobs[position].index != row:
             position = bisect_left(self._keys, key, position)
             while jobs[position].index != row:

@@ -68,11 +68,7 @@ class KindLocality(ServiceTime):
         return self.network_crowded * seconds * self._size(job, cluster) if style == DEPTH else 0.0
 
     def _size(self, job: Job, cluster: Machines) -> float:
-        if self.nodes is not None:
-            return _fewest(job, cluster) / self.nodes
-        need, whole = cluster.need(job), cluster.totals
-        asked = need.totals()
-        return max(amount / there for amount, there in zip(asked, whole, strict=True) if there)
+        return cluster.need(job).dominant_share if self.nodes is None else _fewest(job, cluster) / self.nodes
 
 
 def _fewest(job: Job, cluster: Machines) -> int:

@@ -224,7 +224,8 @@ class Machines(Cluster):
     def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Sequence[bool]:
         """Tell of each job whether it fits a level."""
         supply = level.sum(axis=0).tolist()
-        return [need.fits(level, supply) for need in map(self.need, jobs)]
+        needs = map(self.needs.needs.__getitem__, map(self.size_of, jobs))
+        return [need.within(supply) if need.by_totals else need.fits(level) for need in needs]
 
     def place(self, job: Job, level: MachineLevel) -> Allocation | None:
         """Return an allocation on the first machines that can take the job, by number, or None."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.allocation import Allocation, MachineLevel, on
+from hpcsimkit.allocation import Allocation, MachineLevel, giving, on
 from hpcsimkit.units import memory_text
 
 __all__ = ["Need", "Shape", "Watch", "amounts_text"]
@@ -92,10 +92,10 @@ class Need:
             usable &= self.allowed
         return usable
 
-    def fits(self, level: MachineLevel, totals: Sequence[int] | None = None) -> bool:
-        """Tell whether the level has enough; `totals`, if they are known, is what is free in all."""
+    def fits(self, level: MachineLevel) -> bool:
+        """Tell whether the level has enough."""
         if self.spread:
-            return self.within(totals if totals and self.by_totals else self.supply(level).tolist())
+            return self.within(self.supply(level).tolist())
         usable = self.usable(level)
         return bool(usable.any()) if self.nodes == 1 else int(np.count_nonzero(usable)) >= self.nodes
 
@@ -134,18 +134,17 @@ class Need:
 
     def _fill(self, level: MachineLevel, order: Places, style: str) -> Allocation | None:
         """Take all that each machine has until there is enough."""
-        there = on(order, level)
-        reached = there.cumsum(axis=0)
-        last = max(int(reached[:, k].searchsorted(amount)) for k, amount in self.asked)
-        if last == len(order):
-            return None
-        there, reached, machines = there[: last + 1], reached[: last + 1], order[: last + 1]
-        amounts = np.minimum(there, np.maximum(self.amounts - reached + there, 0))
-        used = amounts.any(axis=1)
-        machines, amounts = machines[used], amounts[used]
-        ascending = machines.argsort()
-        machines = machines[ascending]
-        amounts = self.shape.capacity[machines] if self.exclusive else amounts[ascending]
+        amounts = np.zeros_like(level)
+        for k, amount in self.asked:
+            there = level[:, k].take(order)
+            reached = there.cumsum()
+            last = int(reached.searchsorted(amount))
+            if last == len(order):
+                return None
+            amounts[order[:last], k] = there[:last]
+            amounts[order[last], k] = amount - reached[last] + there[last]
+        machines = giving(amounts)
+        amounts = self.shape.capacity[machines] if self.exclusive else on(machines, amounts)
         return Allocation(machines, amounts, style)
 
     def met_by(self, allocation: Allocation, level: MachineLevel) -> bool:
@@ -153,8 +152,8 @@ class Need:
         if not allocation.lies_within(len(level)):
             return False
         numbers, given = allocation.numbers, allocation.amounts
-        there = level[numbers]
-        if given.shape != there.shape or np.minimum(given, there - given).min() < 0:
+        there = allocation.there(level)
+        if given.shape != there.shape or (given | (there - given)).min() < 0:  # below zero if either is
             return False
         if self.allowed is not None and not self.allowed[numbers].all():
             return False
@@ -170,6 +169,15 @@ class Need:
     def totals(self) -> list[int]:
         """Return how much of each resource is needed in all."""
         return list(self._totals)
+
+    @cached_property
+    def dominant_share(self) -> float:
+        """The largest of its shares of what the cluster has of each resource.
+
+        (Ghodsi et al., Dominant Resource Fairness, NSDI 2011.)
+        """
+        whole = self.shape.capacity.sum(axis=0).tolist()
+        return max(amount / there for amount, there in zip(self._totals, whole, strict=True) if there)
 
     # --- when ----------------------------------------------------------------------------------------
 

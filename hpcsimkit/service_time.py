@@ -17,6 +17,9 @@ Penalty = Callable[[Job, int, Allocation, Cluster], float]
 """``penalty(job, seconds, allocation, cluster)``; see :meth:`ServiceTime.penalty`."""
 
 
+_NUMBER = (int, float, np.number)  # a union of types would be made anew for each job
+
+
 class ServiceTime(Parameters):
     """How much longer than at its best a job takes where it was placed: not at all, but for a subclass.
 
@@ -53,8 +56,7 @@ class ServiceTime(Parameters):
 
     def _checked(self, job: Job, seconds: int, allocation: Allocation, cluster: Cluster) -> float:
         penalty = self.penalty(job, seconds, allocation, cluster)
-        number = isinstance(penalty, int | float | np.number)
-        if not (number and 0 <= seconds + float(penalty) < float("inf")):
+        if not (isinstance(penalty, _NUMBER) and 0 <= seconds + float(penalty) < float("inf")):
             raise ScheduleError(
                 f"{self!r} for job {job.id}: a penalty needs to be a number of seconds, at least {-seconds} "
                 f"where the job takes {seconds} s, found {penalty!r}"

@@ -134,7 +134,7 @@ class Simulation:
             began = time.perf_counter()
             self._advance()
             self._seconds += time.perf_counter() - began
-        if not isinstance(self._decision, Decision | None):
+        if self._decision is not None and not isinstance(self._decision, Decision):
             raise PolicyError(f"{self.name}: schedule() may yield decisions only, found {self._decision!r}")
         return self._decision
 
@@ -198,6 +198,7 @@ class Simulation:
         self._end = self._on_end
         self._told_submit, self._told_start = self._told("on_submit"), self._told("on_start")
         self._told_end, self._told_pass = self._told("on_end"), self._told("on_pass")
+        self._told_decision = self._told("on_decision")
         self._dependencies = Dependencies(workload) if self.dependencies else None
         with self._guard:
             self._seat(workload)
@@ -382,7 +383,7 @@ class Simulation:
 
     def _resume(self, decision: Decision, choice: Any) -> None:
         """Go on with the pass at hand, now that its question is answered."""
-        for notify in self._told("on_decision"):
+        for notify in self._told_decision:
             notify(decision, choice, self.system)
         began = time.perf_counter()
         try:

@@ -31,8 +31,7 @@ class DominantShare(Order):
         cluster = self._cluster
         if not isinstance(cluster, Machines):
             return job.nodes / cluster.size
-        asked = cluster.need(job).totals()
-        return max(amount / there for amount, there in zip(asked, cluster.totals, strict=True) if there)
+        return cluster.need(job).dominant_share
 
 
 class BestFitBinPacking(Policy):

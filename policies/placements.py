@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.allocation import Allocation, MachineLevel, on
+from hpcsimkit.allocation import Allocation, MachineLevel, giving, on
 from hpcsimkit.cluster import Level
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.job import Job
@@ -215,16 +215,22 @@ class DepthFirst(MachineOrder):
         """Return minus what share of the need each machine can give, and a little of what is left."""
         if not need.spread:
             return _left_over(need, machines, level)
-        there = on(machines, level)
-        given = np.minimum(there, need.amounts)
-        return ((there - given) * (1e-6 / need.shape.largest) - given * _weights(need, there)).sum(axis=1)
+        there, scores = on(machines, level), np.zeros(len(machines))
+        most, weights = need.shape.largest.tolist(), _weights(need, there)
+        for free, amount, largest, weight in zip(there.T, need.amounts.tolist(), most, weights, strict=True):
+            if amount >= largest:  # all is given
+                scores -= free * weight
+            else:
+                given = np.minimum(free, amount)
+                scores += (free - given) * (1e-6 / largest) - given * weight
+        return scores
 
 
-def _weights(need: Need, there: MachineLevel) -> Scores:
+def _weights(need: Need, there: MachineLevel) -> list[float]:
     """Return what a unit of each resource counts: most if alone it would need the most machines."""
     reached = np.sort(there, axis=0)[::-1].cumsum(axis=0)
     alone = [1 + int(reached[:, k].searchsorted(amount)) for k, amount in need.asked]
-    weights = np.zeros(there.shape[1])
+    weights = [0.0] * there.shape[1]
     for (k, amount), machines in zip(need.asked, alone, strict=True):
         weights[k] = (machines / max(alone)) ** 2 / amount
     return weights
@@ -258,8 +264,8 @@ class BreadthFirst(MachineOrder):
                 amounts[:, k] = _evenly(there[:, k], amount)
         if scarce:
             _one_each(there > 0, scarce, amounts)
-        used = amounts.any(axis=1)
-        return Allocation(machines[used], amounts[used], self.style)
+        used = giving(amounts)
+        return Allocation(machines[used], on(used, amounts), self.style)
 
 
 def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64]:
@@ -269,14 +275,16 @@ def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64]:
     [1, 3, 3, 2]
     """
     ascending = np.sort(free)
-    none_gives_more = ascending.cumsum() + ascending * np.arange(len(free) - 1, -1, -1)
+    reached = ascending.cumsum()
+    none_gives_more = reached + ascending * np.arange(len(free) - 1, -1, -1)
     emptied = int(none_gives_more.searchsorted(amount, side="right"))
     if emptied == len(free):
         return free
-    share = (amount - int(ascending[:emptied].sum())) // (len(free) - emptied)
+    below = int(reached[emptied - 1]) if emptied else 0
+    share, rest = divmod(amount - below, len(free) - emptied)
     taken = np.minimum(free, share)
-    more = (free > share).nonzero()[0][: amount - int(taken.sum())]
-    taken[more] += 1
+    if rest:
+        taken[(free > share).nonzero()[0][:rest]] += 1
     return taken
 
 
@@ -296,8 +304,9 @@ def _one_each(there: Mask, scarce: list[tuple[int, int]], amounts: NDArray[np.in
         if giver is not None:
             rank = giver != k
         else:  # unused ones first, and of those the ones that cannot give the other resource
-            other = [k for k, _ in scarce[place + 1 :]]
-            rank = 2 * used + there[:, other].any(axis=1)
+            rank = 2 * used
+            for other, _ in scarce[place + 1 :]:
+                rank |= there[:, other]
         givers = there[:, k].nonzero()[0]
         givers = givers[rank[givers].argsort(kind="stable")][:amount]
         amounts[givers, k] = 1

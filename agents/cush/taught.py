@@ -102,7 +102,7 @@ class TaughtGame(Game):
         self._look = teacher.encoder.bind(self.system)
 
     def take(self, state: int, action: int, position: int) -> None:
-        """Ask the teacher, take the decision at hand, and go on to the next."""
+        """Ask the teacher, and take the decision at hand."""
         decision = self.decision
         assert decision is not None
         seen = np.zeros(self._teacher.encoder.shape, dtype=np.float32)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +13,11 @@ from hpcsimkit.system import System
 __all__ = ["Units"]
 
 
-class _Change(NamedTuple):
-    """A job of a run starts, or ends."""
+class _Start(NamedTuple):
+    """A job of a run starts."""
 
     run: int
     row: int
-    starts: bool
 
 
 class Units:
@@ -42,8 +40,9 @@ class Units:
         self._jobs = [len(system.jobs) for system in systems]
         self._first_job = [1, *(1 + np.cumsum(self._jobs)).tolist()]  # number 0 is nobody's
         self._until = np.zeros(self._first_job[-1], dtype=np.int64)
-        self._owner = [  # of each unit of each resource, by number; 0 if it is free
-            np.zeros((len(systems) * self._nodes, count), dtype=np.int32) for count in units
+        self._running = np.zeros(self._first_job[-1], dtype=np.bool_)
+        self._owner = [  # of each unit of each resource, by number; it is free if that job does not run
+            np.zeros((count, len(systems) * self._nodes), dtype=np.int32) for count in units
         ]
         self._seen = [0] * len(systems)
 
@@ -62,66 +61,63 @@ class Units:
         """
         self._follow(runs)
         now = np.repeat([system.now for system in self._systems], self._jobs)
-        left = np.zeros(len(self._until), dtype=np.uint8)
-        left[1:] = (self._until[1:] - now).clip(1, most)
-        of_runs = (owner.reshape(len(self._systems), -1)[runs] for owner in self._owner)
-        return np.hstack([left[owner] for owner in of_runs])
+        left = self._running.astype(np.uint8)
+        left[1:] *= (self._until[1:] - now).clip(1, most).astype(np.uint8)
+        parts = [np.empty((len(runs), self._nodes, len(owner)), dtype=np.uint8) for owner in self._owner]
+        for part, owner in zip(parts, self._owner, strict=True):
+            for column, unit in enumerate(owner.reshape(len(owner), -1, self._nodes)):
+                part[..., column] = left.take(unit[runs])
+        return np.hstack([part.reshape(len(runs), -1) for part in parts])
 
     def _follow(self, runs: Sequence[int]) -> None:
-        """Take in what has started and ended since it was asked last, all runs at a time."""
-        for changes in zip_longest(*map(self._news, runs)):
-            started = [change for change in changes if change is not None and change.starts]
-            ended = [change for change in changes if change is not None and not change.starts]
+        """Take in what has started and ended since it was asked last, one start of each run at a time."""
+        news = {run: self._news(run) for run in runs}
+        while news:
+            started: list[_Start] = []
+            ended: list[int] = []
+            for run, rows in news.items():
+                for row in rows:
+                    if row >= 0:
+                        started.append(_Start(run, row))
+                        break
+                    ended.append(self._first_job[run] + ~row)
+            self._running[ended] = False
             if started:
                 self._take(started)
-            if ended:
-                self._give_back(ended)
+            news = {run: news[run] for run, _ in started}
 
-    def _news(self, run: int) -> list[_Change]:
+    def _news(self, run: int) -> Iterator[int]:
         events, seen = self._systems[run].events, self._seen[run]
         self._seen[run] = len(events)
-        return [_Change(run, row if row >= 0 else ~row, row >= 0) for row in events[seen:]]
+        return iter(events[seen:])
 
-    def _take(self, started: Sequence[_Change]) -> None:
+    def _take(self, started: Sequence[_Start]) -> None:
         """Let jobs, one a run, have the first free units of their nodes."""
-        numbers = [self._number(change) for change in started]
-        self._until[numbers] = [self._expected_end(change) for change in started]
-        amounts = np.concatenate([self._systems[run].given(row).amounts for run, row, _ in started])
-        node, number = self._places(started, numbers)
-        for owner, amount in zip(self._owner, amounts.T, strict=True):
-            there = owner[node]
-            free = there == 0
-            taken = free & (free.cumsum(axis=1) <= amount[:, None])
-            owner[node] = np.where(taken, number, there)
+        numbers = [self._first_job[run] + row for run, row in started]
+        self._until[numbers] = [self._expected_end(start) for start in started]
+        given = [self._systems[run].given(row) for run, row in started]
+        nodes = np.concatenate([
+            allocation.machines if isinstance(allocation.numbers, slice) else allocation.numbers
+            for allocation in given
+        ])  # fmt: skip
+        amounts = np.concatenate([allocation.amounts for allocation in given])
+        parts = [len(allocation.amounts) for allocation in given]
+        nodes += np.repeat([run * self._nodes for run, _ in started], parts)  # those of all runs counted on
+        takers = np.repeat(np.array(numbers, dtype=np.int32), parts)
+        for owner, missing in zip(self._owner, amounts.T, strict=True):
+            for unit in owner:
+                there = unit.take(nodes)
+                taken = ~self._running.take(there) & (missing > 0)
+                missing = missing - taken
+                unit[nodes] = np.where(taken, takers, there)
+        self._running[numbers] = True
 
-    def _give_back(self, ended: Sequence[_Change]) -> None:
-        """Let the units of jobs, one a run, be free."""
-        node, number = self._places(ended, [self._number(change) for change in ended])
-        for owner in self._owner:
-            there = owner[node]
-            owner[node] = np.where(there == number, 0, there)
-
-    def _places(
-        self, changes: Sequence[_Change], numbers: Sequence[int]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the nodes of jobs, those of all runs counted on; and to whom each belongs, as a column."""
-        given = [self._systems[run].given(row) for run, row, _ in changes]
-        nodes = [each.machines if isinstance(each.numbers, slice) else each.numbers for each in given]
-        before = [run * self._nodes for run, _, _ in changes]
-        counts = list(map(len, nodes))
-        owner = np.array(numbers, dtype=np.int32).repeat(counts)
-        return np.concatenate(nodes) + np.repeat(before, counts), owner[:, None]
-
-    def _number(self, change: _Change) -> int:
-        """Return the number by which the job is known here."""
-        return self._first_job[change.run] + change.row
-
-    def _expected_end(self, change: _Change) -> int:
+    def _expected_end(self, start: _Start) -> int:
         """Return when a job is expected to end: after what it requested and what its placement costs.
 
         (Policies expect it to end after what it requested: they know nothing of penalties.)
         """
-        system, row = self._systems[change.run], change.row
+        system, row = self._systems[start.run], start.row
         job = system.jobs[row]
         penalty = system.expected_penalty(job, system.given(row))
         return system.starts[row] + max(1, round(job.requested_time + penalty))

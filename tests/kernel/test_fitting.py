@@ -260,6 +260,8 @@ def test_open_seats_offer_what_fits_and_nothing_else(
         if decision.stage == "order":
             system = decision.system
             seen = system.queue.oldest(window or len(system.queue))
+            came = sorted(system.queue, key=lambda job: (job.submit_time, job.index))[:window]
+            assert seen == [job for job in system.queue if job in came]
             offered = [job for job in decision.options if job is not None]
             assert offered == [job for job in seen if system.fits(job)]
         return chance(decision)
