@@ -262,9 +262,10 @@ class Machines(Cluster):
 
     def misfits(self, workload: Workload) -> Mask:
         """Tell which jobs do not fit the empty machines."""
-        numbers = np.array([self.size_of(job) for job in workload.jobs], dtype=np.int64)
-        kinds, which = np.unique(numbers, return_inverse=True)
-        return ~self.needs.fit(kinds, self.capacity)[which]
+        numbers = [self.size_of(job) for job in workload.jobs]
+        kinds = np.array(sorted(set(numbers)), dtype=np.int64)
+        too_large = set(kinds[~self.needs.fit(kinds, self.capacity)].tolist())
+        return np.array([number in too_large for number in numbers], dtype=np.bool_)
 
     def earliest(
         self, job: Job, level: MachineLevel, releases: Iterable[tuple[int, int, Allocation]], soonest: int

@@ -131,25 +131,39 @@ class ClusterImage(Encoder):
         UsageError
             The cluster is another one; or `steps` is out of its range.
         """
-        clusters = [self._checked(system) for system in systems]
-        units = Units(systems, self.units)
-        asked: list[dict[int, tuple[int, ...]]] = [{} for _ in systems]
-        empty = (0,) * (len(self.units) + 2)
+        shown, units = self._shown(systems), Units(systems, self.units)
 
-        def rows(run: int) -> list[tuple[float, ...]]:
-            now, known = systems[run].now, asked[run]
-            jobs: list[tuple[float, ...]] = []
-            for job in systems[run].queue.oldest(self.slots):
-                if job.index not in known:
-                    totals = clusters[run].need(job).totals()
-                    known[job.index] = (*totals, min(job.requested_time, self.steps))
-                jobs.append((*known[job.index], 1 + (now - job.submit_time) / self.wait_unit))
-            return jobs + [empty] * (self.slots - len(jobs))
+        def waiting(run: int) -> list[tuple[int, int]]:
+            """Return number and waiting time of the job in each slot."""
+            first, now = units.first_job[run], systems[run].now
+            jobs = systems[run].queue.oldest(self.slots)
+            seen = [(first + job.index, now - job.submit_time) for job in jobs]
+            return seen + [(0, 0)] * (self.slots - len(seen))
 
         def sketch(runs: Sequence[int]) -> Sketch:
-            return Sketch(units.remaining(runs, self.steps), np.array([*map(rows, runs)], dtype=np.float32))
+            numbers, waited = np.array([*map(waiting, runs)]).transpose(2, 0, 1)
+            jobs = shown.take(numbers, axis=0)
+            jobs[..., -1] = np.where(numbers > 0, 1 + waited / self.wait_unit, 0)
+            return Sketch(units.remaining(runs, self.steps), jobs)
 
         return sketch
+
+    def _shown(self, systems: Sequence[System]) -> NDArray[np.float32]:
+        """Return what never changes of all jobs of all runs, float32, shape (1 + jobs, resources + 2).
+
+        Number 0 is no job; the last column is that of the waiting time.
+        """
+        rows: list[tuple[int, ...]] = [(0,) * (len(self.units) + 2)]
+        known: dict[tuple[int, int], list[tuple[int, ...]]] = {}  # many runs may be about the same jobs
+        for system in systems:
+            cluster, workload = self._checked(system), system.workload
+            if (id(cluster), id(workload)) not in known:
+                known[id(cluster), id(workload)] = [
+                    (*cluster.need(job).totals(), min(job.requested_time, self.steps), 0)
+                    for job in workload.jobs
+                ]
+            rows += known[id(cluster), id(workload)]
+        return np.array(rows, dtype=np.float32)
 
     def _checked(self, system: System) -> Machines:
         """Return the cluster of a run, if it is that of the picture."""

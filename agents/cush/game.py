@@ -254,8 +254,8 @@ def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: n
         draws = rng.random(len(going)) * chances[:, -1]
         actions = (chances <= draws[:, None]).sum(axis=1).tolist()
         for run, number, action in zip(going, numbers, actions, strict=True):
-            position = np.count_nonzero(states.valid[number][:action])  # options are in the order of actions
-            games[run].take(number, action, int(position))
+            position = sum(states.valid[number][:action].tolist())  # options are in the order of actions
+            games[run].take(number, action, position)
         for run in going:  # a loop of its own: the same work many times in a row is done faster
             games[run].go_on()
     return states

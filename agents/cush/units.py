@@ -38,9 +38,9 @@ class Units:
         self._systems = systems
         self._nodes = len(systems[0].cluster.capacity)
         self._jobs = [len(system.jobs) for system in systems]
-        self._first_job = [1, *(1 + np.cumsum(self._jobs)).tolist()]  # number 0 is nobody's
-        self._until = np.zeros(self._first_job[-1], dtype=np.int64)
-        self._running = np.zeros(self._first_job[-1], dtype=np.bool_)
+        self.first_job = [1, *(1 + np.cumsum(self._jobs)).tolist()]  # number 0 is nobody's
+        self._until = np.zeros(self.first_job[-1], dtype=np.int64)
+        self._running = np.zeros(self.first_job[-1], dtype=np.bool_)
         self._owner = [  # of each unit of each resource, by number; it is free if that job does not run
             np.zeros((count, len(systems) * self._nodes), dtype=np.int32) for count in units
         ]
@@ -80,7 +80,7 @@ class Units:
                     if row >= 0:
                         started.append(_Start(run, row))
                         break
-                    ended.append(self._first_job[run] + ~row)
+                    ended.append(self.first_job[run] + ~row)
             self._running[ended] = False
             if started:
                 self._take(started)
@@ -93,7 +93,7 @@ class Units:
 
     def _take(self, started: Sequence[_Start]) -> None:
         """Let jobs, one a run, have the first free units of their nodes."""
-        numbers = [self._first_job[run] + row for run, row in started]
+        numbers = [self.first_job[run] + row for run, row in started]
         self._until[numbers] = [self._expected_end(start) for start in started]
         given = [self._systems[run].given(row) for run, row in started]
         nodes = np.concatenate([
