@@ -116,11 +116,9 @@ class QueueSlots(Slots):
 
     def write(self, decision: Decision, out: Valid) -> None:
         """Write which places hold a job that is an option."""
-        options = decision.options
-        offered = {job.index for job in options if job is not None}
-        waiting = decision.system.queue.oldest(self.slots)
-        out[: len(waiting)] = [job.index in offered for job in waiting]
-        if self.decline and options[-1] is None:
+        for place in self._places(decision):
+            out[place] = True
+        if self.decline and decision.options[-1] is None:
             out[self.slots] = True
 
     def position(self, decision: Decision, action: int) -> int:

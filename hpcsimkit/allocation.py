@@ -133,7 +133,7 @@ def on(machines: NDArray[np.intp], level: MachineLevel) -> MachineLevel:
 
 
 def giving(amounts: MachineLevel) -> NDArray[np.intp]:
-    """Return the numbers of the machines that give something, ascending; of amounts >= 0.
+    """Return the numbers of the machines that give something, ascending.
 
     >>> giving(np.array([[0, 1], [0, 0], [7, 2]])).tolist()
     [0, 2]

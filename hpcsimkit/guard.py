@@ -49,7 +49,8 @@ class Guard:
         if self.failure is not None:
             raise self.failure
 
-    __enter__ = check
+    def __enter__(self) -> None:
+        self.check()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None

@@ -224,7 +224,7 @@ class Machines(Cluster):
     def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Sequence[bool]:
         """Tell of each job whether it fits a level."""
         supply = level.sum(axis=0).tolist()
-        needs = map(self.needs.needs.__getitem__, map(self.size_of, jobs))
+        needs = map(self.need, jobs)
         return [need.within(supply) if need.by_totals else need.fits(level) for need in needs]
 
     def place(self, job: Job, level: MachineLevel) -> Allocation | None:

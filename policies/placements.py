@@ -218,7 +218,7 @@ class DepthFirst(MachineOrder):
         there, scores = on(machines, level), np.zeros(len(machines))
         most, weights = need.shape.largest.tolist(), _weights(need, there)
         for free, amount, largest, weight in zip(there.T, need.amounts.tolist(), most, weights, strict=True):
-            if amount >= largest:  # all is given
+            if amount >= largest:  # than which no machine has more: all is given
                 scores -= free * weight
             else:
                 given = np.minimum(free, amount)

@@ -64,7 +64,7 @@ class ClusterImage(Encoder):
     steps : int
         Rows: the horizon T, 2 to 255.
     wait_unit : float
-        Seconds of waiting that count as one.
+        Seconds of waiting that count as one, > 0.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class ClusterImage(Encoder):
         Raises
         ------
         UsageError
-            The cluster is another one; or `steps` is out of its range.
+            The cluster is another one; or `steps` or `wait_unit` is out of its range.
         """
         shown, units = self._shown(systems), Units(systems, self.units)
 
@@ -141,7 +141,8 @@ class ClusterImage(Encoder):
             return seen + [(0, 0)] * (self.slots - len(seen))
 
         def sketch(runs: Sequence[int]) -> Sketch:
-            numbers, waited = np.array([*map(waiting, runs)]).transpose(2, 0, 1)
+            slots = np.array([*map(waiting, runs)], dtype=np.int64).reshape(len(runs), self.slots, 2)
+            numbers, waited = slots[..., 0], slots[..., 1]
             jobs = shown.take(numbers, axis=0)
             jobs[..., -1] = np.where(numbers > 0, 1 + waited / self.wait_unit, 0)
             return Sketch(units.remaining(runs, self.steps), jobs)
@@ -169,6 +170,8 @@ class ClusterImage(Encoder):
         """Return the cluster of a run, if it is that of the picture."""
         if not 2 <= self.steps <= 255:
             raise UsageError(f"{self!r}: steps needs a number from 2 to 255, found {self.steps!r}")
+        if not self.wait_unit > 0:
+            raise UsageError(f"{self!r}: wait_unit needs a number above 0, found {self.wait_unit!r}")
         cluster = checked_machines(self, system, self.nodes, len(self.units))
         if (cluster.capacity != np.array(self.units)).any():
             raise UsageError(f"{self!r} needs nodes with {list(self.units)} units each, found {cluster!r}")

@@ -94,7 +94,7 @@ class Game:
     Attributes
     ----------
     decision : Decision or None
-        The job selector's; None when the run is over.
+        The job selector's; None when the run is over, and between :meth:`take` and :meth:`go_on`.
     taken : list of (int, int, int)
         Decisions taken: which step of the game, number of the state, action.
     """
@@ -125,6 +125,7 @@ class Game:
         """Take the decision at hand; :meth:`go_on` goes on to the next."""
         self.taken.append((self.step, state, action))
         self.simulation.answer_position(position)
+        self.decision = None
 
     def go_on(self) -> None:
         """Let time run to the next decision."""

@@ -32,13 +32,18 @@ class Units:
         Of the runs, with machines.
     units : sequence of int
         Of each resource, how many a node has.
+
+    Attributes
+    ----------
+    first_job : list of int
+        The number by which the first job of each run is known here; the others follow. Number 0 is nobody.
     """
 
     def __init__(self, systems: Sequence[System], units: Sequence[int]) -> None:
         self._systems = systems
         self._nodes = len(systems[0].cluster.capacity)
         self._jobs = [len(system.jobs) for system in systems]
-        self.first_job = [1, *(1 + np.cumsum(self._jobs)).tolist()]  # number 0 is nobody's
+        self.first_job = [1, *(1 + np.cumsum(self._jobs)).tolist()]
         self._until = np.zeros(self.first_job[-1], dtype=np.int64)
         self._running = np.zeros(self.first_job[-1], dtype=np.bool_)
         self._owner = [  # of each unit of each resource, by number; it is free if that job does not run
@@ -65,13 +70,13 @@ class Units:
         left[1:] *= (self._until[1:] - now).clip(1, most).astype(np.uint8)
         parts = [np.empty((len(runs), self._nodes, len(owner)), dtype=np.uint8) for owner in self._owner]
         for part, owner in zip(parts, self._owner, strict=True):
-            for column, unit in enumerate(owner.reshape(len(owner), -1, self._nodes)):
-                part[..., column] = left.take(unit[runs])
-        return np.hstack([part.reshape(len(runs), -1) for part in parts])
+            for column, unit in enumerate(owner):
+                part[..., column] = left.take(unit.reshape(-1, self._nodes)[runs])
+        return np.hstack([part.reshape(len(runs), self._nodes * part.shape[2]) for part in parts])
 
     def _follow(self, runs: Sequence[int]) -> None:
         """Take in what has started and ended since it was asked last, one start of each run at a time."""
-        news = {run: self._news(run) for run in runs}
+        news = {run: self._news(run) for run in dict.fromkeys(runs)}
         while news:
             started: list[_Start] = []
             ended: list[int] = []

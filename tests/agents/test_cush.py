@@ -243,18 +243,23 @@ class NaiveUnits(Observer):
         return out
 
 
+def any_jobs(count: int, nodes: int, units: Sequence[int], rng: np.random.Generator) -> Workload:
+    columns = {
+        "submit_time": rng.integers(0, 12, count), "run_time": rng.integers(0, 9, count),
+        "requested_time": rng.integers(1, 9, count), "nodes": np.ones(count), "spread": np.ones(count),
+        "cpus": rng.integers(1, nodes * units[0] + 1, count),
+        "gpus": rng.integers(0, nodes * units[1] + 1, count),
+    }  # fmt: skip
+    return Workload(columns, resources=("cpus", "gpus"))
+
+
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), nodes=st.integers(1, 5), slots=st.integers(1, 4))
 def test_pictures_and_masks_of_any_run(seed: int, nodes: int, slots: int) -> None:
     """Against units noted one by one; some jobs take no time, or more or less than was requested."""
     rng = np.random.default_rng(seed)
-    units = rng.integers(1, 4, 2).tolist()
-    columns = {
-        "submit_time": rng.integers(0, 12, 14), "run_time": rng.integers(0, 9, 14),
-        "requested_time": rng.integers(1, 9, 14), "nodes": np.ones(14), "spread": np.ones(14),
-        "cpus": rng.integers(1, nodes * units[0] + 1, 14), "gpus": rng.integers(0, nodes * units[1] + 1, 14),
-    }  # fmt: skip
-    jobs = Workload(columns, resources=("cpus", "gpus"))
+    units = [int(rng.integers(1, 4)), int(rng.integers(0, 4))]
+    jobs = any_jobs(14, nodes, units, rng)
     image, mask = ClusterImage(nodes, units, slots, int(rng.integers(2, 7))), QueueSlots(slots, decline=True)
     naive = NaiveUnits()
     simulation = Simulation(
@@ -281,6 +286,42 @@ def test_pictures_and_masks_of_any_run(seed: int, nodes: int, slots: int) -> Non
     assert asked >= 14
 
 
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_runs_side_by_side_look_as_they_do_alone(seed: int) -> None:
+    """Runs of different jobs, and two of the same; some are looked at, now and then, in any order."""
+    rng = np.random.default_rng(seed)
+    image, cluster = ClusterImage(3, (2, 3), slots=2, steps=4), Machines.of(3, cpus=2, gpus=3)
+    sets = [any_jobs(int(count), 3, (2, 3), rng) for count in rng.integers(4, 12, 3)]
+    naive = [NaiveUnits() for _ in range(4)]
+    runs = [
+        Simulation(jobs, open_seats(2), cluster, observers=[units])
+        for jobs, units in zip([*sets, sets[0]], naive, strict=True)
+    ]
+    for run in runs:
+        run.next_decision()
+    sketch, going = image.sketcher([run.system for run in runs]), [0, 1, 2, 3]
+    while going:
+        looked_at = rng.permutation(4)[: int(rng.integers(0, 5))].tolist()
+        pictures = drawn(sketch(looked_at), image).numpy()
+        for number, picture in zip(looked_at, pictures, strict=True):
+            assert np.array_equal(picture, naive[number].picture(image, runs[number].system))
+        run = runs[int(rng.choice(going))]
+        for _ in range(int(rng.integers(1, 9))):
+            if (decision := run.next_decision()) is not None:
+                run.answer_position(int(rng.integers(len(decision.options))))
+        going = [number for number in going if runs[number].next_decision() is not None]
+
+
+def test_a_run_that_is_looked_at_twice() -> None:
+    run = three((0, 9, 2, 2), (0, 9, 2, 2))
+    run.start(1, DEPTH)
+    system = run.asked("order").system
+    (first, again), _ = run.image.sketcher([system])([0, 0])
+    assert first.tolist() == again.tolist() == run.image.sketcher([system])([0]).busy[0].tolist()
+    assert first.sum() > 0
+
+
 @pytest.mark.parametrize(
     ("image", "found"),
     [
@@ -289,6 +330,7 @@ def test_pictures_and_masks_of_any_run(seed: int, nodes: int, slots: int) -> Non
         (ClusterImage(3, (2, 3)), "nodes with [2, 3] units each, found Machines(3: 6 cpus, 6 gpus)"),
         (ClusterImage(3, (2, 2), steps=1), "steps needs a number from 2 to 255, found 1"),
         (ClusterImage(3, (2, 2), steps=256), "steps needs a number from 2 to 255, found 256"),
+        (ClusterImage(3, (2, 2), wait_unit=0), "wait_unit needs a number above 0, found 0"),
     ],
 )
 def test_pictures_that_cannot_be_drawn(image: ClusterImage, found: str) -> None:

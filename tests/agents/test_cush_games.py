@@ -225,6 +225,17 @@ def test_what_nobody_has_a_choice_about_is_not_asked() -> None:
     assert game.taken == [] and states.busy == [] and game.decision is None
 
 
+def test_a_decision_that_is_taken_is_gone_until_time_goes_on() -> None:
+    """A waits for nobody, B comes at 5: what A's start was asked for is no decision about B."""
+    jobs, rng = job_set((0, 9, 1, 1), (5, 2, 1, 1)), np.random.default_rng(0)
+    game = Game(SMALL.scenario(jobs), SMALL, BY_KIND, rng)
+    asked = game.decision
+    game.take(0, 0, 0)
+    assert asked is not None and game.decision is None
+    game.go_on()
+    assert game.decision is not None and game.decision is not asked and game.system.now == 5
+
+
 def test_nothing_lets_a_second_pass() -> None:
     """A (3 s) waits for B, which comes at 5; then one of them must start, and the other waits for its end."""
     (game,), _ = played(job_set((0, 3, 1, 1), (5, 2, 1, 1)), sure(nothing_if_possible))

@@ -280,3 +280,18 @@ def test_first_fit_as_a_placement_is_what_machines_do_anyway() -> None:
     assert placed(plain) == placed(
         run_on(cluster, jobs, Pipeline(order=SJF(), placement=FirstFit(), fitting=True))
     )
+
+
+def test_the_oldest_are_those_who_came_first_whoever_asked_before() -> None:
+    """The longer a job the earlier it came: in policy order the oldest stand last."""
+    log = jobs_on_machines([asked(0, 9 - number, cpus=1) for number in range(5)])
+    decision = Simulation(log, Pipeline(External(SJF())), Machines.of(1, cpus=1)).next_decision()
+    assert decision is not None
+    queue = decision.system.queue
+    for limit in (1, 3, 5, 2):
+        found = queue.oldest(limit)
+        assert [job.index for job in found] == list(range(limit))[::-1]
+        found.clear()
+        assert len(queue.oldest(limit)) == limit
+    decision.system.start(log.jobs[1])
+    assert [job.index for job in queue.oldest(2)] == [2, 0]

@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hpcsimkit.allocation import Allocation
@@ -242,6 +243,12 @@ def test_models_by_parameters() -> None:
 def test_what_is_no_model(model: Any) -> None:
     with pytest.raises(UsageError, match=r"^service_time needs a ServiceTime or a function, found "):
         Simulation(workload([(0, 10, 10, 1)], 4), Pipeline(), service_time=model)
+
+
+@pytest.mark.parametrize("penalty", [3, 3.0, np.int64(3), np.float32(3.0)])
+def test_penalties_may_be_numbers_of_any_kind(penalty: Any) -> None:
+    log = workload([(0, 10, 10, 1)], 4)
+    assert Simulation(log, Pipeline(), service_time=lambda *_: penalty).run().end_time.tolist() == [13]
 
 
 @pytest.mark.parametrize("penalty", [float("nan"), float("inf"), -11, None, "3", 2j])

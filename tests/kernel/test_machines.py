@@ -795,6 +795,12 @@ def test_a_wrong_allocation_is_an_error(allocation: Any) -> None:
     assert placed(run_on(cluster, jobs, Clumsy(Allocation([1], [[2, 0, 0]])))) == [(0, "a"), (0, "b")]
 
 
+def test_no_machine_gives_less_than_nothing() -> None:
+    cluster, job = Machines.of(2, cpus=4), one_job(Request(("cpus",), (2,), spread=True))
+    assert cluster.holds(job, Allocation([0, 1], [[1], [1]]), cluster.capacity)
+    assert not cluster.holds(job, Allocation([0, 1], [[3], [-1]]), cluster.capacity)
+
+
 def test_no_machine_counts_twice_and_none_without_the_features() -> None:
     cluster = Machines(["a", "b", "c"], ["cpus"], [[4]] * 3, [["x"], ["x"], []])
     two, total = one_job(Request(("cpus",), (1,)), 2), one_job(Request(("cpus",), (2,), spread=True))
