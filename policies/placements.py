@@ -215,22 +215,16 @@ class DepthFirst(MachineOrder):
         """Return minus what share of the need each machine can give, and a little of what is left."""
         if not need.spread:
             return _left_over(need, machines, level)
-        there, scores = on(machines, level), np.zeros(len(machines))
-        most, weights = need.shape.largest.tolist(), _weights(need, there)
-        for free, amount, largest, weight in zip(there.T, need.amounts.tolist(), most, weights, strict=True):
-            if amount >= largest:  # than which no machine has more: all is given
-                scores -= free * weight
-            else:
-                given = np.minimum(free, amount)
-                scores += (free - given) * (1e-6 / largest) - given * weight
-        return scores
+        there = on(machines, level)
+        given = np.minimum(there, need.amounts)
+        return ((there - given) * (1e-6 / need.shape.largest) - given * _weights(need, there)).sum(axis=1)
 
 
-def _weights(need: Need, there: MachineLevel) -> list[float]:
+def _weights(need: Need, there: MachineLevel) -> Scores:
     """Return what a unit of each resource counts: most if alone it would need the most machines."""
     reached = np.sort(there, axis=0)[::-1].cumsum(axis=0)
     alone = [1 + int(reached[:, k].searchsorted(amount)) for k, amount in need.asked]
-    weights = [0.0] * there.shape[1]
+    weights = np.zeros(there.shape[1])
     for (k, amount), machines in zip(need.asked, alone, strict=True):
         weights[k] = (machines / max(alone)) ** 2 / amount
     return weights

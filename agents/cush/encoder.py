@@ -155,15 +155,9 @@ class ClusterImage(Encoder):
         Number 0 is no job; the last column is that of the waiting time.
         """
         rows: list[tuple[int, ...]] = [(0,) * (len(self.units) + 2)]
-        known: dict[tuple[int, int], list[tuple[int, ...]]] = {}  # many runs may be about the same jobs
         for system in systems:
-            cluster, workload = self._checked(system), system.workload
-            if (id(cluster), id(workload)) not in known:
-                known[id(cluster), id(workload)] = [
-                    (*cluster.need(job).totals(), min(job.requested_time, self.steps), 0)
-                    for job in workload.jobs
-                ]
-            rows += known[id(cluster), id(workload)]
+            need = self._checked(system).need
+            rows += [(*need(job).totals(), min(job.requested_time, self.steps), 0) for job in system.jobs]
         return np.array(rows, dtype=np.float32)
 
     def _checked(self, system: System) -> Machines:
