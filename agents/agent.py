@@ -1,82 +1,63 @@
-"""An agent: a stage made of an encoder and a network. It acts; training lives beside it."""
+"""Agents: pipeline stages made of an encoder, a mask and a network, for inference only."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsimkit.agents.cush.encoder import ClusterImage, JobKind
-from hpcsimkit.agents.cush.network import ImageScores
-from hpcsimkit.agents.cush.rows import StartOrHold
-from hpcsimkit.agents.dras.encoder import JobsAndNodes
-from hpcsimkit.agents.dras.network import JobValues, RowFilter
-from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
-from hpcsimkit.agents.machine_encoders import ExpectedFree, JobMachinePairs, MachineRows
-from hpcsimkit.agents.masks import AcceptReject, JobMachine, QueueSlots, Slots
-from hpcsimkit.agents.model_file import read_model, write_model
-from hpcsimkit.agents.networks import NETWORKS as USUAL_NETWORKS
-from hpcsimkit.agents.networks import Network, network_of
-from hpcsimkit.agents.prospects import PairProspects
-from hpcsimkit.agents.rlbackfilling.encoder import Candidates
-from hpcsimkit.agents.rlscheduler.encoder import WaitingJobs
-from hpcsimkit.agents.schedinspector.features import InspectorFeatures
-from hpcsimkit.agents.schedinspector.whole_state import WholeState
-from hpcsimkit.decision import Answering, Decision
+from hpcsimkit.agents.catalogue import ENCODERS, MASKS, NETWORKS
+from hpcsimkit.agents.networks.model_file import read_model, write_model
+from hpcsimkit.agents.networks.numpy_networks import Network, network_of
+from hpcsimkit.envs.interfaces import Encoder, Mask, actions_of, shape_of
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encoder, Mask
-from hpcsimkit.policy import Parameters
-from hpcsimkit.system import System
+from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.parameters import Parameters
+from hpcsimkit.kernel.system import System
 
-__all__ = ["ENCODERS", "MASKS", "Agent"]
+if TYPE_CHECKING:
+    from hpcsimkit.agents.networks.model_metadata import NamedPart
 
-ENCODERS: Mapping[str, type[Encoder]] = {
-    cls.__name__: cls
-    for cls in (
-        Candidates, ClusterImage, ExpectedFree, InspectorFeatures, JobKind, JobMachinePairs, JobsAndNodes,
-        MachineRows, PairProspects, QueueWindow, RequestsAndMachines, StartOrHold, WaitingJobs,
-        WholeState,
-    )
-}  # fmt: skip
-"""Encoders that model files may name."""
+__all__ = ["Agent"]
 
-NETWORKS: Mapping[str, type[Network]] = {
-    **USUAL_NETWORKS, **{network.kind: network for network in (ImageScores, JobValues, RowFilter)}
-}  # fmt: skip
-"""Networks that model files may name."""
+MOST_NUMBERS = 2**26
+"""Maximum number of elements of an observation in a model file."""
 
-MASKS: Mapping[str, type[Mask]] = {cls.__name__: cls for cls in (AcceptReject, JobMachine, QueueSlots, Slots)}
-"""Masks that model files may name."""
+MOST_ACTIONS = 2**20
+"""Maximum number of actions in a model file."""
 
 
 class Agent(Answering):
-    """Sits on a seat and answers by the scores of its network.
+    """A stage that takes the decisions of a seat by the scores of a network.
 
     Parameters
     ----------
     encoder : Encoder
-        What it sees.
+        Encoder of its observations.
     mask : Mask
-        How actions and options belong together.
+        Mapping between actions and options.
     network : Network
-        Scores the actions.
+        Network that scores the actions.
     stage : str
-        The seat it was made for.
+        Seat that it is made for.
     sample : bool
-        Draw actions with the probabilities that the scores stand for (softmax), instead of taking the best.
+        Whether to sample actions from the softmax of the scores, instead of taking the best one.
     base : Stage, optional
-        The heuristic behind the seat; see :class:`~hpcsimkit.decision.External`.
+        Heuristic behind the seat; see :class:`~hpcsimkit.kernel.decision.External`.
     about : mapping, optional
-        Where it comes from: training, data, measured results.
+        Origin of the agent: training, data, measured results.
 
     Examples
     --------
     >>> from hpcsimkit import Pipeline, Simulation, Workload
-    >>> from hpcsimkit.agents.networks import SlotScores
+    >>> from hpcsimkit.agents.spaces.encoders import QueueWindow
+    >>> from hpcsimkit.agents.spaces.masks import Slots
+    >>> from hpcsimkit.agents.networks.numpy_networks import SlotScores
     >>> shortest = SlotScores({"weight.0": np.array([[9, -1, 0, 0, 0]]), "bias.0": np.array([0])})
     >>> agent = Agent(QueueWindow(4), Slots(4), shortest, "order")
     >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [4, 4]}, machine_size=4)
@@ -85,9 +66,16 @@ class Agent(Answering):
     """
 
     def __init__(
-        self, encoder: Encoder, mask: Mask, network: Network, stage: str, *, sample: bool = False,
-        base: Any = None, about: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        encoder: Encoder,
+        mask: Mask,
+        network: Network,
+        stage: str,
+        *,
+        sample: bool = False,
+        base: Any = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(base, decline=bool(getattr(mask, "decline", False)))
         self.encoder = encoder
         self.mask = mask
@@ -97,45 +85,54 @@ class Agent(Answering):
         self.about = about
 
     def __deepcopy__(self, memory: dict[int, Any]) -> Agent:
-        """Return a copy that shares the weights, which never change."""
+        """Return a copy that shares the network, which is immutable."""
         return Agent(
-            self.encoder, self.mask, self.network, self.stage, sample=self.sample, base=self.base,
+            self.encoder,
+            self.mask,
+            self.network,
+            self.stage,
+            sample=self.sample,
+            base=self.base,
             about=self.about,
-        )  # fmt: skip
+        )
 
     @property
     def slots(self) -> int | None:
-        """Options it can choose among, as its mask or else its training says; None if neither does."""
-        trained = (self.about or {}).get("training", {}).get("slots")
-        return getattr(self.mask, "slots", trained)
+        """Number of options to choose among, by the mask or else by the training; None if neither has it."""
+        return getattr(self.mask, "slots", self.trained.get("slots"))
+
+    @property
+    def trained(self) -> Mapping[str, Any]:
+        """Facts of the training run: policy, slots, metric; empty if unknown."""
+        return (self.about or {}).get("training", {})
 
     def check(self) -> None:
-        """See that the network reads what the encoder writes, and scores what the mask knows.
+        """Check that the network fits the observations of the encoder and the actions of the mask.
 
         Raises
         ------
         UsageError
-            It does not.
+            The network does not fit.
         """
-        shape, network = self.encoder.shape, self.network
+        shape, actions, network = shape_of(self.encoder), actions_of(self.mask), self.network
         inputs = network.at_a_time(shape)
         if network.inputs != inputs:
             raise UsageError(f"{network!r} reads {network.inputs} numbers; {self.encoder!r} gives {inputs}")
         scored = network.scored(shape)
-        if scored < self.mask.actions:
-            raise UsageError(f"{network!r} scores {scored} actions; {self.mask!r} has {self.mask.actions}")
+        if scored < actions:
+            raise UsageError(f"{network!r} scores {scored} actions; {self.mask!r} has {actions}")
 
     def reset(self, system: System) -> None:
-        """Prepare for a run: lay out what the encoder needs, take a stream of random numbers."""
+        """Prepare for a run: bind the encoder, and get a random number generator if actions are sampled."""
         super().reset(system)
         self.check()
         self._encode = self.encoder.bind(system)
-        self._observation = np.zeros(self.encoder.shape, dtype=np.float32)
-        self._valid = np.zeros(self.mask.actions, dtype=np.bool_)
+        self._observation = np.zeros(shape_of(self.encoder), dtype=np.float32)
+        self._valid = np.zeros(actions_of(self.mask), dtype=np.bool_)
         self._random = system.random() if self.sample else None
 
     def answer(self, decision: Decision) -> int:
-        """Return the position of the option whose action scores best, or is drawn."""
+        """Return the position of the option with the best action, or with a sampled one."""
         if len(decision.options) == 1:
             return 0
         self._observation[...] = 0
@@ -149,14 +146,14 @@ class Agent(Answering):
         if not len(actions):
             raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
         wanted = self.network.scores_of(self._observation, actions).astype(np.float64)
-        if self._random is not None:  # the largest of scores with Gumbel noise is a draw from their softmax
+        if self._random is not None:  # argmax of scores with Gumbel noise samples from their softmax
             wanted = wanted + self._random.gumbel(size=len(wanted))
         return int(actions[np.argmax(wanted)])
 
-    # --- out and in ----------------------------------------------------------------------------------
+    # --- saving and loading --------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the agent into one file; see :mod:`~hpcsimkit.agents.model_file`."""
+        """Write the agent into one file; see :mod:`~hpcsimkit.agents.networks.model_file`."""
         about = {
             "stage": self.stage,
             "sample": self.sample,
@@ -169,52 +166,71 @@ class Agent(Answering):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, encoder: Encoder | None = None, mask: Mask | None = None,
-        parts: Any = None, sample: bool | None = None,
-    ) -> Agent:  # fmt: skip
-        """Read what :meth:`save` wrote.
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        encoder: Encoder | None = None,
+        mask: Mask | None = None,
+        parts: Any = None,
+        sample: bool | None = None,
+    ) -> Agent:
+        """Read an agent that :meth:`save` wrote.
 
         Parameters
         ----------
         path : path
-            The file.
+            Model file.
         encoder, mask : Encoder, Mask, optional
-            If they are of your own: equal to those the agent was saved with.
+            Custom encoder and mask, equal to those that the agent was saved with.
         parts : module, optional
-            Has the classes of your own encoder and mask under their names; they are made with the parameters
-            in the file. A model file never imports anything: without it only the kit's own parts are made.
+            Module with custom encoder and mask classes under their names, to be created with the parameters
+            in the file. A model file never imports anything: without this only the kit's own classes are
+            used.
         sample : bool, optional
-            Draw actions or take the best, whatever the file says.
+            Whether to sample actions, instead of the setting in the file.
 
         Raises
         ------
         UsageError
-            It is no model, is damaged, or was made for another encoder or mask.
+            The file is not a model, is damaged, or was made for another encoder or mask.
         """
-        tensors, about = read_model(path)
+        from hpcsimkit.agents.networks.model_metadata import Metadata
+
+        tensors, values = read_model(path)
+        about = Metadata.checked(values, path)
         try:
-            network = network_of(tensors=tensors, known=NETWORKS, **about["network"])
             agent = cls(
-                _restored(about["encoder"], Encoder, encoder, ENCODERS, parts),
-                _restored(about["mask"], Mask, mask, MASKS, parts),
-                network,
-                str(about["stage"]),
-                sample=about["sample"] if sample is None else sample,
-                about=about["about"] or None,
+                _restored(about.encoder, Encoder, encoder, ENCODERS, parts),
+                _restored(about.mask, Mask, mask, MASKS, parts),
+                network_of(tensors=tensors, known=NETWORKS, **about.network.model_dump()),
+                about.stage,
+                sample=about.sample if sample is None else sample,
+                about=values["about"] or None,
             )
+            agent._check_sizes()
             agent.check()
             return agent
-        except (KeyError, TypeError) as error:
-            raise UsageError(f"{path}: the model lacks or misuses {error}") from None
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from None
+        except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+            raise UsageError(f"{path}: the model lacks or misuses {error}") from None
+
+    def _check_sizes(self) -> None:
+        """Check that the sizes in a file need no excessive amount of memory."""
+        shape = [int(length) for length in self.encoder.shape]
+        if min(shape, default=0) < 1 or math.prod(shape) > MOST_NUMBERS:
+            raise UsageError(
+                f"observations of 1 to {MOST_NUMBERS} numbers are needed, found the shape {tuple(shape)}"
+            )
+        if not 1 <= self.mask.actions <= MOST_ACTIONS:
+            raise UsageError(f"1 to {MOST_ACTIONS} actions are needed, found {self.mask.actions}")
 
 
 def _described(part: Parameters, known: Mapping[str, type[Any]]) -> dict[str, Any]:
-    """Return the name and the parameters of an encoder or mask, as JSON gives them back."""
+    """Return the name and the parameters of an encoder or mask, as JSON data."""
     kind = type(part)
     parameters = {key: getattr(part, key) for key in inspect.signature(kind).parameters}
-    module = kind.__module__.partition("@")[0]  # of a file: its name alone, wherever it lies
+    module = kind.__module__.partition("@")[0]  # for a file only its name, wherever it is
     try:
         plain = json.loads(json.dumps(parameters, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -224,20 +240,21 @@ def _described(part: Parameters, known: Mapping[str, type[Any]]) -> dict[str, An
 
 
 def _restored(
-    described: Mapping[str, Any], base: type[Any], given: Any, known: Mapping[str, type[Any]], parts: Any
+    described: NamedPart, base: type[Any], given: Any, known: Mapping[str, type[Any]], parts: Any
 ) -> Any:
-    """Make an encoder or mask as described; one that was given must be just that."""
+    """Create an encoder or mask from its description, or check a given one against it."""
     if given is not None:
-        found = _described(given, known)
-        if found != dict(described):
-            raise UsageError(f"made for {described['name']}({described['parameters']}), given {given!r}")
+        if _described(given, known) != described.model_dump():
+            raise UsageError(f"made for {described.name}({described.parameters}), given {given!r}")
         return given
-    kind = known.get(described["name"]) or _own(str(described["name"]), base, parts)
-    return kind(**described["parameters"])
+    if described.name in known:
+        described.check_parameters(known[described.name])
+    kind = known.get(described.name) or _own(described.name, base, parts)
+    return kind(**described.parameters)
 
 
 def _own(name: str, base: type[Any], parts: Any) -> type[Any]:
-    """Return a class of the user's own from where he says that it is, and from nowhere else."""
+    """Return a class from the user's module, and from no other place."""
     module, _, attribute = name.rpartition(":")
     if parts is None:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Who can take an open seat without having learned anything: the heuristic behind it, chance, a record."""
+"""Stand-ins for a trained agent on an open seat: the default heuristic, random choice, replay."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.decision import Answering, Decision
+from hpcsimkit.envs.interfaces import Mask
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Mask
-from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
+from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
+from hpcsimkit.results.result import Result
 
 __all__ = ["Answer", "RandomAgent", "RandomChoice", "Replay", "default_choice", "play"]
 
 Answer = Callable[[Decision], Any]
-"""Who sits on a seat: called with each decision, returns one of its options."""
+"""A function that answers the decisions of a seat: it returns one of the options."""
 
 
 def play(simulation: Simulation, answer: Answer) -> Result:
-    """Drive a simulation with open seats to its end.
+    """Run a simulation with open seats to its end.
 
     Parameters
     ----------
     simulation : Simulation
-        It may have begun already; closed seats answer for themselves.
+        Simulation to run, possibly already started; closed seats answer for themselves.
     answer : callable
-        ``answer(decision)`` returns one of ``decision.options``; it sees the decisions of all open seats,
-        ``decision.stage`` tells them apart.
+        Function ``answer(decision)`` that returns one of ``decision.options``. It is called for the
+        decisions of all open seats; ``decision.stage`` identifies the seat.
 
     Returns
     -------
     Result
-        With the positions of all answers among their options in ``choices``.
+        Result of the run, with the position of each answer among its options in ``choices``.
 
     Examples
     --------
-    >>> from hpcsimkit.decision import External
-    >>> from hpcsimkit.pipeline import Pipeline
-    >>> from hpcsimkit.workload import Workload
+    >>> from hpcsimkit.kernel.decision import External
+    >>> from hpcsimkit.kernel.pipeline import Pipeline
+    >>> from hpcsimkit.jobs.workload import Workload
     >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [4, 4]}, machine_size=4)
     >>> shortest = lambda decision: min(decision.options, key=lambda job: job.requested_time)
     >>> play(Simulation(w, Pipeline(order=External())), shortest).start_time.tolist()
@@ -52,17 +52,17 @@ def play(simulation: Simulation, answer: Answer) -> Result:
 
 
 def default_choice(decision: Decision) -> Any:
-    """Answer what the heuristic behind the seat would: the schedule is that of the closed pipeline."""
+    """Return the choice of the heuristic behind the seat: the schedule is that of the closed pipeline."""
     return decision.default
 
 
 class RandomChoice:
-    """Answers any option, all equally likely.
+    """Uniform random choice among the options.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-        Where the chance comes from.
+        Random number generator.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -74,16 +74,16 @@ class RandomChoice:
 
 
 class RandomAgent(Answering):
-    """Answers any action that is an option, all equally likely: what an agent that learned nothing does.
+    """An untrained agent for comparison: uniform random choice among the valid actions.
 
     Parameters
     ----------
     mask : Mask
-        How actions and options belong together: that of the agent whose place it takes.
+        Mask of the agent that it replaces.
     base : Stage, optional
-        The heuristic behind the seat.
+        Heuristic behind the seat.
     decline : bool
-        Whether to start nothing more is an option.
+        Whether starting no further job is an option.
     """
 
     def __init__(self, mask: Mask, base: Any = None, *, decline: bool = False) -> None:
@@ -91,7 +91,7 @@ class RandomAgent(Answering):
         self.mask = mask
 
     def reset(self, system: System) -> None:
-        """Take a stream of random numbers."""
+        """Get a random number generator from the run."""
         super().reset(system)
         self._random = system.random()
         self._valid = np.zeros(self.mask.actions, dtype=np.bool_)
@@ -105,9 +105,10 @@ class RandomAgent(Answering):
 
 
 class Replay:
-    """Gives recorded answers again, so that the run comes out the same bit for bit.
+    """Replay of recorded choices, which reproduces the run bit for bit.
 
-    A run is its workload, cluster, policy, seed, options and choices; all must be those of the record.
+    A run is determined by its workload, cluster, policy, seed, options and choices; all must match the
+    record.
 
     Parameters
     ----------
@@ -117,13 +118,13 @@ class Replay:
     Raises
     ------
     UsageError
-        When called: the decision is not the one recorded, or the record has come to its end.
+        When called: the decision differs from the recorded one, or the record has ended.
 
     Examples
     --------
-    >>> from hpcsimkit.decision import External
-    >>> from hpcsimkit.pipeline import Pipeline
-    >>> from hpcsimkit.workload import Workload
+    >>> from hpcsimkit.kernel.decision import External
+    >>> from hpcsimkit.kernel.pipeline import Pipeline
+    >>> from hpcsimkit.jobs.workload import Workload
     >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [4, 4]}, machine_size=4)
     >>> policy = Pipeline(order=External())
     >>> first = play(Simulation(w, policy), RandomChoice(np.random.default_rng(1)))
@@ -136,7 +137,7 @@ class Replay:
         self._given = 0
 
     def __call__(self, decision: Decision) -> Any:
-        """Give the next answer of the record."""
+        """Return the next recorded choice."""
         if self._given == len(self.choices):
             raise UsageError(f"the record ends after {self._given} choices, at {decision!r}")
         stage, position = self.choices[self._given]

@@ -1,4 +1,4 @@
-"""Pages that are made from the code: metrics, policies, command line, keys of training files, modules."""
+"""Generated pages: metrics, policies, command line, keys of training files, modules."""
 
 from __future__ import annotations
 
@@ -13,23 +13,40 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import hpcsimkit
 
 COMMAND = "python -m hpcsimkit.run"
-ROOMS = ("workloads", "policies", "agents", "pictures", "campaigns", "commands")
-PACKAGES = tuple(f"hpcsimkit.{room}" for room in ROOMS)
+PACKAGES = tuple(
+    f"hpcsimkit.{name}"
+    for name in (
+        "jobs",
+        "workloads",
+        "cluster",
+        "kernel",
+        "policies",
+        "results",
+        "envs",
+        "agents",
+        "experiments",
+        "reproductions",
+        "reports",
+        "cli",
+        "io",
+    )
+)
+"""Packages of the kit, in the order in which the reference shows them."""
 KINDS = {
-    "order": "Orders: which waiting job is first",
-    "inspector": "Inspectors: may the selected job go on",
-    "placement": "Placements: on which machines a job runs",
-    "backfilling": "Backfilling: what may start although a job before it does not fit",
-    "estimates": "Estimates: how long jobs are believed to take",
-    "pipeline": "Ready-made pipelines",
-    "policy": "Whole policies, which are not joined with others",
+    "order": "Orders: priority of the waiting jobs",
+    "inspector": "Inspectors: acceptance or rejection of the selected job",
+    "placement": "Placements: selection of the machines of a job",
+    "backfilling": "Backfilling: jobs that may start ahead of a blocked job",
+    "estimates": "Estimates: expected run times of jobs",
+    "pipeline": "Predefined pipelines",
+    "policy": "Complete policies, which cannot be combined with others",
     "option": "Options of the pipeline",
     "plug-in": "Plug-ins found in this environment",
 }
 
 
 def write_all(folder: Path) -> None:
-    """Write every generated page into a folder; files that would not change are left alone."""
+    """Write all generated pages to a folder; unchanged files are not rewritten."""
     pages = {
         "metrics.md": metrics_page(),
         "policies.md": policies_page(),
@@ -54,12 +71,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def cell(text: str) -> str:
-    """Return text that stays within its cell."""
+    """Return text for a table cell."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def code(text: str) -> str:
-    """Return text in the typeface of code."""
+    """Return text as inline code."""
     return f"`{text}`" if text else ""
 
 
@@ -87,11 +104,11 @@ def without_roles(text: str) -> str:
 
 def metrics_page() -> str:
     """Return the table of metrics."""
-    from hpcsimkit.metrics import METRICS
+    from hpcsimkit.results.metrics import METRICS
 
     better = {"lower": "lower", "higher": "higher", "none": "neither"}
     return table(
-        ("Name", "Unit", "What it is", "Formula", "Better"),
+        ("Name", "Unit", "Description", "Formula", "Better"),
         [
             (code(m.name), m.unit, m.summary, code(m.formula), better[m.direction])
             for m in METRICS.values()
@@ -103,13 +120,13 @@ def metrics_page() -> str:
 
 
 def policies_page() -> str:
-    """Return a table of names for each kind of part."""
-    from hpcsimkit.registry import entries
+    """Return a table of names for each kind of component."""
+    from hpcsimkit.experiments.registry import entries
 
     found = entries()
     assert {entry.kind for entry in found} <= set(KINDS), "a kind of policies has no heading here"
     return "\n".join(
-        f"## {heading}\n\n" + table(("Name", "What it is", "Other names"), rows)
+        f"## {heading}\n\n" + table(("Name", "Description", "Other names"), rows)
         for kind, heading in KINDS.items()
         if (rows := [policy_row(entry) for entry in found if entry.kind == kind])
     )
@@ -154,12 +171,12 @@ def command_section(command: Any, context: Any, heading: str) -> str:
         records = [parameter.get_help_record(context) for parameter in of_kind]
         rows = [(code(declaration), plain(help_)) for declaration, help_ in filter(None, records)]
         if rows:
-            parts.append(table((title, "What it does"), rows))
+            parts.append(table((title, "Description"), rows))
     return "\n".join(parts)
 
 
 def help_text(text: str) -> str:
-    """Return a help text in Markdown: paragraphs stay, lines of commands become one block."""
+    """Return a help text in Markdown: paragraphs are kept, command lines become one block."""
     paragraphs = inspect.cleandoc(text.replace("\b", "").replace("\f", "")).split("\n\n")
     return "\n".join(paragraph_text(paragraph.strip("\n")) for paragraph in paragraphs)
 
@@ -176,10 +193,10 @@ def paragraph_text(paragraph: str) -> str:
 
 
 def training_page() -> str:
-    """Return the tables of all keys that a training file may have."""
-    from hpcsimkit.campaigns.training import EpisodeTable, Training, ValidationTable
+    """Return the tables of all keys of training files."""
+    from hpcsimkit.experiments.training import EpisodeTable, Training, ValidationTable
 
-    parts = ["## Outside all tables\n", key_table(top_level_keys()), "## `[generate]`\n"]
+    parts = ["## Top-level keys\n", key_table(top_level_keys()), "## `[generate]`\n"]
     parts += [key_table(keys_of_model(Training.inner["generate"]))]
     parts += ["## `[episodes]`\n", key_table(keys_of_model(EpisodeTable))]
     parts += [part_section(*both) for both in zip(parts_of("order"), parts_of("dispatch"), strict=True)]
@@ -189,23 +206,23 @@ def training_page() -> str:
 
 
 def parts_of(stage: str) -> Sequence[Any]:
-    """Return the kinds of parts that a training of a seat has: encoder, mask, reward."""
-    from hpcsimkit.campaigns.training_parts import Part
+    """Return the kinds of components of a training: encoder, mask, reward."""
+    from hpcsimkit.experiments.training_parts import Part
 
     return Part.all(stage)
 
 
 def key_table(keys: Mapping[str, tuple[str, str, str]]) -> str:
-    """Return a table of keys: default, what may be given, what it is."""
-    header = ("Key", "Default", "May be", "What it is")
+    """Return a table of keys with their defaults, values and descriptions."""
+    header = ("Key", "Default", "Values", "Description")
     return table(header, [(code(name), *facts) for name, facts in keys.items()])
 
 
 def top_level_keys() -> dict[str, tuple[str, str, str]]:
-    """Return the keys outside all tables: what is trained, then what is simulated."""
-    from hpcsimkit.campaigns.experiment import Experiment
-    from hpcsimkit.campaigns.training import Training
-    from hpcsimkit.campaigns.training_source import Source
+    """Return the keys outside all tables: those of the training, then those of the simulation."""
+    from hpcsimkit.experiments.experiment import Experiment
+    from hpcsimkit.experiments.training import Training
+    from hpcsimkit.experiments.training_source import Source
 
     own = set(Training.__annotations__) | {"seed"}
     tables = {*Training.inner, "encoder", "mask", "reward", "trainer"}
@@ -215,7 +232,7 @@ def top_level_keys() -> dict[str, tuple[str, str, str]]:
 
 
 def keys_of_model(model: Any) -> dict[str, tuple[str, str, str]]:
-    """Return the keys of a table as pydantic checks them."""
+    """Return the keys of a table checked by pydantic."""
     texts = parameters_in(model)
     return {
         name: (code(shown(field.default)), range_of(field), texts.get(name, ""))
@@ -224,33 +241,33 @@ def keys_of_model(model: Any) -> dict[str, tuple[str, str, str]]:
 
 
 def part_section(part: Any, of_dispatch: Any) -> str:
-    """Return what an encoder, a mask or a reward may be, and the parameters of each."""
+    """Return the section of encoders, masks or rewards, with the parameters of each."""
     usual = code(part.default)
     if of_dispatch.default != part.default:
         usual += f", for the stage `dispatch`: {code(of_dispatch.default)}"
     lines = [
         f"## `[{part.kind}]`\n",
-        f"`name` says which; by default {usual}. All other keys are its parameters.\n",
+        f"`name` selects one of the following; by default {usual}. All other keys are its parameters.\n",
     ]
     for name, maker in sorted(part.known.items()):
         keys, given = keys_of_maker(maker), given_to(maker)
         lines.append(f"### `{name}`\n\n" + summary(maker).replace("`name`", name) + "\n")
         lines += [key_table(keys)] if keys else []
         if given:
-            lines.append(f"{', '.join(map(code, given))}: as the training says, no keys.\n")
+            lines.append(f"{', '.join(map(code, given))}: set by the training; not keys of this table.\n")
     return "\n".join(lines)
 
 
 def given_to(maker: Any) -> list[str]:
-    """Return the parameters of a part that follow from the rest of the training."""
+    """Return the parameters of a component that are determined by other settings of the training."""
     return [
         name for name in inspect.signature(maker).parameters if name in ("slots", "machines", "resources")
     ]
 
 
 def keys_of_maker(maker: Any) -> dict[str, tuple[str, str, str]]:
-    """Return the parameters of a class as a training checks them."""
-    from hpcsimkit.campaigns import training_parts
+    """Return the parameters of a class with the ranges checked by a training."""
+    from hpcsimkit.experiments import training_parts
 
     hints, texts, found = training_parts._hints(maker), parameters_in(maker), {}
     for name, parameter in inspect.signature(maker).parameters.items():
@@ -258,34 +275,37 @@ def keys_of_maker(maker: Any) -> dict[str, tuple[str, str, str]]:
             continue
         hint, default = training_parts._field(name, hints.get(name, Any), parameter.default, ours=True)
         may_be = "name of a policy" if hints.get(name) is hpcsimkit.Policy else range_of(field_of(hint))
-        found[name] = ("needed" if default is ... else code(shown(default)), may_be, texts.get(name, ""))
+        found[name] = ("required" if default is ... else code(shown(default)), may_be, texts.get(name, ""))
     return found
 
 
 def field_of(hint: Any) -> Any:
-    """Return a type, with the range in it, as pydantic sees it."""
+    """Return a type with its range as a field of pydantic."""
     from pydantic.fields import FieldInfo
 
     return FieldInfo.from_annotation(hint)
 
 
 def trainer_sections() -> list[str]:
-    """Return the settings of all trainers, those with the same settings together."""
-    from hpcsimkit.agents.trainers_catalogue import TRAINERS, settings_of, trainer_named
+    """Return the settings of all trainers, grouped by class of settings."""
+    from hpcsimkit.agents.training.catalogue import TRAINERS, settings_of, trainer_named
+    from hpcsimkit.agents.training.old_names import SETTINGS
 
     groups: dict[Any, list[str]] = {}
     for name in TRAINERS:
         groups.setdefault(settings_of(trainer_named(name)), []).append(name)
-    lines = ["`algorithm` says how the agent learns; by default `ppo`. All other keys are its settings.\n"]
+    lines = ["`algorithm` is the learning algorithm; by default `ppo`. All other keys are its settings.\n"]
     rows = [(code(name), summary(trainer_named(name))) for name in TRAINERS]
-    lines.append(table(("`algorithm`", "What it is"), rows))
+    lines.append(table(("`algorithm`", "Description"), rows))
     for settings, names in groups.items():
         lines += [f"### {', '.join(map(code, names))}\n", key_table(keys_of_maker(settings))]
+    former = [(code(old), code(new)) for old, new in SETTINGS.items()]
+    lines += ["### Former names of settings\n", table(("Former name", "Name"), former)]
     return lines
 
 
 def shown(default: Any) -> str:
-    """Return a default as TOML writes it; nothing where TOML has no word for it.
+    """Return a default in TOML; empty if TOML has no such value.
 
     >>> shown((64, 64)), shown("tanh"), shown(False), shown(None)
     ('[64, 64]', '"tanh"', 'false', '')
@@ -300,7 +320,7 @@ def shown(default: Any) -> str:
 
 
 def range_of(field: Any) -> str:
-    """Return what a value may be, in words.
+    """Return a text with the type and range of a value.
 
     >>> from typing import Annotated, Literal
     >>> from pydantic import Field
@@ -319,7 +339,7 @@ def range_of(field: Any) -> str:
 
 
 def type_words(hint: Any) -> str:
-    """Return a type in words, as TOML calls it; None is left out.
+    """Return the name of a type in TOML, without None.
 
     >>> type_words(int | None), type_words(list[str]), type_words(tuple[int, ...])
     ('integer', 'string list', 'integer list')
@@ -335,7 +355,7 @@ def type_words(hint: Any) -> str:
 
 
 def parameters_in(thing: Any) -> dict[str, str]:
-    """Return what docstrings say of parameters, by name; a class says what its bases do not."""
+    """Return the descriptions of parameters in docstrings, by name, including those of base classes."""
     found: dict[str, str] = {}
     for each in reversed(inspect.getmro(thing)):
         text = inspect.cleandoc(vars(each).get("__doc__") or "")
@@ -352,12 +372,12 @@ def parameters_in(thing: Any) -> dict[str, str]:
 
 
 def modules() -> list[str]:
-    """Return the names of all modules that can be imported here."""
+    """Return the names of all importable modules."""
     return [name for name, _ in imported_modules()]
 
 
 def imported_modules() -> Iterator[tuple[str, Any]]:
-    """Yield every module of the kit; one that needs an extra that is not installed is left out."""
+    """Yield every module of hpcsimkit, except those that need extras that are not installed."""
     yield "hpcsimkit", hpcsimkit
     for found in pkgutil.walk_packages(hpcsimkit.__path__, "hpcsimkit."):
         if found.name.endswith(".__main__"):
@@ -370,7 +390,7 @@ def imported_modules() -> Iterator[tuple[str, Any]]:
 
 
 def module_page(name: str) -> str:
-    """Return the page of one module: what it defines itself, in the order of its source."""
+    """Return the page of one module: its own definitions, in source order."""
     module = importlib.import_module(name)
     here = vars(module)
     public = [n for n in here.get("__all__", ()) if n in here and defined_in(here[n], name)]
@@ -381,22 +401,22 @@ def module_page(name: str) -> str:
 
 
 def defined_in(thing: object, module: str) -> bool:
-    """Tell whether a class, function or constant belongs to a module, and is not just imported there."""
+    """Return whether a class, function or constant is defined in a module, not only imported there."""
     return getattr(thing, "__module__", module) == module
 
 
 def modules_page() -> str:
-    """Return the list of modules, a line each, by package."""
+    """Return the table of modules by package."""
     parts = ["# Modules\n"]
     found = dict(imported_modules())
     for package in ("hpcsimkit", *PACKAGES):
         inside = [n for n in found if n.startswith(f"{package}.") and package_of(n) == package]
         rows = [(f"[`{n}`]({n}.md)", summary(found[n])) for n in (package, *inside) if n in found]
-        parts += [f"## `{package}`\n", table(("Module", "What it is"), rows)]
+        parts += [f"## `{package}`\n", table(("Module", "Description"), rows)]
     hidden = "\n".join(found)
     return "\n".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{hidden}\n```\n"
 
 
 def package_of(name: str) -> str:
-    """Return the package in whose list a module stands."""
+    """Return the package that lists a module."""
     return next((package for package in PACKAGES if (name + ".").startswith(package + ".")), "hpcsimkit")

@@ -1,6 +1,6 @@
-"""hpcsimkit: simulate how jobs are scheduled on HPC clusters.
+"""hpcsimkit: simulation of job scheduling on HPC clusters.
 
-What most scripts need is here; everything is loaded when it is first used.
+The most important names are available here; each is loaded on first use.
 
 >>> from hpcsimkit import Simulation, Workload, make
 >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [10, 10, 5], "nodes": [2, 4, 1]}, machine_size=4)
@@ -13,46 +13,46 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hpcsimkit._version import __version__
+
 if TYPE_CHECKING:
-    from hpcsimkit.allocation import Allocation
-    from hpcsimkit.checks import check_policy
-    from hpcsimkit.cluster import Cluster, Nodes
-    from hpcsimkit.decision import Decision, External
+    from hpcsimkit.cluster.allocation import Allocation
+    from hpcsimkit.cluster.base import Cluster, Nodes
+    from hpcsimkit.cluster.machines import Machines
     from hpcsimkit.errors import HpcsimkitError
-    from hpcsimkit.job import Job, Request
-    from hpcsimkit.machines import Machines
-    from hpcsimkit.metrics import METRICS, evaluate
-    from hpcsimkit.observers import Observer
-    from hpcsimkit.pipeline import Pipeline
-    from hpcsimkit.policy import Backfiller, Estimator, Inspector, Order, Placement, Policy
-    from hpcsimkit.registry import make
-    from hpcsimkit.result import Result
-    from hpcsimkit.service_time import ServiceTime
-    from hpcsimkit.simulation import Simulation
-    from hpcsimkit.system import System
-    from hpcsimkit.workload import Workload
+    from hpcsimkit.experiments.checks import check_policy
+    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.jobs.job import Job, Request
+    from hpcsimkit.jobs.workload import Workload
+    from hpcsimkit.kernel.decision import Decision, External
+    from hpcsimkit.kernel.observers import Observer
+    from hpcsimkit.kernel.pipeline import Pipeline
+    from hpcsimkit.kernel.policy import Backfiller, Estimator, Inspector, Order, Placement, Policy
+    from hpcsimkit.kernel.service_time import ServiceTime
+    from hpcsimkit.kernel.simulation import Simulation
+    from hpcsimkit.kernel.system import System
+    from hpcsimkit.results.metrics import METRICS, evaluate
+    from hpcsimkit.results.result import Result
     from hpcsimkit.workloads import default_workload, read_swf, write_swf
 
-__version__ = "0.1.0"
-
 _HOMES = {
-    "allocation": ("Allocation",),
-    "checks": ("check_policy",),
-    "cluster": ("Cluster", "Nodes"),
-    "decision": ("Decision", "External"),
+    "cluster.allocation": ("Allocation",),
+    "cluster.base": ("Cluster", "Nodes"),
+    "cluster.machines": ("Machines",),
     "errors": ("HpcsimkitError",),
-    "job": ("Job", "Request"),
-    "machines": ("Machines",),
-    "metrics": ("METRICS", "evaluate"),
-    "observers": ("Observer",),
-    "pipeline": ("Pipeline",),
-    "policy": ("Backfiller", "Estimator", "Inspector", "Order", "Placement", "Policy"),
-    "registry": ("make",),
-    "result": ("Result",),
-    "service_time": ("ServiceTime",),
-    "simulation": ("Simulation",),
-    "system": ("System",),
-    "workload": ("Workload",),
+    "experiments.checks": ("check_policy",),
+    "experiments.registry": ("make",),
+    "jobs.job": ("Job", "Request"),
+    "jobs.workload": ("Workload",),
+    "kernel.decision": ("Decision", "External"),
+    "kernel.observers": ("Observer",),
+    "kernel.pipeline": ("Pipeline",),
+    "kernel.policy": ("Backfiller", "Estimator", "Inspector", "Order", "Placement", "Policy"),
+    "kernel.service_time": ("ServiceTime",),
+    "kernel.simulation": ("Simulation",),
+    "kernel.system": ("System",),
+    "results.metrics": ("METRICS", "evaluate"),
+    "results.result": ("Result",),
     "workloads": ("default_workload", "read_swf", "write_swf"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -81,6 +81,7 @@ __all__ = [
     "Simulation",
     "System",
     "Workload",
+    "__version__",
     "check_policy",
     "default_workload",
     "evaluate",

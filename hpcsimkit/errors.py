@@ -1,4 +1,4 @@
-"""The errors of the kit: each carries one line that says who, where, what was needed and what was found."""
+"""Exceptions of hpcsimkit: each has a one-line message with subject, location, requirement and finding."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ __all__ = ["HpcsimkitError", "PolicyError", "ScheduleError", "StalledError", "Us
 
 
 class HpcsimkitError(Exception):
-    """Base of all errors the kit raises on purpose; its single argument is the line shown to the user.
+    """Base class of all exceptions of hpcsimkit; the single argument is the message for the user.
 
-    SimPy rebuilds an exception that crosses a process as ``type(error)(*error.args)``, so there is
-    exactly one argument.
+    There is exactly one argument because SimPy recreates exceptions that cross a process as
+    ``type(error)(*error.args)``.
 
     >>> str(WorkloadError("x.swf:3: 18 fields needed, 17 found"))
     'x.swf:3: 18 fields needed, 17 found'
@@ -17,20 +17,20 @@ class HpcsimkitError(Exception):
 
 
 class UsageError(HpcsimkitError):
-    """A name, option or combination of options that the kit does not understand."""
+    """A name, option or combination of options is invalid."""
 
 
 class WorkloadError(HpcsimkitError):
-    """A log, a generator's parameters or a set of columns that cannot become a workload."""
+    """A log, the parameters of a generator or a set of columns is not a valid workload."""
 
 
 class ScheduleError(HpcsimkitError):
-    """A policy broke a rule of the system: started a job twice, too early, or where it does not fit."""
+    """A policy violated a rule of the system: it started a job twice, too early, or without capacity."""
 
 
 class StalledError(ScheduleError):
-    """Jobs wait, nothing runs, nothing is to come, and the policy started none of them."""
+    """Jobs are waiting, no job runs, no event is pending, and the policy has started none of the jobs."""
 
 
 class PolicyError(HpcsimkitError):
-    """A policy raised an exception of its own in the middle of a pass."""
+    """A policy raised an exception of its own during a pass."""

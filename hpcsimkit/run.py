@@ -1,38 +1,47 @@
 """The command line: ``python -m hpcsimkit.run``.
 
-What the commands are called, and how errors become one line; the commands themselves stand in
-:mod:`hpcsimkit.commands`.
+This module registers the commands and turns errors into one-line messages; the commands are defined in
+:mod:`hpcsimkit.cli`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from contextlib import suppress
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit import __version__
-from hpcsimkit.commands.comparing import compare, plot, policies
-from hpcsimkit.commands.explaining import explain
-from hpcsimkit.commands.flags import EXAMPLES, PROGRAM, examples_text
-from hpcsimkit.commands.learning import evaluate, train
-from hpcsimkit.commands.reproducing import reproduce
-from hpcsimkit.commands.training_cush import teach_cush, train_cush
-from hpcsimkit.commands.workloads import describe, lublin, mimic
+from hpcsimkit._version import __version__
+from hpcsimkit.cli.command import Command
+from hpcsimkit.cli.comparing import compare, plot, policies
+from hpcsimkit.cli.explaining import explain
+from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text
+from hpcsimkit.cli.learning import evaluate, train
+from hpcsimkit.cli.reproducing import reproduce
+from hpcsimkit.cli.training_cush import teach_cush, train_cush
+from hpcsimkit.cli.workloads import describe, lublin, mimic
 from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.io.budget import restored_limits
+from hpcsimkit.io.interruption import signal_of, terminable
+from hpcsimkit.io.printable import warn
 
 __all__ = ["app", "main"]
 
-INTERRUPTED, BROKEN_PIPE, WRONG = 130, 141, 2
-"""Exit codes: Ctrl-C and a reader that has gone (as the shell counts them), and everything else."""
+SIGNALLED, BROKEN_PIPE, WRONG = 128, 141, 2
+"""Exit codes, by shell convention.
+
+Signals, plus their number (130 after Ctrl-C, 143 after SIGTERM); a broken pipe; all other errors.
+"""
 
 BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""How many threads NumPy may multiply matrices with, unless it is said otherwise.
+"""Environment variables that set the number of NumPy's threads for matrix products, unless already set.
 
-Runs stand side by side, each on one core; threads that wait for each other take ten times as long."""
+Runs are executed in parallel, each on one core; threads that wait for each other take ten times as long.
+"""
 
 app = typer.Typer(
     add_completion=False,
@@ -41,14 +50,23 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 generate = typer.Typer(rich_markup_mode=None)
-app.add_typer(generate, name="generate", help="Make a workload by a model, as a log.")
+app.add_typer(generate, name="generate", help="Generate a workload and write it as a log.")
 _of_app: list[Callable[..., None]] = [
-    compare, train, train_cush, teach_cush, evaluate, explain, reproduce, describe, policies, plot,
-]  # fmt: skip
+    compare,
+    train,
+    train_cush,
+    teach_cush,
+    evaluate,
+    explain,
+    reproduce,
+    describe,
+    policies,
+    plot,
+]
 _of_generate: list[Callable[..., None]] = [lublin, mimic]
 for _group, _commands in ((app, _of_app), (generate, _of_generate)):
     for _command in _commands:
-        _group.command(epilog=EXAMPLES[_command])(_command)
+        _group.command(cls=Command, epilog=EXAMPLES[_command])(_command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -77,30 +95,32 @@ def about(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command line and exit: 0, or 2 after one line on standard error, or 130 after Ctrl-C."""
+    """Run a command line and exit: 0, or 2, 130 (Ctrl-C) or 143 (SIGTERM) after a line on standard error."""
     for library in BLAS:
         os.environ.setdefault(library, "1")
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # the stream was replaced by a simpler object
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     code = _run(list(sys.argv[1:] if arguments is None else arguments))
     try:
         sys.stdout.flush()
-    except OSError:  # nothing may be left that Python would complain about at exit
+    except OSError:  # avoid a message of Python at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 
 def _run(arguments: list[str]) -> int:
-    """Run a command line; what goes wrong becomes one line."""
+    """Run a command line; errors become a one-line message."""
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
         arguments = ["compare", *arguments]
     try:
-        command = typer.main.get_command(app)
-        with command.make_context(PROGRAM, arguments) as context:
-            command.invoke(context)
+        with restored_limits(), terminable(), _parser().make_context(PROGRAM, arguments) as context:
+            _parser().invoke(context)
         sys.stdout.flush()
     except typer.Exit as leaving:
         return leaving.exit_code
     except KeyboardInterrupt as interrupt:
-        return _say(str(interrupt) or "stopped", INTERRUPTED)
+        return _say(str(interrupt) or "stopped", SIGNALLED + signal_of(interrupt))
     except BrokenPipeError:
         return BROKEN_PIPE
     except HpcsimkitError as error:
@@ -108,17 +128,26 @@ def _run(arguments: list[str]) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}", WRONG)
-    except Exception as error:
-        if hasattr(error, "format_message"):  # typer's own: a class of another name in each of its versions
+    except MemoryError as error:
+        return _say(f"not enough memory: {error or 'none is left'}; take fewer or smaller jobs", WRONG)
+    except BaseException as error:  # such as SystemExit from user code
+        if hasattr(error, "format_message"):  # typer's usage errors, under various class names
             return _say(error.format_message(), WRONG)
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"a defect of hpcsimkit: {type(error).__name__}: {error} ({place.filename}:{place.lineno})"
-        return _say(text, WRONG)
+        from hpcsimkit.kernel.guard import Place, line_of  # loads numpy, which --help does without
+
+        own = Place.of_error(error).own
+        return _say(line_of(error, "a part of your own" if own else "a defect of hpcsimkit"), WRONG)
     return 0
 
 
+@cache
+def _parser() -> Any:
+    """Return the parser of all commands, cached since its construction takes a tenth of a second."""
+    return typer.main.get_command(app)
+
+
 def _say(line: str, code: int) -> int:
-    print("hpcsimkit:", " ".join(line.split()), file=sys.stderr)
+    warn(line)
     return code
 
 

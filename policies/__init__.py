@@ -1,11 +1,9 @@
-"""Heuristic policies: orders, backfilling, predictions, and ready-made pipelines."""
+"""Heuristic policies: orders, backfillers, run-time estimators, placements and ready-made pipelines."""
 
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
-from hpcsimkit.policies.conservative import Conservative
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.policies.backfill.backfilling import EASY, Greedy, Reservations
+from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.inspectors import HoldUnfit
-from hpcsimkit.policies.kinds import KindsByExecution, KindsInRun, LearnedKinds
-from hpcsimkit.policies.optimization import Optimization
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.orders import (
     F1,
@@ -27,8 +25,10 @@ from hpcsimkit.policies.orders import (
     RandomOrder,
     XFactor,
 )
-from hpcsimkit.policies.packing import BestFitBinPacking, DominantShare
-from hpcsimkit.policies.placements import (
+from hpcsimkit.policies.placing.kinds import KindsByExecution, KindsInRun, LearnedKinds
+from hpcsimkit.policies.placing.optimization import Optimization
+from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
+from hpcsimkit.policies.placing.placements import (
     BestFit,
     BreadthFirst,
     DepthFirst,
@@ -38,9 +38,9 @@ from hpcsimkit.policies.placements import (
     RoundRobin,
     WorstFit,
 )
+from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
-from hpcsimkit.policies.styles import DepthOrBreadth, SuitsKind
 
 __all__ = [
     "EASY",

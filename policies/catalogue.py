@@ -5,141 +5,186 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hpcsimkit.policies import orders, placements
-from hpcsimkit.policies.backfilling import EASY, Greedy, Reservations
-from hpcsimkit.policies.conservative import Conservative
+from hpcsimkit.policies import orders
+from hpcsimkit.policies.backfill.backfilling import EASY, Greedy, Reservations
+from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3
 from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.policies.inspectors import HoldUnfit
-from hpcsimkit.policies.kinds import LearnedKinds
-from hpcsimkit.policies.optimization import Optimization
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
-from hpcsimkit.policies.packing import BestFitBinPacking, DominantShare
+from hpcsimkit.policies.placing import placements
+from hpcsimkit.policies.placing.kinds import LearnedKinds
+from hpcsimkit.policies.placing.optimization import Optimization
+from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
+from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
-from hpcsimkit.policies.styles import DepthOrBreadth, SuitsKind
 
 __all__ = ["ALIASES", "CATALOGUE"]
 
 Parts = dict[str, Any]
-"""Keyword arguments of :class:`~hpcsimkit.pipeline.Pipeline`."""
+"""Keyword arguments of :class:`~hpcsimkit.kernel.pipeline.Pipeline`."""
 
 
 def easy() -> Parts:
-    """EASY backfilling: the first blocked job holds the only reservation, nothing may delay it."""
+    """EASY backfilling: only the first blocked job has a reservation, and no backfilled job may delay it."""
     return {"backfiller": EASY()}
 
 
 def easy_sjf() -> Parts:
-    """EASY that tries the shortest requested time first."""
+    """EASY with backfill candidates in order of requested time, shortest first."""
     return {"backfiller": EASY(candidates=orders.SJF())}
 
 
 def easy_saf() -> Parts:
-    """EASY that tries the smallest area first."""
+    """EASY with backfill candidates in order of requested area, smallest first."""
     return {"backfiller": EASY(candidates=orders.SAF())}
 
 
 def easy_bestfit() -> Parts:
-    """EASY that tries the largest job first, leaving the fewest nodes idle."""
+    """EASY with backfill candidates in order of size, largest first, to leave the fewest nodes idle."""
     return {"backfiller": EASY(candidates=orders.LargestFirst())}
 
 
 def easy_ar() -> Parts:
-    """EASY on actual run times: an oracle."""
+    """EASY with actual run times as estimates: an oracle."""
     return {"backfiller": EASY(), "estimates": Actual()}
 
 
 def easy_noise(noise: float = 0.2) -> Parts:
-    """EASY on actual run times made worse by a random share, up to `noise`: an oracle."""
+    """EASY with actual run times overestimated by a random share of up to `noise`: an oracle."""
     return {"backfiller": EASY(), "estimates": Noisy(noise)}
 
 
 def easy_plus_plus() -> Parts:
-    """EASY++: last-two predictions, corrected when outlived; shortest predicted candidate first."""
+    """EASY++: last-two predictions, corrected when exceeded; candidates in order of predicted run time."""
     return {"backfiller": EASY(candidates=ShortestPredicted()), "estimates": LastTwo()}
 
 
 def conservative_replan() -> Parts:
-    """Conservative backfilling by re-planning from scratch at every pass: it may break what it promised."""
+    """Conservative backfilling that replans from scratch at every pass, so reservations may be violated."""
     return {"backfiller": Reservations(count=None)}
 
 
 def no_backfilling() -> Parts:
-    """No backfilling: whatever does not fit blocks all behind it."""
+    """No backfilling: a job that does not fit blocks all jobs behind it."""
     return {}
 
 
 def binpacking() -> Parts:
-    """Start whatever fits, the largest first, without reservations (DRAS's BinPacking)."""
+    """Start all jobs that fit, largest first, without reservations (DRAS's BinPacking)."""
     return {"order": orders.LargestFirst(), "backfiller": Greedy()}
 
 
 def random_fit() -> Parts:
-    """Start whatever fits, in random order, without reservations (DRAS's Random)."""
+    """Start all jobs that fit, in random order, without reservations (DRAS's Random)."""
     return {"order": orders.RandomOrder(), "backfiller": Greedy()}
 
 
 def commit() -> Parts:
-    """Keep to the selected job until it starts, as some published simulators do."""
+    """Commit to the selected job until it starts, as some published simulators do."""
     return {"commit": True}
 
 
 def fitting() -> Parts:
-    """Select among the jobs that fit now only: nobody blocks anybody."""
+    """Select only among the jobs that fit now: greedy scheduling without head-of-line blocking."""
     return {"fitting": True}
 
 
 def window(jobs: int = 50) -> Parts:
-    """Select among the jobs that have waited longest only."""
+    """Select only among the jobs that have waited longest, at most `jobs` of them."""
     return {"window": jobs}
 
 
 def max_interval(seconds: int = MAX_INTERVAL) -> Parts:
-    """Ask an inspector again about a held job after so many seconds at the latest."""
+    """Limit the time until an inspector is asked again about a held job to `seconds` [s]."""
     return {"max_interval": seconds}
 
 
 def max_rejections(times: int = MAX_REJECTIONS) -> Parts:
-    """Let an inspector hold a job so often at most."""
+    """Limit the number of times that an inspector may hold a job to `times`."""
     return {"max_rejections": times}
 
 
 CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
     "order": {
-        "fcfs": orders.FCFS, "lcfs": orders.LCFS, "sjf": orders.SJF, "ljf": orders.LJF, "saf": orders.SAF,
-        "laf": orders.LAF, "sqf": orders.SQF, "largest": orders.LargestFirst, "srf": orders.SRF,
-        "wfp3": orders.WFP3, "unicef": orders.UNICEF, "f1": orders.F1, "f2": orders.F2, "f3": orders.F3,
-        "f4": orders.F4, "xfactor": orders.XFactor, "slurm": SlurmMultifactor, "random": orders.RandomOrder,
-        "oracle-sjf": OracleSJF, "oracle-saf": OracleSAF, "fcfs-shortest": orders.FCFSShortest,
-        "drf": DominantShare, "published-wfp3": InvertedWFP3, "published-unicef": InvertedUNICEF,
+        "fcfs": orders.FCFS,
+        "lcfs": orders.LCFS,
+        "sjf": orders.SJF,
+        "ljf": orders.LJF,
+        "saf": orders.SAF,
+        "laf": orders.LAF,
+        "sqf": orders.SQF,
+        "largest": orders.LargestFirst,
+        "srf": orders.SRF,
+        "wfp3": orders.WFP3,
+        "unicef": orders.UNICEF,
+        "f1": orders.F1,
+        "f2": orders.F2,
+        "f3": orders.F3,
+        "f4": orders.F4,
+        "xfactor": orders.XFactor,
+        "slurm": SlurmMultifactor,
+        "random": orders.RandomOrder,
+        "oracle-sjf": OracleSJF,
+        "oracle-saf": OracleSAF,
+        "fcfs-shortest": orders.FCFSShortest,
+        "drf": DominantShare,
+        "published-wfp3": InvertedWFP3,
+        "published-unicef": InvertedUNICEF,
     },
     "inspector": {"hold-unfit": HoldUnfit},
     "backfilling": {
-        "none": no_backfilling, "easy": easy, "easy-sjf": easy_sjf, "easy-saf": easy_saf,
-        "easy-bestfit": easy_bestfit, "easy-k": Reservations, "easy-ar": easy_ar, "easy-noise": easy_noise,
-        "easy++": easy_plus_plus, "conservative": Conservative, "conservative-replan": conservative_replan,
-        "greedy": Greedy, "published-easy": PublishedEASY,
+        "none": no_backfilling,
+        "easy": easy,
+        "easy-sjf": easy_sjf,
+        "easy-saf": easy_saf,
+        "easy-bestfit": easy_bestfit,
+        "easy-k": Reservations,
+        "easy-ar": easy_ar,
+        "easy-noise": easy_noise,
+        "easy++": easy_plus_plus,
+        "conservative": Conservative,
+        "conservative-replan": conservative_replan,
+        "greedy": Greedy,
+        "published-easy": PublishedEASY,
     },
     "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo},
     "pipeline": {"binpacking": binpacking, "random-fit": random_fit, "optimization": Optimization},
     "placement": {
-        "first-fit": placements.FirstFit, "best-fit": placements.BestFit, "worst-fit": placements.WorstFit,
-        "depth-first": placements.DepthFirst, "breadth-first": placements.BreadthFirst,
-        "round-robin": placements.RoundRobin, "random-place": placements.RandomPlacement,
-        "depth-or-breadth": DepthOrBreadth, "suits-kind": SuitsKind, "learned-kinds": LearnedKinds,
+        "first-fit": placements.FirstFit,
+        "best-fit": placements.BestFit,
+        "worst-fit": placements.WorstFit,
+        "depth-first": placements.DepthFirst,
+        "breadth-first": placements.BreadthFirst,
+        "round-robin": placements.RoundRobin,
+        "random-place": placements.RandomPlacement,
+        "depth-or-breadth": DepthOrBreadth,
+        "suits-kind": SuitsKind,
+        "learned-kinds": LearnedKinds,
     },
     "policy": {"bfbp": BestFitBinPacking},
     "option": {
-        "commit": commit, "fitting": fitting, "window": window, "max-interval": max_interval,
+        "commit": commit,
+        "fitting": fitting,
+        "window": window,
+        "max-interval": max_interval,
         "max-rejections": max_rejections,
     },
-}  # fmt: skip
-"""What a name stands for, by kind: a class of stages, or a function that returns parts of a pipeline."""
+}
+"""Factories by kind and name: a stage class, or a function that returns parts of a pipeline."""
 
 ALIASES = {
-    "smallest": "sqf", "spf": "sqf", "lpf": "largest", "unicep": "unicef", "uni": "unicef", "wfp": "wfp3",
-    "multifactor": "slurm", "easypp": "easy++", "replan": "conservative-replan", "knapsack": "optimization",
-}  # fmt: skip
-"""Other names in use."""
+    "smallest": "sqf",
+    "spf": "sqf",
+    "lpf": "largest",
+    "unicep": "unicef",
+    "uni": "unicef",
+    "wfp": "wfp3",
+    "multifactor": "slurm",
+    "easypp": "easy++",
+    "replan": "conservative-replan",
+    "knapsack": "optimization",
+}
+"""Alternative names in common use."""

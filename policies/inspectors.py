@@ -1,18 +1,18 @@
-"""Inspectors that need no learning."""
+"""Heuristic inspectors."""
 
 from __future__ import annotations
 
-from hpcsimkit.job import Job
-from hpcsimkit.policy import Inspector
-from hpcsimkit.system import System
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Inspector
+from hpcsimkit.kernel.system import System
 
 __all__ = ["HoldUnfit"]
 
 
 class HoldUnfit(Inspector):
-    """Hold the selected job as long as it does not fit: nothing is reserved for it and nothing backfilled.
+    """Inspector that holds the selected job while it does not fit, without reservation or backfilling.
 
-    The control row that papers on learned inspectors lack.
+    This is the control baseline that papers on learned inspectors omit.
     """
 
     def accept(self, job: Job, system: System) -> bool:

@@ -1,9 +1,9 @@
-"""Oracles: they read actual run times, which no real scheduler can; yardsticks, not rivals."""
+"""Oracles: policies that read actual run times, which no real scheduler knows; for reference only."""
 
 from __future__ import annotations
 
-from hpcsimkit.job import Job
-from hpcsimkit.policy import Estimator, Order
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Estimator, Order
 
 __all__ = ["Actual", "OracleSAF", "OracleSJF"]
 
@@ -25,7 +25,7 @@ class OracleSAF(Order):
 
 
 class Actual(Estimator):
-    """Jobs are believed to take exactly what they take (reads run times); EASY with it is EASY-AR.
+    """Actual run times as estimates (reads run times); EASY with these estimates is EASY-AR.
 
     (RLBackfilling, PMBS 2023, figure 1.)
     """

@@ -1,7 +1,7 @@
-"""Orders that see only what users said: first come first served, shortest, smallest, WFP3, F1 to F4 ...
+"""Orders by information known at submission: first come first served, shortest, smallest, WFP3, F1 to F4 ...
 
-Where they speak of nodes, jobs of logs with resources count by all they ask for of the first one, usually
-CPUs: see :attr:`Job.size <hpcsimkit.job.Job.size>`.
+In logs with resources, "nodes" stands for a job's total request of the first resource, usually CPUs: see
+:attr:`Job.size <hpcsimkit.jobs.job.Job.size>`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.job import Job
-from hpcsimkit.jobqueue import JobColumns
-from hpcsimkit.policy import FCFS, Order
-from hpcsimkit.system import System
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import JobColumns
+from hpcsimkit.kernel.policy import FCFS, Order
+from hpcsimkit.kernel.system import System
 
 __all__ = [
     "F1",
@@ -35,7 +35,7 @@ __all__ = [
     "LargestFirst",
     "RandomOrder",
     "XFactor",
-]  # fmt: skip
+]
 
 Scores = np.ndarray[Any, Any]
 
@@ -49,7 +49,7 @@ class LCFS(Order):
 
 
 class FCFSShortest(Order):
-    """First come, first served; of jobs submitted at one instant, the shortest requested time first."""
+    """First come, first served; ties in submission time go to the shortest requested time."""
 
     def key(self, job: Job) -> tuple[int, int]:
         """Return submission and requested time [s]."""
@@ -96,7 +96,7 @@ class SQF(Order):
     """Smallest job (fewest nodes) first."""
 
     def key(self, job: Job) -> int:
-        """Return the nodes."""
+        """Return the number of nodes."""
         return job.size
 
 
@@ -104,7 +104,7 @@ class LargestFirst(Order):
     """Largest job (most nodes) first."""
 
     def key(self, job: Job) -> int:
-        """Return minus the nodes."""
+        """Return minus the number of nodes."""
         return -job.size
 
 
@@ -112,29 +112,29 @@ class SRF(Order):
     """Smallest ratio of requested time to nodes first."""
 
     def key(self, job: Job) -> float:
-        """Return requested time over nodes [s]."""
+        """Return the requested time divided by the number of nodes [s]."""
         return job.requested_time / max(job.size, 1)
 
 
 class WFP3(Order):
-    """Favours jobs that have waited long for their length, and large ones: -(wait / requested)^3 x nodes.
+    """Largest (wait / requested)^3 x nodes first: favours large jobs, and long waits of short jobs.
 
     (Tang, Lan, Desai & Buettner, CLUSTER 2009.)
     """
 
     def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the scores now."""
+        """Return the current scores."""
         return -(((now - jobs.submit_time) / jobs.requested_time) ** 3) * jobs.size
 
 
 class UNICEF(Order):
-    """Favours small short jobs as they wait: -wait / (log2(nodes) x requested), nodes at least 2.
+    """Largest wait / (log2(nodes) x requested) first, nodes at least 2: favours small, short jobs.
 
     (Tang, Lan, Desai & Buettner, CLUSTER 2009.)
     """
 
     def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the scores now."""
+        """Return the current scores."""
         return -(now - jobs.submit_time) / (np.log2(np.maximum(jobs.size, 2)) * jobs.requested_time)
 
 
@@ -142,7 +142,7 @@ class XFactor(Order):
     """Largest expansion factor first: (wait + requested) / requested."""
 
     def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the scores now."""
+        """Return the current scores."""
         return -(now - jobs.submit_time + jobs.requested_time) / jobs.requested_time
 
 
@@ -152,7 +152,7 @@ def _age(job: Job) -> float:
 
 
 class F1(Order):
-    """log10(requested) x nodes + 870 log10(submit).
+    """Smallest log10(requested) x nodes + 870 log10(submit) first.
 
     (Carastan-Santos & de Camargo, SC 2017, Table 3; F2 to F4 too.)
 
@@ -166,7 +166,7 @@ class F1(Order):
 
 
 class F2(Order):
-    """sqrt(requested) x nodes + 25600 log10(submit); see :class:`F1`."""
+    """Smallest sqrt(requested) x nodes + 25600 log10(submit) first; see :class:`F1`."""
 
     def key(self, job: Job) -> float:
         """Return the score."""
@@ -174,7 +174,7 @@ class F2(Order):
 
 
 class F3(Order):
-    """Requested x nodes + 6860000 log10(submit); see :class:`F1`."""
+    """Smallest requested x nodes + 6860000 log10(submit) first; see :class:`F1`."""
 
     def key(self, job: Job) -> float:
         """Return the score."""
@@ -182,7 +182,7 @@ class F3(Order):
 
 
 class F4(Order):
-    """Requested x sqrt(nodes) + 530000 log10(submit); see :class:`F1`."""
+    """Smallest requested x sqrt(nodes) + 530000 log10(submit) first; see :class:`F1`."""
 
     def key(self, job: Job) -> float:
         """Return the score."""
@@ -190,12 +190,12 @@ class F4(Order):
 
 
 class RandomOrder(Order):
-    """Each job draws its place when it arrives: a random order of service, the same for the same seed."""
+    """Random order: each job gets a random key on arrival, reproducible with the seed."""
 
     def reset(self, system: System) -> None:
-        """Take a stream of random numbers of the run."""
+        """Create a random number generator of the run."""
         self._random = system.random()
 
     def key(self, job: Job) -> float:
-        """Draw a number in [0, 1)."""
+        """Return a random number in [0, 1)."""
         return float(self._random.random())

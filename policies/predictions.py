@@ -1,34 +1,34 @@
-"""Estimators: how long a scheduler believes a job takes."""
+"""Estimators: run-time predictions used by the scheduler."""
 
 from __future__ import annotations
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.policy import Estimator, Order
-from hpcsimkit.system import System
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Estimator, Order
+from hpcsimkit.kernel.system import System
 
 __all__ = ["LastTwo", "Noisy", "ShortestPredicted"]
 
 CORRECTIONS = [60 * m for m in (1, 5, 15, 30)] + [3600 * h for h in (1, 2, 5, 10, 20, 50, 100)]
-"""What is added, one after the other, to a prediction that a job outlives [s]."""
+"""Increments added one by one to a prediction that a job exceeds [s]."""
 
 
 class Noisy(Estimator):
-    """Actual run times made worse by a random share: run x (1 + U(0, noise)) (reads run times).
+    """Actual run times overestimated by a random share: run x (1 + U(0, noise)) (reads run times).
 
     (RLBackfilling, PMBS 2023, figure 1: noise of 5 to 100 %.)
 
     Parameters
     ----------
     noise : float
-        Largest share added, >= 0: 0.2 is "+20 %".
+        Maximum overestimation as a share of the run time, >= 0; 0.2 is 20 %.
     """
 
     def __init__(self, noise: float = 0.2) -> None:
         self.noise = noise
 
     def reset(self, system: System) -> None:
-        """Draw the noise of every job of the workload."""
+        """Sample the noise of every job of the workload."""
         if not (isinstance(self.noise, int | float) and 0 <= self.noise < float("inf")):
             raise UsageError(f"noisy estimates need a noise of at least 0, found {self.noise!r}")
         self._factors = (1 + self.noise * system.random().random(len(system.jobs))).tolist()
@@ -39,24 +39,24 @@ class Noisy(Estimator):
 
 
 class LastTwo(Estimator):
-    """The mean run time of the user's last two ended jobs, never above what was requested.
+    """Mean run time of the user's last two completed jobs, capped at the requested time.
 
-    Until a user has two ended jobs, and where the user is unknown, the requested time. The prediction is
-    made when a job arrives. When a job outlives it, it grows by 1, 5, 15, 30 minutes, 1, 2, 5, 10, 20, 50,
-    100 hours, one after the other, up to the requested time and beyond that second by second.
+    The prediction is the requested time if the user is unknown or has fewer than two completed jobs. It is
+    made on arrival. When the job exceeds it, the prediction grows by 1, 5, 15, 30 minutes, 1, 2, 5, 10, 20,
+    50, 100 hours, one after the other, up to the requested time, and by one second at a time beyond it.
     (Tsafrir, Etsion & Feitelson, TPDS 2007.)
     """
 
     corrects = True
 
     def reset(self, system: System) -> None:
-        """Forget all users."""
+        """Discard the history of all users."""
         self._history: dict[int, tuple[int, int]] = {}
         self._last: dict[int, int] = {}
         self._predictions: dict[int, int] = {}
 
     def estimate(self, job: Job) -> int:
-        """Return the prediction made when the job arrived [s], >= 1."""
+        """Return the prediction made on arrival of the job [s], >= 1."""
         prediction = self._predictions.get(job.index)
         if prediction is None:
             last_two = self._history.get(job.user)
@@ -65,7 +65,7 @@ class LastTwo(Estimator):
         return prediction
 
     def correct(self, job: Job, elapsed: int) -> int:
-        """Return the prediction plus as many corrections as it takes to exceed `elapsed` [s]."""
+        """Return the prediction with as many corrections as needed to exceed `elapsed` [s]."""
         prediction = self.estimate(job)
         for correction in CORRECTIONS:
             if prediction > elapsed or prediction >= job.requested_time:
@@ -74,7 +74,7 @@ class LastTwo(Estimator):
         return max(prediction, elapsed + 1)
 
     def observe(self, job: Job, system: System) -> None:
-        """Remember how long the job of this user took."""
+        """Record the run time of the job for its user."""
         took = system.now - system.start_time(job)
         self._predictions.pop(job.index, None)
         if job.user >= 0:
@@ -84,10 +84,10 @@ class LastTwo(Estimator):
 
 
 class ShortestPredicted(Order):
-    """Shortest estimate first, whatever the pipeline's estimator is."""
+    """Shortest estimate first, by the estimator of the pipeline."""
 
     def reset(self, system: System) -> None:
-        """Learn which estimator the run has."""
+        """Set the estimator of the run."""
         self._estimate = system.estimate
 
     def key(self, job: Job) -> int:

@@ -1,15 +1,32 @@
-"""What all tests share: where the repository is, and where the real logs and reference schedules are."""
+"""What all tests share: the repository, the real logs and reference schedules, and what a run left out."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# No limit on the time of an example: it says how busy the machine is. The same examples in every run: a failure is
+# that of a change. `--hypothesis-profile=search` draws new ones, and more of them.
+settings.register_profile(
+    "suite",
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("search", settings.get_profile("suite"), max_examples=2000, derandomize=False)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,3 +54,38 @@ def shared() -> Path:
             f"no real logs in {folder}: set HPCSIMKIT_SHARED to the folder that holds traces/ and refs/"
         )
     return folder
+
+
+# --- what a run left out ---------------------------------------------------------------------------------
+
+SLOW = pytest.StashKey[int]()
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count the slow tests that were not selected, in a worker, too."""
+    slow = sum(item.get_closest_marker("slow") is not None for item in items)
+    if slow:
+        config = items[0].config
+        config.stash[SLOW] = slow
+        if hasattr(config, "workeroutput"):
+            config.workeroutput["slow"] = slow
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over the count of a worker: each has collected all tests."""
+    node.config.stash[SLOW] = getattr(node, "workeroutput", {}).get("slow", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was not run, and how to have it run."""
+    skipped = [report.longrepr for report in terminalreporter.stats.get("skipped", ())]
+    reasons = Counter(
+        str(place[2]).removeprefix("Skipped: ") for place in skipped if isinstance(place, tuple)
+    )
+    lines = [f"{count:5} skipped: {reason}" for reason, count in reasons.most_common()]
+    if slow := config.stash.get(SLOW, 0):
+        lines.append(f"{slow:5} slow ones not selected: python -m pytest -n 2 -m slow")
+    if lines:
+        terminalreporter.section("left out")
+        terminalreporter.write_line("\n".join(lines))

@@ -6,7 +6,8 @@ The blocks of a page run one after the other, in a folder of their own:
 * a block of text right after it is what it prints, where ``...`` stands for anything;
 * a block with a caption, or whose first line is a comment with a file name, is that file, and not executed;
 * in a console block, lines after ``$`` are commands, and the lines below what they print; nothing below:
-  whatever they print;
+  whatever they print. Those of the README run as a user types them; elsewhere the command line runs in this
+  process, which saves the start of an interpreter and of PyTorch for each;
 * in a block after the comment ``% numbers vary``, numbers may be others: what was learned depends on the processor.
 """
 
@@ -18,6 +19,7 @@ import io
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -26,6 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from hpcsimkit.run import main
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -99,8 +103,9 @@ def run_python(block: Block, namespace: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-def run_console(block: Block, folder: Path) -> None:
+def run_console(block: Block, folder: Path, *, as_typed: bool) -> None:
     """Run the commands of a block and compare what they print."""
+    run = run_in_shell if as_typed else run_command
     session = re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)
     assert not session[0].strip(), f"{block.where}: a console block begins with `$ ` and a command"
     for part in session[1:]:
@@ -108,43 +113,69 @@ def run_console(block: Block, folder: Path) -> None:
         if command.startswith(NOT_OURS):
             continue
         assert command.startswith(COMMANDS), f"{block.where}: the tests do not know how to run {command!r}"
-        got = run_command(command, folder, block.where, may_fail=want.startswith("hpcsimkit: "))
+        code, out, err = run(command, folder)
+        may_fail = want.startswith("hpcsimkit: ")
+        assert code == (2 if may_fail else 0), f"{block.where}: {command}\n{out}\n{err}"
+        got = out + (err if may_fail else "")
         if want.strip():
             check(want, got, block.where, varies=block.varies)
 
 
-def run_command(command: str, folder: Path, where: str, may_fail: bool) -> str:
+def run_command(command: str, folder: Path) -> tuple[int, str, str]:
+    words = shlex.split(command)
+    if words[:3] != ["python", "-m", "hpcsimkit.run"]:
+        return run_in_shell(command, folder)
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as leaving,
+    ):
+        main(words[3:])
+    assert isinstance(leaving.value.code, int)
+    return leaving.value.code, out.getvalue(), err.getvalue()
+
+
+def run_in_shell(command: str, folder: Path) -> tuple[int, str, str]:
     command = re.sub(r"^python ", f'"{sys.executable}" ', command)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "COLUMNS": "120",
-        "NO_COLOR": "1",
-        "MPLBACKEND": "Agg",
-    }
-    done = subprocess.run(
-        command, shell=True, cwd=folder, env=environment, text=True, capture_output=True, timeout=300
-    )
-    assert done.returncode == (2 if may_fail else 0), f"{where}: {command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout + (done.stderr if may_fail else "")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, shell=True, cwd=folder, env=environment, text=True, capture_output=True)
+    return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose modules can be imported, and are forgotten afterwards: another page may have its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "mine", raising=False)  # a page before may have had one, too
-    monkeypatch.setenv("MPLBACKEND", "Agg")
+    for name, value in {"COLUMNS": "120", "NO_COLOR": "1", "MPLBACKEND": "Agg"}.items():
+        monkeypatch.setenv(name, value)
+    yield tmp_path
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+TRAINING = ("an_inspector", "learned_backfilling", "own_observation_and_reward", "train_dras")
+"""Tutorials that train for long: their examples are slow tests."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in TRAINING)) for page in PAGES],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_examples(page: Path, empty_folder: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__page__"}
     printed = None
     for block in blocks(page):
         if block.file:
-            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+            (empty_folder / block.file).write_text(block.text, encoding="utf-8")
         elif block.language == "python":
             printed = run_python(block, namespace)
             continue
         elif block.language == "console":
-            run_console(block, tmp_path)
+            run_console(block, empty_folder, as_typed=page.name == "README.md")
         elif block.language == "text" and block.follows_directly and printed is not None:
             check(block.text, printed, block.where, varies=block.varies)
         printed = None
@@ -176,8 +207,8 @@ def generate() -> dict[str, Any]:
 
 
 def test_generated_reference_names_everything(generate: dict[str, Any]) -> None:
-    from hpcsimkit.metrics import METRICS
-    from hpcsimkit.registry import entries
+    from hpcsimkit.experiments.registry import entries
+    from hpcsimkit.results.metrics import METRICS
 
     metrics, policies, commands = (generate[f"{name}_page"]() for name in ("metrics", "policies", "cli"))
     assert [name for name in METRICS if f"| `{name}` |" not in metrics] == []
@@ -188,8 +219,8 @@ def test_generated_reference_names_everything(generate: dict[str, Any]) -> None:
 
 
 def test_generated_keys_of_training_files(generate: dict[str, Any]) -> None:
-    from hpcsimkit.agents.trainers_catalogue import TRAINERS
-    from hpcsimkit.campaigns.training import Training
+    from hpcsimkit.agents.training.catalogue import TRAINERS
+    from hpcsimkit.experiments.training import Training
 
     page = generate["training_page"]()
     tables = {*Training.inner, "encoder", "mask", "reward", "trainer"}
@@ -197,7 +228,7 @@ def test_generated_keys_of_training_files(generate: dict[str, Any]) -> None:
         assert page.count(f"\n| `{key}` | ") >= 1, key
     for name in (*tables, *TRAINERS):
         assert f"`[{name}]`" in page or f"| `{name}` | " in page, name
-    assert "| `clip` | `0.2` | number >= 0.0 | epsilon: how far" in page
+    assert "| `clip_range` | `0.2` | number >= 0.0 | Clipping range epsilon" in page
     assert "| `train_share` |  | number > 0, <= 1 | Share of each log's jobs" in page
     assert '| `kind` | `"dense"` | `"dense"`, `"slots"` |' in page
     assert not [line for line in page.splitlines() if re.match(r"\| `.*\|  \|$", line)], (
@@ -208,5 +239,9 @@ def test_generated_keys_of_training_files(generate: dict[str, Any]) -> None:
 def test_generated_modules_are_all_modules(generate: dict[str, Any], tmp_path: Path) -> None:
     generate["write_all"](tmp_path)
     pages = {page.stem for page in (tmp_path / "api").glob("*.md")}
-    assert {"hpcsimkit.simulation", "hpcsimkit.policies.orders", "hpcsimkit.workloads.swf"} <= pages
-    assert ":members: " in (tmp_path / "api" / "hpcsimkit.simulation.md").read_text()
+    assert {
+        "hpcsimkit.kernel.simulation",
+        "hpcsimkit.policies.orders",
+        "hpcsimkit.workloads.readers.swf",
+    } <= pages
+    assert ":members: " in (tmp_path / "api" / "hpcsimkit.kernel.simulation.md").read_text()

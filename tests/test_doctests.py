@@ -31,4 +31,4 @@ def test_examples(name: str, tmp_path, monkeypatch) -> None:
 def test_all_folders_are_walked() -> None:
     for package in ("policies", "agents", "workloads"):
         assert f"hpcsimkit.{package}" in MODULES
-    assert "hpcsimkit.simulation" in MODULES
+    assert "hpcsimkit.kernel.simulation" in MODULES

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -118,6 +119,22 @@ def test_every_folder_with_modules_is_a_package(root: Path) -> None:
 def test_wheel_holds_every_file_and_nothing_else(root: Path, wheel: Path) -> None:
     assert content(wheel) == product_files(root)
     assert {"hpcsimkit/py.typed", "hpcsimkit/policies/__init__.py"} <= content(wheel)
+
+
+def test_sdist_holds_the_product_and_no_tests(source: Path, root: Path, tmp_path: Path) -> None:
+    """Some of the tests would be worse than none: they need data, configuration and each other."""
+    copy = tmp_path / "copy"
+    shutil.copytree(source, copy, symlinks=True, ignore=shutil.ignore_patterns("dist", "build", "*.egg-info"))
+    shutil.copytree(root / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("MANIFEST.in", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "constraints.txt"):
+        shutil.copy(root / file, copy)
+    run(sys.executable, "-m", "build", "--sdist", "--no-isolation", cwd=copy)
+    (sdist,) = (copy / "dist").glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert product_files(root) <= names
+    assert {"constraints.txt", "CHANGELOG.md"} <= names
+    assert not [name for name in names if name.startswith("tests")]
 
 
 def test_wheel_declares_licence_and_command(wheel: Path) -> None:

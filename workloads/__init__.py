@@ -1,48 +1,48 @@
-"""Where workloads come from: logs, models, and what can be said about them.
+"""Workloads from logs and models, and their description.
 
 ========================  ==========================================================================
-:mod:`~.logs`             any log: its form is told from its first line
-:mod:`~.swf`              logs in the Standard Workload Format, in and out
-:mod:`~.job_table`        job tables (CSV) with CPUs, GPUs and memory, in and out
-:mod:`~.sacct`            Slurm's accounting, as ``sacct --parsable2`` prints it
-:mod:`~.gpu_logs`         logs of GPU clusters: openb, Philly, Eagle
-:mod:`~.beocat`           training sets and days, as the masked-PPO paper made them of Beocat's logs
-:mod:`~.lublin`           the Lublin-Feitelson model
-:mod:`~.estimates`        modelled user estimates
-:mod:`~.default`          the built-in workload, made of both
-:mod:`~.cush`             CuSH's job sets: CPUs and GPUs in any mix of nodes, two kinds of work
-:mod:`~.cush_programs`    the same, of programs that are executed again and again
-:mod:`~.mimic`            logs like a log
-:mod:`~.job_sets`         job sets to learn from, made of a log: DRAS's three phases
-:mod:`~.scaled`           the same log on a smaller machine
-:mod:`~.synthetic`        queueing theory's arrivals, bursts
-:mod:`~.weekly_arrivals`  when jobs come, by weekday and hour
-:mod:`~.local_time`       where a log's clock stands in the calendar
-:mod:`~.describe`         a workload in numbers
-:mod:`~.catalogue`        logs of the Parallel Workloads Archive, known by their content
+:mod:`~.logs`             reader for any log, with detection of the format from the first line
+:mod:`~.swf`              reader and writer for the Standard Workload Format
+:mod:`~.job_table`        reader and writer for job tables (CSV) with CPUs, GPUs and memory
+:mod:`~.sacct`            reader for Slurm accounting data from ``sacct --parsable2``
+:mod:`~.gpu_logs`         readers for logs of GPU clusters: openb, Philly, Eagle
+:mod:`~.beocat`           training sets and test days of the masked-PPO paper, from Beocat's logs
+:mod:`~.lublin`           Lublin-Feitelson model
+:mod:`~.estimates`        model of user run-time estimates
+:mod:`~.default`          built-in workload: the Lublin-Feitelson model with modelled estimates
+:mod:`~.cush`             CuSH's job sets, with pooled CPUs and GPUs and two job types
+:mod:`~.cush_programs`    logs of CuSH's job sets with repeated executions of programs
+:mod:`~.mimic`            statistical clones of a log
+:mod:`~.job_sets`         job sets for training, from a log: DRAS's three phases
+:mod:`~.scaled`           logs scaled to a smaller machine
+:mod:`~.synthetic`        Poisson arrivals of queueing theory, and bursts
+:mod:`~.weekly_arrivals`  Poisson arrivals with weekly and daily cycles
+:mod:`~.local_time`       calendar time of a log's clock
+:mod:`~.describe`         descriptive statistics of a workload
+:mod:`~.catalogue`        logs of the Parallel Workloads Archive, identified by checksum
 ========================  ==========================================================================
 """
 
 from __future__ import annotations
 
-from hpcsimkit.workloads.beocat import days, training_set
 from hpcsimkit.workloads.catalogue import CATALOGUE, CatalogueEntry, verify
-from hpcsimkit.workloads.cush import CUSH_KINDS, CUSH_SYSTEMS, CushJobSets, CushNode, read_job_sets
-from hpcsimkit.workloads.cush_programs import CushPrograms
-from hpcsimkit.workloads.default import default_workload
 from hpcsimkit.workloads.describe import Description, describe
-from hpcsimkit.workloads.estimates import POPULAR_ESTIMATES, with_estimates
-from hpcsimkit.workloads.gpu_logs import read_eagle, read_openb, read_philly
-from hpcsimkit.workloads.job_sets import PHASES, JobSet, JobSets, sampled, three_phases, weeks
-from hpcsimkit.workloads.job_table import JOB_TABLE_COLUMNS, read_job_table, write_job_table
-from hpcsimkit.workloads.logs import LOG_FORMATS, LogFormat, read_log
-from hpcsimkit.workloads.lublin import BATCH, INTERACTIVE, TYPED, UNTYPED, JobClass, LublinModel
-from hpcsimkit.workloads.mimic import Mimic
-from hpcsimkit.workloads.sacct import read_sacct
-from hpcsimkit.workloads.scaled import scaled
-from hpcsimkit.workloads.swf import SWF_FIELDS, read_swf, swf_text, write_swf
-from hpcsimkit.workloads.synthetic import burst, poisson
-from hpcsimkit.workloads.weekly_arrivals import WeeklyArrivals
+from hpcsimkit.workloads.models.cush import CUSH_KINDS, CUSH_SYSTEMS, CushJobSets, CushNode, read_job_sets
+from hpcsimkit.workloads.models.cush_programs import CushPrograms
+from hpcsimkit.workloads.models.default import default_workload
+from hpcsimkit.workloads.models.estimates import POPULAR_ESTIMATES, with_estimates
+from hpcsimkit.workloads.models.job_sets import PHASES, JobSet, JobSets, sampled, three_phases, weeks
+from hpcsimkit.workloads.models.lublin import BATCH, INTERACTIVE, TYPED, UNTYPED, JobClass, LublinModel
+from hpcsimkit.workloads.models.mimic import Mimic
+from hpcsimkit.workloads.models.scaled import scaled
+from hpcsimkit.workloads.models.synthetic import burst, poisson
+from hpcsimkit.workloads.models.weekly_arrivals import WeeklyArrivals
+from hpcsimkit.workloads.readers.beocat import days, training_set
+from hpcsimkit.workloads.readers.gpu_logs import read_eagle, read_openb, read_philly
+from hpcsimkit.workloads.readers.job_table import JOB_TABLE_COLUMNS, read_job_table, write_job_table
+from hpcsimkit.workloads.readers.logs import LOG_FORMATS, LogFormat, read_log
+from hpcsimkit.workloads.readers.sacct import read_sacct
+from hpcsimkit.workloads.readers.swf import SWF_FIELDS, read_swf, swf_text, write_swf
 
 __all__ = [
     "BATCH",

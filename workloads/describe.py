@@ -1,4 +1,4 @@
-"""What is in a workload: the numbers one wants to see before simulating it."""
+"""Descriptive statistics of a workload."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workload import Column, Workload
-from hpcsimkit.workloads.local_time import local_time
-from hpcsimkit.workloads.swf import NO_ESTIMATE
+from hpcsimkit.jobs.workload import Column, Workload
+from hpcsimkit.workloads.readers.local_time import local_time
+from hpcsimkit.workloads.readers.swf import NO_ESTIMATE
 
 __all__ = ["WEEKDAYS", "Description", "Value", "describe"]
 
@@ -27,28 +27,34 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 QUANTILES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
 
 RUN_TIME_CLASSES = {
-    "under 1 min": 60, "1 to 10 min": 600, "10 min to 1 h": 3600, "1 to 6 h": 21_600, "6 to 24 h": DAY,
+    "under 1 min": 60,
+    "1 to 10 min": 600,
+    "10 min to 1 h": 3600,
+    "1 to 6 h": 21_600,
+    "6 to 24 h": DAY,
     "1 day and more": np.inf,
-}  # fmt: skip
-"""Names of the classes, and where each ends [s] (not included)."""
+}
+"""Upper limits of the run-time classes by name [s], exclusive."""
 
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A workload in numbers.
+    """Descriptive statistics of a workload.
 
     Parameters
     ----------
     name : str
         The workload's name.
     sections : mapping of str to mapping of str to value
-        Named tables; the unit stands in the name of the section or of the row, shares go from 0 to 1.
+        Named tables, with units in the names of sections or rows; shares are in [0, 1].
     by_hour : array of int64, shape (24,)
-        Jobs submitted in each hour of the day.
+        Number of jobs submitted in each hour of the day.
     by_weekday : array of int64, shape (7,)
-        Jobs submitted on each day of the week; Monday first, or the log's first day if `calendar` is false.
+        Number of jobs submitted on each day of the week, from Monday, or from the log's first day if
+        `calendar` is False.
     calendar : bool
-        Whether days and hours are those of the calendar, or counted from the start of the log's clock.
+        Whether days and hours are those of the calendar; otherwise they count from second 0 of the log's
+        clock.
     """
 
     name: str
@@ -59,11 +65,11 @@ class Description:
 
     @property
     def day_names(self) -> tuple[str, ...]:
-        """What the seven entries of `by_weekday` are called."""
+        """The names of the seven entries of `by_weekday`."""
         return WEEKDAYS if self.calendar else tuple(f"day {number}" for number in range(1, 8))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain dictionaries, lists and numbers, ready for JSON."""
+        """Return the statistics as plain dictionaries, lists and numbers, ready for JSON."""
         sections = {title: dict(rows) for title, rows in self.sections.items()}
         hours = {f"{hour:02d}": int(count) for hour, count in enumerate(self.by_hour)}
         days = {name: int(count) for name, count in zip(self.day_names, self.by_weekday, strict=True)}
@@ -79,25 +85,25 @@ class Description:
 
 
 def describe(workload: Workload, machine_size: int | None = None) -> Description:
-    """Return what is in a workload.
+    """Return descriptive statistics of a workload.
 
     Parameters
     ----------
     workload : Workload
-        At least one job.
+        Workload with at least one job.
     machine_size : int or None
-        Nodes to take the offered load of; None takes the workload's own.
+        Number of nodes for the offered load; None for that of the workload.
 
     Raises
     ------
     WorkloadError
-        There is no job.
+        If there is no job.
 
     Notes
     -----
     Hours and weekdays are local standard time if the header has ``UnixStartTime`` (and ``TimeZone`` or
-    ``TimeZoneString``, else UTC). A workload keeps no mark of which jobs came without an estimate: their
-    requested time is their run time, so jobs where the two are equal are counted as "exact or not given".
+    ``TimeZoneString``, else UTC). A workload does not record which jobs had no estimate: their requested time
+    is their run time, so all jobs for which the two are equal count as "exact or not given".
 
     Examples
     --------
@@ -133,11 +139,11 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
 
 def _jobs(workload: Workload) -> Rows:
     rows: Rows = {"jobs": len(workload)}
-    for column in ("user", "group", "executable", "queue", "partition"):
+    for column in ("user", "group", "executable", "queue", "partition", "qos"):
         known = np.unique(workload.column(column))
         known = known[known >= 0]
         if len(known):
-            rows[f"{column}s"] = len(known)
+            rows["QOS" if column == "qos" else f"{column}s"] = len(known)
     following = np.count_nonzero(workload.column("preceding") > 0)
     if following:
         rows["after a preceding job"] = int(following)
@@ -159,7 +165,7 @@ def _time(workload: Workload, machine: int | None, start: int | None, zone: time
 
 
 def _requests(workload: Workload) -> dict[str, Rows]:
-    """Return what jobs ask for of each resource, all their nodes together; memory in GB."""
+    """Return statistics of the total requests for each resource; memory in GB."""
     factor = np.where(workload.column("spread") == 1, 1, workload.nodes)
     sections: dict[str, Rows] = {}
     for resource in workload.resources:
@@ -178,7 +184,7 @@ def _requests(workload: Workload) -> dict[str, Rows]:
 
 
 def _nodes(workload: Workload, machine: int | None) -> dict[str, Rows]:
-    """Return the sizes of jobs of a log that counts nodes only."""
+    """Return statistics of the job sizes of a log without resources."""
     return {
         "sizes [nodes]": _sizes(workload, machine),
         "jobs by size [nodes]": _size_classes(workload.nodes),
@@ -198,7 +204,7 @@ def _sizes(workload: Workload, machine: int | None) -> Rows:
 
 
 def _size_classes(nodes: Column) -> Rows:
-    """Return how many jobs there are in each of the classes 1, 2, 3-4, 5-8, ... nodes."""
+    """Return the number of jobs in each of the classes 1, 2, 3-4, 5-8, ... nodes."""
     classes = np.bincount(np.ceil(np.log2(nodes)).astype(np.int64))
     names = ["1", "2", *(f"{2 ** (k - 1) + 1}-{2**k}" for k in range(2, len(classes)))]
     return {name: int(count) for name, count in zip(names, classes, strict=False)}
@@ -227,7 +233,7 @@ def _estimates(workload: Workload) -> Rows:
 
 
 def _distribution(values: NDArray[Any]) -> Rows:
-    """Return minimum, quantiles, maximum and mean; nothing of nothing."""
+    """Return minimum, quantiles, maximum and mean; an empty table for no values."""
     if not len(values):
         return {}
     quantiles = np.quantile(values, list(QUANTILES.values()))

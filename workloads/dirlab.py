@@ -1,4 +1,4 @@
-"""Logs as RLScheduler, SchedInspector and RLBackfilling load them, and the sequences they are tested on."""
+"""Log reader and test sequences of RLScheduler, SchedInspector and RLBackfilling."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.columns import Column
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import UNKNOWN
-from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.swf import read_swf_lines, swf_workload
-from hpcsimkit.workloads.swf_header import header_number, read_header
-from hpcsimkit.workloads.swf_lines import Lines
+from hpcsimkit.jobs.columns import Column
+from hpcsimkit.jobs.job import UNKNOWN
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.workloads.readers.swf import read_swf_lines, swf_workload
+from hpcsimkit.workloads.readers.swf_header import header_number, read_header
+from hpcsimkit.workloads.readers.swf_lines import Lines
 
 __all__ = ["CODES", "Code", "published_starts", "read_published"]
 
 FAILED_RUN = 10
-"""What those codes take for a run time that is not known [s]."""
+"""Run time that these code bases assume if it is unknown [s]."""
 
 ID, RUN, ALLOCATED, REQUESTED, ESTIMATE = 0, 3, 4, 7, 8
-"""Rows of the fields (counted from 0) that they read in a way of their own."""
+"""Rows of the fields (counted from 0) with rules of their own."""
 
 
 class Code(NamedTuple):
-    """What is peculiar to a code base.
+    """Reading rules of a code base.
 
     Parameters
     ----------
     keeps_zero_runs : bool
-        Jobs with a run time of 0 are kept, which otherwise are dropped.
+        Whether jobs with a run time of 0 are kept instead of dropped.
     estimate : {"requested", "at least run", "run"}
-        What counts as requested time.
+        Definition of the requested time.
     clips : bool
-        Jobs larger than ``MaxProcs`` are cut down to it.
+        Whether the sizes of jobs larger than ``MaxProcs`` are reduced to it.
     hashes_seed : bool
-        Its random numbers come from Gym, which hashed seeds.
+        Whether random numbers come from Gym, which hashed seeds.
     """
 
     keeps_zero_runs: bool
@@ -57,38 +57,38 @@ CODES = {
 
 
 def read_published(path: str | os.PathLike[str], code: str) -> Workload:
-    """Read a log in the Standard Workload Format as one of the published code bases does.
+    """Read a log in the Standard Workload Format by the rules of one of the published code bases.
 
-    - A job takes the larger of requested and allocated processors (fields 8 and 5), in RLBackfilling
-      ``MaxProcs`` at most, in whole nodes: there are ``MaxNodes`` of them, of ``MaxProcs / MaxNodes``
-      processors each.
-    - A run time that is not known counts 10 s. Jobs that ran 0 s are dropped, but not by SchedInspector.
-    - The requested time is field 9, where unknown the run time; in RLBackfilling at least the run time; in
-      SchedInspector the run time always. It is at least 1 s here: those codes have 0 s where a job ran 0 s.
-    - Jobs come in the order of their numbers.
+    - A job takes the larger of requested and allocated processors (fields 8 and 5), in RLBackfilling at most
+      ``MaxProcs``, in whole nodes: there are ``MaxNodes`` nodes of ``MaxProcs / MaxNodes`` processors each.
+    - An unknown run time counts as 10 s. Jobs that ran 0 s are dropped, except by SchedInspector.
+    - The requested time is field 9, or the run time if field 9 is unknown. In RLBackfilling it is at least
+      the run time; in SchedInspector it is always the run time. Here it is at least 1 s, while these code
+      bases use 0 s for jobs that ran 0 s.
+    - Jobs are sorted by job number.
 
-    What is changed or dropped is counted in ``notes`` and ``skipped``; so is what cannot be simulated (see
-    :func:`~hpcsimkit.workloads.swf.read_swf`), on which those codes fail.
+    Jobs that are changed or dropped are counted in ``notes`` and ``skipped``, as are jobs that cannot be
+    simulated (see :func:`~hpcsimkit.workloads.readers.swf.read_swf`), on which these code bases fail.
 
     Parameters
     ----------
     path : str or path
-        The log, plain or gzip.
+        Path of the log, plain or gzip.
     code : {"rlscheduler", "schedinspector", "rlbackfilling"}
-        Who reads it.
+        Name of the code base.
 
     Returns
     -------
     Workload
-        ``nodes`` are nodes. Where a node has several processors, the processors are the resource ``cpus``, so
-        that orders go by them.
+        The workload, in nodes. If a node has several processors, the processors are the resource ``cpus``, so
+        that they determine job sizes in orders.
 
     Raises
     ------
     WorkloadError
-        The file cannot be read, or is not SWF.
+        If the file cannot be read or is not SWF.
     UsageError
-        The code base is not known.
+        If the code base is unknown.
     """
     rules = _code(code)
     lines = read_swf_lines(path)
@@ -109,7 +109,7 @@ def _code(name: str) -> Code:
 def _as_loaded(
     lines: Lines, rules: Code, processors: int | None
 ) -> tuple[Lines, dict[str, int], dict[str, int]]:
-    """Return the lines as a code base has them in memory, and what it dropped and changed."""
+    """Return the lines as loaded by a code base, and the counts of dropped and of changed jobs."""
     by_number = np.argsort(lines.fields[ID], kind="stable")
     fields, line = lines.fields[:, by_number], lines.line[by_number]
     unknown = fields[RUN] == UNKNOWN if rules.keeps_zero_runs else fields[RUN] < 0
@@ -144,7 +144,7 @@ def _counts(jobs: dict[str, NDArray[np.bool_]]) -> dict[str, int]:
 
 
 def _in_nodes(log: Workload, nodes: int | None) -> Workload:
-    """Return a log of processors as one of whole nodes, if nodes have several processors."""
+    """Return a log in processors converted to whole nodes, if nodes have several processors."""
     processors = log.machine_size
     if nodes is None or processors is None or nodes == processors:
         return log
@@ -157,26 +157,26 @@ def _in_nodes(log: Workload, nodes: int | None) -> Workload:
 
 
 def published_starts(code: str, jobs: int, seed: int, count: int) -> Column:
-    """Return where the sequences of a published test begin.
+    """Return the start indices of the job sequences of a published test.
 
-    SchedInspector takes sequences of 256 jobs from anywhere in the log, the other two take 1024 and leave
-    out 1024 jobs at either end.
+    SchedInspector uses sequences of 256 jobs from the whole log; the other two use sequences of 1024 jobs and
+    exclude 1024 jobs at both ends of the log.
 
     Parameters
     ----------
     code : {"rlscheduler", "schedinspector", "rlbackfilling"}
-        Whose test.
+        Name of the code base.
     jobs : int
-        How many jobs the log has.
+        Number of jobs in the log.
     seed : int
-        Of the test.
+        Random seed of the test.
     count : int
-        How many.
+        Number of sequences.
 
     Returns
     -------
     array of int64, shape (count,)
-        Rows of the first job of each.
+        Row of the first job of each sequence.
 
     Examples
     --------
@@ -190,6 +190,6 @@ def published_starts(code: str, jobs: int, seed: int, count: int) -> Column:
 
 
 def _hashed(seed: int) -> list[int]:
-    """Return what Gym made of a seed before it gave that up."""
+    """Return the hash of a seed as computed by Gym versions that hashed seeds."""
     digest = hashlib.sha512(str(seed).encode()).digest()
     return np.frombuffer(digest[:8], dtype="<u4").tolist()

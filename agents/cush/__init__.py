@@ -1,1 +1,1 @@
-"""CuSH: which job starts, chosen from pictures, and how it is placed; trained together on two seats."""
+"""CuSH: two jointly trained agents, for the choice of the next job from images and for its placement."""

@@ -1,4 +1,4 @@
-"""Checkpoints of a worker: where its training stands, and where it stood the time before."""
+"""Checkpoints of a worker: the latest one and the one before."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hpcsimkit.agents.model_file import read_model, write_model
-from hpcsimkit.agents.networks import Tensors
+from hpcsimkit.agents.networks.model_file import CHECKPOINT_TEXT, read_model, write_model
+from hpcsimkit.agents.networks.numpy_networks import Tensors
+from hpcsimkit.agents.training.old_names import current_names
 from hpcsimkit.errors import UsageError
 
 __all__ = ["Checkpoints"]
 
 
 class Checkpoints:
-    """The last two of a worker: if others are a checkpoint behind when one dies, it can go back to theirs.
+    """The last two checkpoints of a worker, so that it can go back if another worker died one behind.
 
     Parameters
     ----------
     folder : Path
-        Where they are.
+        Folder of the checkpoints.
     rank : int
-        Of the worker.
+        Rank of the worker.
     identity : mapping
-        Of the training: what a checkpoint must have been made by to be gone on with, as JSON has it.
+        Parameters of the training run, in JSON types; a checkpoint must match them to be resumed from.
 
     Examples
     --------
@@ -44,46 +45,50 @@ class Checkpoints:
 
     @property
     def path(self) -> Path:
-        """The last one's file."""
+        """File of the latest checkpoint."""
         return self.folder / f"worker-{self.rank}.safetensors"
 
     @property
     def before(self) -> Path:
-        """The file of the one before."""
+        """File of the checkpoint before the latest."""
         return self.folder / f"worker-{self.rank}-before.safetensors"
 
     @property
     def exist(self) -> bool:
-        """Whether there is any."""
+        """Whether there is a checkpoint."""
         return self.path.exists() or self.before.exists()
 
     def write(self, tensors: Tensors, about: Mapping[str, Any]) -> None:
-        """Write one; the last one stays beside it.
+        """Write a checkpoint; keep the previous one.
 
         Parameters
         ----------
         tensors : mapping of str to array
-            Weights, and what the optimisers know.
+            Weights, and the state of the optimisers.
         about : mapping
-            ``epoch``, and whatever else is to be known.
+            Further data, including ``epoch``.
         """
         if self.path.exists():
             self.path.replace(self.before)
         write_model(self.path, tensors, {"trainer": self.identity, **about})
 
+    def forget_before(self) -> None:
+        """Remove the checkpoint before the latest; no worker can need it any more."""
+        self.before.unlink(missing_ok=True)
+
     def read(self) -> dict[int, tuple[Tensors, dict[str, Any]]]:
-        """Return tensors and what is said about them, by epoch.
+        """Return the tensors and the further data of the checkpoints, by epoch.
 
         Raises
         ------
         UsageError
-            One is another training's.
+            A checkpoint belongs to another training run.
         """
         found: dict[int, tuple[Tensors, dict[str, Any]]] = {}
         for path in (self.path, self.before):
             if path.exists():
-                tensors, about = read_model(path)
-                if about.get("trainer") != self.identity:
+                tensors, about = read_model(path, CHECKPOINT_TEXT)
+                if current_names(about.get("trainer"), self.identity) != self.identity:
                     raise UsageError(f"{path}: a checkpoint of this training is needed, found another one's")
                 found[about["epoch"]] = tensors, about
         return found

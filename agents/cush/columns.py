@@ -1,4 +1,4 @@
-"""Columns of a picture, by the few kinds there are, and runs of equal neighbours: a picture told in short."""
+"""Compressed images: columns by type, and runs of equal neighbouring columns."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["Columns", "Runs"]
 
 
 class Runs(NamedTuple):
-    """Pairs of neighbouring columns, in many pictures, that are the same from one node to the next.
+    """Runs of equal pairs of neighbouring columns in a batch of images.
 
     All are tensors of int64, shape (runs,).
 
     Parameters
     ----------
     picture : tensor
-        Which one, ascending.
+        Index of the image, ascending.
     left, right : tensor
-        Kinds of the two columns, counted over all pictures.
+        Types of the two columns, numbered over all images.
     begin, end : tensor
-        Where the run begins, and where it is over: rows of :meth:`Columns.laid_out` added up.
+        Begin and end of the run: rows of the cumulative sums of :meth:`Columns.laid_out`.
     """
 
     picture: torch.Tensor
@@ -35,28 +35,28 @@ class Runs(NamedTuple):
 
 
 class Columns:
-    """Of what kind a column of a :class:`~hpcsimkit.agents.cush.encoder.ClusterImage` is.
+    """Column types of a :class:`~hpcsimkit.agents.cush.encoder.ClusterImage`.
 
-    A column is known by its resource, by how many of the jobs do not reach so far, and by how many seconds
-    its unit is still busy. What a filter of two columns finds is the same wherever both kinds are the same,
-    and neighbouring nodes most often are: so columns are taken unit by unit, all first CPUs, all second ones,
-    and so on.
+    The type of a column is its resource, the number of jobs that do not reach it, and the remaining busy time
+    of its unit [s]. A filter of two columns has the same output for the same pair of types, and neighbouring
+    nodes mostly have the same type. Columns are therefore ordered by unit: all first CPUs, then all second
+    ones, and so on.
 
     Parameters
     ----------
     nodes : int
-        Of the cluster.
+        Number of nodes in the cluster.
     units : sequence of int
-        Units that a node has of each resource.
+        Number of units per node of each resource.
     steps : int
-        Rows of the picture.
+        Number of rows of an image.
     slots : int
-        Jobs that are seen.
+        Number of visible jobs.
 
     Examples
     --------
-    Three nodes with a CPU each, of which the last is busy; the only job asks for one. The three columns are
-    of three kinds, so there are two runs of one pair each:
+    Three nodes with one CPU each, the last of them busy; the only job requests one. The three columns have
+    three types, which gives two runs of one pair each:
 
     >>> columns = Columns(3, [1], steps=2, slots=1)
     >>> runs = columns.runs(torch.tensor([[0, 0, 2]], dtype=torch.uint8), torch.tensor([[[1.0, 2.0, 1.0]]]))
@@ -79,19 +79,19 @@ class Columns:
             for (begin, _), count in zip(self._parts, units, strict=True)
             for unit in range(count)
         ]
-        self.order = torch.from_numpy(np.concatenate(columns))  # of all columns, unit by unit
+        self.order = torch.from_numpy(np.concatenate(columns))  # of all columns, by unit
         self._block = torch.arange(self.blocks).repeat_interleave(nodes)
         self._block_begins = torch.arange(nodes * self.blocks) % nodes == 0
 
     def runs(self, busy: torch.Tensor, jobs: torch.Tensor) -> Runs:
-        """Return the runs in many pictures.
+        """Return the runs of a batch of images.
 
         Parameters
         ----------
         busy : tensor of uint8, shape (pictures, columns)
-            Of :class:`~hpcsimkit.agents.cush.encoder.Sketch`.
+            Busy times of :class:`~hpcsimkit.agents.cush.encoder.Sketch`.
         jobs : tensor of float32, shape (pictures, slots, resources + 2)
-            Likewise.
+            Jobs of the sketches.
         """
         kind = self._kinds(busy, jobs)
         pairs = (kind[:, :-1] * self.kinds + kind[:, 1:])[:, self.order[:-1]]
@@ -107,9 +107,10 @@ class Columns:
         return Runs(picture, left, right, first + block, last + block)
 
     def laid_out(self, weight: torch.Tensor) -> torch.Tensor:
-        """Return weights of positions, shape (..., columns - 1), added up unit by unit.
+        """Return the cumulative sums of position weights, shape (..., columns - 1), within each unit.
 
-        Of shape (blocks x (nodes + 1), ...): what a run weighs is the row at its end minus that at its begin.
+        The shape is (blocks x (nodes + 1), ...); the weight of a run is the row at its end minus the row at
+        its begin.
         """
         with_last = torch.nn.functional.pad(weight, (0, 1)).movedim(-1, 0)[self.order]
         of_blocks = with_last.unflatten(0, (self.blocks, self.nodes))  # type: ignore[no-untyped-call]
@@ -117,7 +118,7 @@ class Columns:
         return torch.cat([torch.zeros_like(sums[:, :1]), sums], dim=1).flatten(0, 1)
 
     def _kinds(self, busy: torch.Tensor, jobs: torch.Tensor) -> torch.Tensor:
-        """Return the kind of each column, int32, shape (pictures, columns)."""
+        """Return the type of each column, int32, shape (pictures, columns)."""
         reach = jobs[..., :-2].transpose(1, 2).sort(dim=2).values
         kind = torch.empty(busy.shape, dtype=torch.int32)
         for k, ((begin, end), place) in enumerate(zip(self._parts, self._places, strict=True)):

@@ -1,4 +1,4 @@
-"""What CuSH sees: pictures of the cluster and of the waiting jobs, and the kind of work of a job."""
+"""CuSH's encoders: images of the cluster and of the waiting jobs, and the type of a job."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.cush.units import Units
-from hpcsimkit.agents.machine_encoders import checked_machines
-from hpcsimkit.decision import Decision
+from hpcsimkit.agents.spaces.machine_encoders import checked_machines
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encode, Encoder, Observation
-from hpcsimkit.machines import Machines
-from hpcsimkit.policies.kinds import KindsInRun
-from hpcsimkit.system import System
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.placing.kinds import KindsInRun
 
 __all__ = ["ClusterImage", "JobKind", "Sketch"]
 
 
 class Sketch(NamedTuple):
-    """All that is in a :class:`ClusterImage`, in a thirtieth of the room.
+    """A compressed :class:`ClusterImage`, a thirtieth of its size.
 
     Parameters
     ----------
     busy : array of uint8, shape (..., units)
-        For how many steps each unit is still busy; 0 if it is free, as many as the picture has at most.
+        Remaining busy time of each unit, in steps; 0 if free, at most the number of rows.
     jobs : array of float32, shape (..., slots, resources + 2)
-        Of each waiting job: units of each resource, steps, and what its channel shows; zeros without a job.
+        Units of each resource, number of steps and channel value of each waiting job; zeros without a job.
     """
 
     busy: NDArray[np.uint8]
@@ -36,42 +36,42 @@ class Sketch(NamedTuple):
 
 
 class ClusterImage(Encoder):
-    """A picture of the cluster, and one of each waiting job, one upon the other; a row is a second to come.
+    """An image of the cluster and of each waiting job as channels; a row is one second of the future.
 
     ======= ======= ================== ========= =======================================================
-    channel row     column             range     what
+    channel row     column             range     meaning
     ======= ======= ================== ========= =======================================================
-    0       i       unit               0 or 1    the unit is busy at now + i, as far as can be expected
-    1 + s   i       the first units    >= 0      the job in slot s asks for that many, for longer than i:
-                    of each resource             there stands 1 and its waiting time so far, of which
-                                                 `wait_unit` seconds count as one
+    0       i       unit               0 or 1    1 if the unit is expected to be busy at now + i
+    1 + s   i       first units of     >= 0      1 + wait time so far [`wait_unit`] of the job in slot s, in
+                    each resource                as many units as it requests and as many rows as it runs,
+                                                 by its requested time; 0 elsewhere
     ======= ======= ================== ========= =======================================================
 
-    The units are the CPUs of all nodes, then the GPUs of all nodes, those of a node side by side. Jobs in
-    slots are those that have waited longest, in that order; a job that takes longer than the picture shows
-    fills its rows. A running job is expected to take what it requested, and what the locality model adds for
-    its placement. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.2. There the waiting time alone stands in
-    place of 1: a job that has just arrived would look like an empty slot.)
+    The units are the CPUs of all nodes, then the GPUs of all nodes, with those of a node side by side. Slots
+    hold the jobs that have waited longest, in that order; a job longer than the image fills all rows. The
+    expected run time of a running job is its requested time, plus the penalty of its placement in the
+    locality model. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.2. The paper uses the wait time without
+    the 1, with which a job that has just arrived would look like an empty slot.)
 
     Parameters
     ----------
     nodes : int
-        Of the cluster, all alike: N.
+        Number of homogeneous nodes in the cluster: N.
     units : sequence of int
-        Units that a node has of each resource.
+        Number of units per node of each resource.
     slots : int
-        Waiting jobs that are seen: Q.
+        Number of visible waiting jobs: Q.
     steps : int
-        Rows: the horizon T, 2 to 255.
+        Number of rows: the horizon T, 2 to 255.
     wait_unit : float
-        Seconds of waiting that count as one, > 0.
+        Unit of wait times [s], > 0.
 
     Examples
     --------
-    On two nodes with 1 CPU and 2 GPUs, one job waits for both CPUs and three GPUs, for 2 s:
+    On two nodes with 1 CPU and 2 GPUs, one job of 2 s waits for both CPUs and three GPUs:
 
     >>> from hpcsimkit import External, Pipeline, Simulation, Workload
-    >>> from hpcsimkit.machines import Machines
+    >>> from hpcsimkit.cluster.machines import Machines
     >>> columns = {"submit_time": [0], "run_time": [2], "nodes": [1], "cpus": [2], "gpus": [3], "spread": [1]}
     >>> workload = Workload(columns, resources=("cpus", "gpus"))
     >>> policy = Pipeline(order=External(), fitting=True)
@@ -96,16 +96,16 @@ class ClusterImage(Encoder):
 
     @property
     def widths(self) -> list[int]:
-        """Columns of each resource."""
+        """Number of columns of each resource."""
         return [self.nodes * count for count in self.units]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(slots + 1, steps, units of the cluster)."""
+        """Shape of the observation: (slots + 1, steps, units of the cluster)."""
         return (self.slots + 1, self.steps, sum(self.widths))
 
     def bind(self, system: System) -> Encode:
-        """Begin to follow a run."""
+        """Start to track a run."""
         sketch = self.sketcher([system])
 
         def encode(decision: Decision, out: Observation) -> None:
@@ -115,7 +115,7 @@ class ClusterImage(Encoder):
         return encode
 
     def draw(self, sketch: Sketch, out: Observation) -> None:
-        """Draw a picture into an array of zeros."""
+        """Draw an image into an array of zeros."""
         out[0] = sketch.busy > np.arange(self.steps)[:, None]
         for channel, (*asked, rows, value) in enumerate(sketch.jobs.tolist(), start=1):
             begin = 0
@@ -124,17 +124,17 @@ class ClusterImage(Encoder):
                 begin += width
 
     def sketcher(self, systems: Sequence[System]) -> Callable[[Sequence[int]], Sketch]:
-        """Return what sketches runs that go on side by side: called with numbers of runs, it sketches these.
+        """Return a function that sketches parallel runs, given their indices.
 
         Raises
         ------
         UsageError
-            The cluster is another one; or `steps` or `wait_unit` is out of its range.
+            The cluster differs, or `steps` or `wait_unit` is out of range.
         """
         shown, units = self._shown(systems), Units(systems, self.units)
 
         def waiting(run: int) -> list[tuple[int, int]]:
-            """Return number and waiting time of the job in each slot."""
+            """Return number and wait time of the job in each slot."""
             first, now = units.first_job[run], systems[run].now
             jobs = systems[run].queue.oldest(self.slots)
             seen = [(first + job.index, now - job.submit_time) for job in jobs]
@@ -150,9 +150,9 @@ class ClusterImage(Encoder):
         return sketch
 
     def _shown(self, systems: Sequence[System]) -> NDArray[np.float32]:
-        """Return what never changes of all jobs of all runs, float32, shape (1 + jobs, resources + 2).
+        """Return the constant features of all jobs of all runs, float32, shape (1 + jobs, resources + 2).
 
-        Number 0 is no job; the last column is that of the waiting time.
+        Row 0 stands for no job; the last column is filled with the wait time later.
         """
         rows: list[tuple[int, ...]] = [(0,) * (len(self.units) + 2)]
         for system in systems:
@@ -161,7 +161,7 @@ class ClusterImage(Encoder):
         return np.array(rows, dtype=np.float32)
 
     def _checked(self, system: System) -> Machines:
-        """Return the cluster of a run, if it is that of the picture."""
+        """Return the cluster of a run, after checking that it is the cluster of the image."""
         if not 2 <= self.steps <= 255:
             raise UsageError(f"{self!r}: steps needs a number from 2 to 255, found {self.steps!r}")
         if not self.wait_unit > 0:
@@ -173,15 +173,15 @@ class ClusterImage(Encoder):
 
 
 class JobKind(Encoder):
-    """The kind of work of the job that is to be placed: 1 in its own column, zeros where it is not known.
+    """One-hot encoding of the type of the job to place; zeros if the type is unknown.
 
     Parameters
     ----------
     kinds : int
-        How many there are. (CuSH has two, compute-bound and network-bound.)
+        Number of job types. (CuSH has two, compute-bound and network-bound.)
     application : str, optional
-        The column that says which jobs are executions of the same program: then kinds are not read, but
-        learned from what executions took, by :class:`~hpcsimkit.policies.kinds.KindsInRun`.
+        Column that identifies executions of the same program. With it, types are not read but learned from
+        past executions, by :class:`~hpcsimkit.policies.placing.kinds.KindsInRun`.
     """
 
     low, high = 0.0, 1.0
@@ -192,11 +192,11 @@ class JobKind(Encoder):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(kinds,)."""
+        """Shape of the observation: (kinds,)."""
         return (self.kinds,)
 
     def bind(self, system: System) -> Encode:
-        """Look at the job of each decision, or begin to learn from those that end."""
+        """Prepare to read the job type at each decision, or to learn types from the jobs that end."""
         learned = KindsInRun(system, self.application) if self.application else None
 
         def encode(decision: Decision, out: Observation) -> None:

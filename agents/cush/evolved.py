@@ -1,4 +1,4 @@
-"""An agent of seven weights for CuSH's job selector seat, evolved in minutes."""
+"""Training of a seven-weight agent for CuSH's job selector seat, by the cross-entropy method, in minutes."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.agents.cross_entropy import CrossEntropySettings
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.rows import StartOrHold
-from hpcsimkit.agents.rewards import MinusMeanBoundedSlowdown
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.learning import Episodes
-from hpcsimkit.policies.styles import SuitsKind
-from hpcsimkit.scenario import Scenario
+from hpcsimkit.agents.spaces.rewards import MinusMeanBoundedSlowdown
+from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.interfaces import Episodes
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.policies.placing.styles import SuitsKind
 
 __all__ = ["EVOLVED", "JobSets", "evolved_environment"]
 
 EVOLVED = CrossEntropySettings(
-    steps=600_000, episodes=20, population=48, elite=12, spread=1.0, inertia=0.5
-)  # fmt: skip
-"""How it evolves: about twenty rounds, in each of which 48 networks play the same twenty job sets.
+    total_timesteps=600_000, episodes=20, population=48, elite=12, spread=1.0, inertia=0.5
+)
+"""Settings of the cross-entropy method: about twenty rounds of 48 networks on the same twenty job sets.
 
-Columns and settings were found on job sets drawn for the purpose, which no result is about.
+Features and settings were tuned on separate job sets, which no result uses.
 """
 
 
 class JobSets(Episodes):
-    """A new job set of a problem each time.
+    """A new job set of a problem in each episode.
 
     Parameters
     ----------
     problem : CushProblem
-        What it is drawn for.
+        Problem to draw job sets for.
     """
 
     def __init__(self, problem: CushProblem) -> None:
@@ -46,19 +46,19 @@ class JobSets(Episodes):
 def evolved_environment(
     problem: CushProblem, placement: Any = None, *, horizon: int | None = None
 ) -> SchedulingEnv:
-    """Return what an agent evolves on: the job selector's seat, other job sets in each round.
+    """Return the training environment: the job selector's seat, with other job sets in each round.
 
-    Not the paper's: it is not shown a picture, but what a start does to the other jobs; see
-    :class:`~hpcsimkit.agents.cush.rows.StartOrHold`. What is paid is minus the mean normalised turnaround.
+    Not from the paper: the observation is not an image, but the effect of a start on the other jobs; see
+    :class:`~hpcsimkit.agents.cush.rows.StartOrHold`. The reward is minus the mean normalised turnaround.
 
     Parameters
     ----------
     problem : CushProblem
-        The cluster, its job sets, and how many jobs are seen.
+        Cluster, job sets, and number of visible jobs.
     placement : stage, optional
-        Who places the jobs; by default each is placed as suits its kind.
+        Placement of the jobs; by default the best one for the job type.
     horizon : int, optional
-        How far the agent sees [s]; by default it sees all, and not only as far as pictures of the problem go.
+        Time horizon of the agent [s]; by default unlimited, unlike the images of the problem.
 
     Examples
     --------
@@ -67,6 +67,9 @@ def evolved_environment(
     (6, 7)
     """
     return SchedulingEnv(
-        JobSets(problem), problem.pipeline(placement=placement if placement is not None else SuitsKind()),
-        StartOrHold(problem.slots, horizon=horizon), problem.mask, MinusMeanBoundedSlowdown(threshold=1.0),
-    )  # fmt: skip
+        JobSets(problem),
+        problem.pipeline(placement=placement if placement is not None else SuitsKind()),
+        StartOrHold(problem.slots, horizon=horizon),
+        problem.mask,
+        MinusMeanBoundedSlowdown(threshold=1.0),
+    )

@@ -1,4 +1,4 @@
-"""Games: simulations of job sets that two selectors play, many side by side."""
+"""Parallel simulations of job sets, as episodes of the two selectors."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.cush.encoder import Sketch
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import Fared, Floats, fared, local_rewards
-from hpcsimkit.allocation import Allocation
-from hpcsimkit.clock import what_is_there_frozen
-from hpcsimkit.cluster import Level
-from hpcsimkit.decision import Decision, External
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.base import Level
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.locality import BREADTH
-from hpcsimkit.policies.styles import STYLES
-from hpcsimkit.policy import Placement
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.clock import what_is_there_frozen
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.locality import BREADTH
+from hpcsimkit.kernel.policy import Placement
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.placing.styles import STYLES
 
 __all__ = ["DrawnStyle", "Fared", "Game", "Placed", "Selector", "States", "Valid", "play"]
 
 Valid = NDArray[np.bool_]
 Selector = Callable[[Sketch, Valid], NDArray[np.float32]]
-"""Returns probabilities of actions for many states, those that are no options having none."""
+"""A function that returns action probabilities for a batch of states; masked actions have probability 0."""
 
 
 class Placed(NamedTuple):
-    """How a job was placed.
+    """Placement of a job.
 
     Parameters
     ----------
     kind : int
-        Of its work.
+        Job type.
     breadth_first : int
-        1 if so, 0 if depth-first.
+        Placement mode: 1 for breadth-first (spread), 0 for depth-first (pack).
     penalty : int
-        By how much longer than at its best it took [s].
+        Excess of the run time over that of the best placement [s].
     """
 
     kind: int
@@ -51,52 +51,53 @@ class Placed(NamedTuple):
 
 
 class DrawnStyle(Placement):
-    """Depth- or breadth-first, as chance has it.
+    """Depth-first (pack) or breadth-first (spread) placement, at random.
 
     Parameters
     ----------
     breadth : array of float, shape (kinds,)
-        How probable breadth-first is, for each kind of work.
+        Probability of breadth-first placement, for each job type.
     """
 
     def __init__(self, breadth: Floats) -> None:
         self.breadth = breadth
 
     def reset(self, system: System) -> None:
-        """Take a stream of random numbers of the run."""
+        """Get a random number generator from the run."""
         self._random, self._breadth = system.random(), self.breadth.tolist()
 
     def place(self, job: Job, level: Level, system: System) -> Allocation | None:
-        """Draw a style, and return an allocation of it."""
+        """Draw a placement mode, and return an allocation in it."""
         breadth_first = self._random.random() < self._breadth[job.kind]
         return STYLES[int(breadth_first)].place(job, level, system)
 
 
 class Game:
-    """One simulation, stopped wherever the job selector has a choice.
+    """One simulation, which stops at each decision of the job selector.
 
     Parameters
     ----------
     scenario : Scenario
         Job set, cluster and penalties.
     problem : CushProblem
-        What the job selector sees and may do.
+        Encoder and mask of the job selector.
     breadth : array of float, shape (kinds,)
-        How probable the policy selector's breadth-first is, for each kind of work.
+        Policy selector's probability of breadth-first placement, for each job type.
     rng : numpy.random.Generator
-        Where the run's randomness comes from: placements are drawn.
+        Random number generator of the run, for placements.
 
     Raises
     ------
     UsageError
-        A job's kind of work is not known.
+        The type of a job is unknown.
 
     Attributes
     ----------
     decision : Decision or None
-        The job selector's; None when the run is over, and between :meth:`take` and :meth:`go_on`.
+        Open decision of the job selector; None when the run is over, and between :meth:`take` and
+        :meth:`go_on`.
     taken : list of (int, int, int)
-        Decisions taken: which step of the game, number of the state, action.
+        Decisions taken: step of the simulation, number of the state, action.
     """
 
     def __init__(
@@ -111,50 +112,51 @@ class Game:
 
     @property
     def system(self) -> System:
-        """The state of the run."""
+        """State of the run."""
         return self.simulation.system
 
     @property
     def step(self) -> int:
-        """How many decisions there were: a step for each second, and for each start."""
+        """Number of decisions so far: one per second, and one per start."""
         system = self.system
         started = (len(system.events) + len(system.running.entries)) // 2  # the others are starts and ends
         return system.now + started
 
     def take(self, state: int, action: int, position: int) -> None:
-        """Take the decision at hand; :meth:`go_on` goes on to the next."""
+        """Answer the open decision; :meth:`go_on` proceeds to the next."""
         self.taken.append((self.step, state, action))
         self.simulation.answer_position(position)
         self.decision = None
 
     def go_on(self) -> None:
-        """Let time run to the next decision."""
+        """Run the simulation to the next decision."""
         self.decision = self.simulation.next_decision()
 
     @property
     def placed(self) -> list[Placed]:
-        """How jobs were placed, in the order in which they started, when it is over."""
+        """Placements of the jobs in order of their starts, after the end of the run."""
         system = self.system
         jobs = [system.jobs[row] for row in system.events if row >= 0]
         return [
             Placed(
-                job.kind, int(system.given(job.index).style == BREADTH),
+                job.kind,
+                int(system.given(job.index).style == BREADTH),
                 system.finishes[job.index] - system.starts[job.index] - job.run_time,
             )
             for job in jobs
-        ]  # fmt: skip
+        ]
 
     def rewards(self) -> Floats:
-        """Return the local rewards of all decisions, when it is over."""
+        """Return the local rewards of all decisions, after the end of the run."""
         return local_rewards(self.system)
 
     def fared(self) -> Fared:
-        """Return how its jobs fared on average, when it is over."""
+        """Return the means over the jobs, after the end of the run."""
         return fared(self.system)
 
 
 def _check_kinds(scenario: Scenario, kinds: int) -> None:
-    """See that the policy selector can say something about every job."""
+    """Check that the policy selector knows the type of every job."""
     found = scenario.workload.column("kind")
     unknown = ((found < 0) | (found >= kinds)).nonzero()[0]
     if len(unknown):
@@ -166,10 +168,10 @@ def _check_kinds(scenario: Scenario, kinds: int) -> None:
 
 @dataclass
 class States:
-    """The different states that games came through: equal ones are kept, and thought about, once.
+    """The distinct states of a set of simulations, each stored and evaluated once.
 
-    Simulations of one job set have much in common, the more so the surer the selectors are. Probabilities are
-    those of one selector, which does not change meanwhile.
+    Simulations of one job set have many states in common, the more so as selectors become deterministic. The
+    probabilities are those of one fixed selector.
     """
 
     busy: list[NDArray[np.uint8]] = field(default_factory=list)
@@ -179,7 +181,7 @@ class States:
     _numbers: dict[bytes, int] = field(default_factory=dict)
 
     def number(self, sketch: Sketch, valid: Valid) -> int:
-        """Return the number of a state; a new one has no probabilities yet."""
+        """Return the number of a state; a new state has no probabilities yet."""
         key = sketch.busy.tobytes() + sketch.jobs.tobytes() + valid.tobytes()
         number = self._numbers.setdefault(key, len(self.busy))
         if number == len(self.busy):
@@ -189,7 +191,7 @@ class States:
         return number
 
     def some(self, numbers: Sequence[int]) -> States:
-        """Return some of them, by number; what was thought about them stays here."""
+        """Return the states of the given numbers, without their probabilities."""
         return States(
             [self.busy[number] for number in numbers],
             [self.jobs[number] for number in numbers],
@@ -197,30 +199,30 @@ class States:
         )
 
     def shuffled(self, rng: np.random.Generator) -> tuple[States, NDArray[np.int64]]:
-        """Return the same states with their jobs in other slots, the last ones staying empty.
+        """Return the same states with their jobs permuted among the slots; empty slots stay last.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where orders are drawn from.
+            Random number generator for the permutations.
 
         Returns
         -------
         States
-            What was thought about them stays here.
+            Permuted states, without probabilities.
         array of int64, shape (states, actions)
-            Which action each of theirs is here.
+            Original action for each action of the permuted states.
         """
         jobs, valid = np.array(self.jobs), np.array(self.valid)
         order = np.where(jobs[..., -1] > 0, rng.random(jobs.shape[:2]), 1.0).argsort(axis=1)
-        actions = np.tile(np.arange(valid.shape[1]), (len(valid), 1))  # to start none is no slot's
+        actions = np.tile(np.arange(valid.shape[1]), (len(valid), 1))  # the last one starts no job
         actions[:, : order.shape[1]] = order
         jobs = np.take_along_axis(jobs, order[..., None], axis=1)
         valid = np.take_along_axis(valid, actions, axis=1)
         return States(self.busy, list(jobs), list(valid)), actions
 
     def think(self, selector: Selector) -> None:
-        """Ask the selector about the states that are new."""
+        """Evaluate the selector on the new states."""
         first = len(self.probabilities)
         if first < len(self.busy):
             sketch = Sketch(np.array(self.busy[first:]), np.array(self.jobs[first:]))
@@ -229,18 +231,18 @@ class States:
 
 @what_is_there_frozen()
 def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: np.random.Generator) -> States:
-    """Play games to their ends, side by side, actions being drawn; returns the states they came through.
+    """Run simulations in parallel to their ends, with sampled actions; return their states.
 
     Parameters
     ----------
     games : sequence of Game
-        New ones, at least one.
+        New simulations, at least one.
     problem : CushProblem
-        What the job selector sees and may do.
+        Encoder and mask of the job selector.
     selector : callable
-        The job selector.
+        Job selector.
     rng : numpy.random.Generator
-        Where actions are drawn from.
+        Random number generator for the actions.
     """
     states, mask = States(), problem.mask
     look = problem.image.sketcher([game.system for game in games])
@@ -257,7 +259,7 @@ def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: n
         for run, number, action in zip(going, numbers, actions, strict=True):
             position = sum(states.valid[number][:action].tolist())  # options are in the order of actions
             games[run].take(number, action, position)
-        for run in going:  # a loop of its own: the same work many times in a row is done faster
+        for run in going:  # a loop of its own: the same work many times in a row is faster
             games[run].go_on()
     return states
 

@@ -1,4 +1,4 @@
-"""The network of CuSH's job selector, in numpy: a convolution over the picture, then one dense layer."""
+"""The network of CuSH's job selector in numpy: a convolution over the image, then one dense layer."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.networks import Floats, Network, Tensors, as_float32, check_named
+from hpcsimkit.agents.networks.numpy_networks import Floats, Network, Tensors, as_float32, check_named
 from hpcsimkit.errors import UsageError
 
 __all__ = ["FILTERS", "NAMES", "ImageScores", "shapes"]
 
 FILTERS = 16
-"""Of 2 x 2, as published."""
+"""Number of filters of 2 x 2, as published."""
 
 NAMES = ("filter.weight", "filter.bias", "norm.scale", "norm.shift", "weight", "bias")
 
 
 class ImageScores(Network):
-    """Filters of 2 x 2 over all channels, a rectifier, a normalisation, and a dense layer to the actions.
+    """Convolution with 2 x 2 filters over all channels, ReLU, normalisation, and a dense output layer.
 
-    No padding, steps of 1. The normalisation is what batch normalisation has become when learning is over: a
-    scale and a shift for each filter. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.2.)
+    There is no padding, and the stride is 1. The normalisation is batch normalisation after training: a scale
+    and a shift per filter. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.2.)
 
     Parameters
     ----------
     tensors : mapping of str to array of float32
-        ``filter.weight`` (filters, channels, 2, 2), ``filter.bias``, ``norm.scale`` and ``norm.shift``
-        (filters,), ``weight`` (actions, filters, rows - 1, columns - 1), ``bias`` (actions,).
+        Tensors ``filter.weight`` (filters, channels, 2, 2), ``filter.bias``, ``norm.scale`` and
+        ``norm.shift`` (filters,), ``weight`` (actions, filters, rows - 1, columns - 1), ``bias`` (actions,).
     activation : {"relu"}
-        After the filters.
+        Activation function after the filters.
 
     Raises
     ------
     UsageError
-        A tensor is missing, is of another shape or not finite, or the activation is not known.
+        A tensor is missing, has the wrong shape or is not finite, or the activation is unknown.
 
     Examples
     --------
@@ -60,18 +60,19 @@ class ImageScores(Network):
         self._corners = [(i, j, np.ascontiguousarray(filters[:, :, i, j])) for i in (0, 1) for j in (0, 1)]
         self._dense = scaled.reshape(len(weight), -1).T, shifted
         self._layers = [
-            (filters.reshape(len(filters), -1).T, self.tensors["filter.bias"]), self._dense
-        ]  # fmt: skip  # what repr shows
+            (filters.reshape(len(filters), -1).T, self.tensors["filter.bias"]),
+            self._dense,
+        ]  # what repr shows
 
     @property
     def image(self) -> tuple[int, int, int]:
-        """Channels, rows and columns of a picture."""
+        """Number of channels, rows and columns of an image."""
         rows, columns = self.tensors["weight"].shape[2:]
         return (self.tensors["filter.weight"].shape[1], rows + 1, columns + 1)
 
     @property
     def inputs(self) -> int:
-        """Numbers of a picture."""
+        """Number of pixels of an image, over all channels."""
         return math.prod(self.image)
 
     def scores(self, observation: Floats) -> Floats:
@@ -93,28 +94,32 @@ def shapes(image: tuple[int, int, int], actions: int, filters: int = FILTERS) ->
     Parameters
     ----------
     image : tuple of int
-        Channels, rows and columns of a picture.
+        Number of channels, rows and columns of an image.
     actions : int
-        That are scored.
+        Number of actions.
     filters : int
-        Of 2 x 2.
+        Number of filters of 2 x 2.
 
     Examples
     --------
-    Of Sierra's 128 nodes with 2 CPUs and 4 GPUs, five steps of them and five jobs:
+    For Sierra's 128 nodes with 2 CPUs and 4 GPUs, five steps and five jobs:
 
     >>> {name: math.prod(shape) for name, shape in shapes((6, 5, 768), actions=6).items()}["weight"]
     294528
     """
     channels, rows, columns = image
     return {
-        "filter.weight": (filters, channels, 2, 2), "filter.bias": (filters,), "norm.scale": (filters,),
-        "norm.shift": (filters,), "weight": (actions, filters, rows - 1, columns - 1), "bias": (actions,),
-    }  # fmt: skip
+        "filter.weight": (filters, channels, 2, 2),
+        "filter.bias": (filters,),
+        "norm.scale": (filters,),
+        "norm.shift": (filters,),
+        "weight": (actions, filters, rows - 1, columns - 1),
+        "bias": (actions,),
+    }
 
 
 def _shapes_beside(tensors: Tensors) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that tensors should have beside filters and dense layer; none if these are odd."""
+    """Return the tensor shapes that filters and dense layer determine; none if these are invalid."""
     filters, weight = tensors["filter.weight"], tensors["weight"]
     if filters.ndim != 4 or weight.ndim != 4:
         return {}

@@ -1,4 +1,4 @@
-"""The problem CuSH was trained on, by its paper: a cluster, its job sets, and two open seats."""
+"""CuSH's training problem, from its paper: a cluster, its job sets, and two open seats."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from typing import Any, Literal
 import numpy as np
 
 from hpcsimkit.agents.cush.encoder import ClusterImage
-from hpcsimkit.agents.masks import QueueSlots
-from hpcsimkit.decision import External
+from hpcsimkit.agents.spaces.masks import QueueSlots
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.locality import LOCALITIES, KindLocality
-from hpcsimkit.machines import Machines
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policies.styles import DepthOrBreadth
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.cush import CUSH_SYSTEMS, DEMANDS, CushJobSets
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.locality import LOCALITIES, KindLocality
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.policies.placing.styles import DepthOrBreadth
+from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, DEMANDS, CushJobSets
 
 __all__ = ["CushProblem"]
 
 NODES = 128
-"""Of the paper's clusters, to whose size the calibrated penalties belong."""
+"""Number of nodes of the paper's clusters, for which the penalties are calibrated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CushProblem:
-    """Job sets on a cluster of equal nodes with CPUs and GPUs, and what the job selector sees of it.
+    """Job sets on a cluster of homogeneous nodes with CPUs and GPUs, and the job selector's view of it.
 
     Parameters
     ----------
     system : {"sierra", "summit"}
-        The node: 2 CPUs and 4 GPUs, or 2 CPUs and 6 GPUs.
+        Node type: 2 CPUs and 4 GPUs, or 2 CPUs and 6 GPUs.
     nodes : int
-        N.
+        Number of nodes: N.
     jobs : int
-        In a set.
+        Number of jobs in a set.
     distribution : {"C1", "C0"}
-        Of the jobs; see :class:`~hpcsimkit.workloads.cush.CushJobSets`.
+        Distribution of the jobs; see :class:`~hpcsimkit.workloads.models.cush.CushJobSets`.
     slots : int
-        Q: waiting jobs among which one is selected; the others stand behind them and are not seen.
+        Number of waiting jobs to choose from: Q; the jobs behind them are not visible.
     horizon : int
-        T: steps of a second that are seen.
+        Number of steps of one second in an image: T.
     wait_unit : float
-        Seconds of waiting that count as one in the picture. (The paper names none.)
+        Unit of wait times in the image [s]. (The paper gives none.)
 
     Examples
     --------
@@ -66,12 +66,12 @@ class CushProblem:
     wait_unit: float = 20.0
 
     def check(self) -> None:
-        """See that all parameters are in their ranges.
+        """Check the ranges of all parameters.
 
         Raises
         ------
         UsageError
-            One is not.
+            A parameter is out of range.
         """
         for name, known in (("system", CUSH_SYSTEMS), ("distribution", DEMANDS)):
             value = getattr(self, name)
@@ -86,42 +86,46 @@ class CushProblem:
 
     @property
     def image(self) -> ClusterImage:
-        """What the job selector sees."""
+        """Encoder of the job selector."""
         return ClusterImage(
             self.nodes, list(CUSH_SYSTEMS[self.system]), self.slots, self.horizon, self.wait_unit
         )
 
     @property
     def mask(self) -> QueueSlots:
-        """What the job selector may do: start the job in a slot, or nothing more."""
+        """Mask of the job selector: start the job in a slot, or no further job."""
         return QueueSlots(self.slots, decline=True)
 
     def pipeline(self, order: Any = None, placement: Any = None) -> Pipeline:
-        """Return a scheduler with CuSH's rules: which job starts, and how is it placed?
+        """Return a scheduler with CuSH's rules and two seats, for the next job and for its placement.
 
-        Time stands still while jobs are started, one after the other, and goes on by a second when nothing
-        more is. Who is among the first so many and fits may start; nobody blocks anybody.
+        The clock does not advance while jobs start, one after the other; it advances by a second when no
+        further job starts. Each of the first `slots` jobs may start if it fits: greedy scheduling without
+        head-of-line blocking.
 
         Parameters
         ----------
         order, placement : stage, optional
-            Who sits on the two seats; by default they are open. Agents for the placement need not say what
-            there is to choose among.
+            Stages on the two seats; by default the seats are open. Agents for the placement may leave the
+            candidate placements to the pipeline.
         """
         placement = External() if placement is None else copy(placement)
         if isinstance(placement, External) and placement.base is None:
             placement.base = DepthOrBreadth()
         return Pipeline(
             order=order if order is not None else External(decline=True),
-            placement=placement, fitting=True, window=self.slots, max_interval=1,
-        )  # fmt: skip
+            placement=placement,
+            fitting=True,
+            window=self.slots,
+            max_interval=1,
+        )
 
     def scenario(self, job_set: Workload) -> Scenario:
-        """Return a job set on the cluster, with its penalties."""
+        """Return the scenario of a job set on the cluster, with its penalties."""
         return Scenario(job_set, self._cluster, service_time=self._locality)
 
     def scenarios(self, rng: np.random.Generator, count: int) -> list[Scenario]:
-        """Return so many job sets that chance draws."""
+        """Return scenarios of randomly drawn job sets."""
         generator = CushJobSets(
             system=self.system, nodes=self.nodes, jobs=self.jobs, distribution=self.distribution
         )
@@ -134,7 +138,7 @@ class CushProblem:
 
     @cached_property
     def _locality(self) -> KindLocality:
-        """The calibrated penalties; of other clusters, as large as the same nodes of the paper's pay."""
+        """Calibrated penalties; on other cluster sizes, those of as many nodes of the paper's cluster."""
         model = LOCALITIES[self.system]
         if self.nodes == NODES:
             return model

@@ -1,4 +1,4 @@
-"""What CuSH's decisions were worth: local rewards at every step, one global reward, a baseline a step."""
+"""CuSH's rewards: local rewards at every step, and a global reward at the end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.returns import discounted_returns
-from hpcsimkit.system import System
+from hpcsimkit.agents.training.returns import discounted_returns
+from hpcsimkit.kernel.system import System
 
 __all__ = ["Fared", "Floats", "fared", "job_selector_returns", "local_rewards"]
 
@@ -17,30 +17,31 @@ Floats = NDArray[np.float64]
 
 
 def local_rewards(system: System) -> Floats:
-    """Return minus how long jobs have waited, per step that they requested, summed up, at each decision.
+    """Return minus the sum of the waits in units of the requested times, at each decision.
 
-    A decision starts a job, or starts nothing more, whereupon time goes on by a step of 1 s: there are as
-    many decisions as jobs, and one for each second from 0 to the end. Those that somebody had no choice about
-    count as well. What counts is who waits, in slots or behind them, after the decision and before time goes
-    on. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.2; it leaves open whether before or after.)
+    A decision starts a job, or starts no further job, in which case the clock advances by a step of 1 s.
+    There are thus as many decisions as jobs, and one for each second from 0 to the end; decisions without an
+    alternative count as well. The sum is over all waiting jobs, in slots or behind them, after the decision
+    and before the clock advances. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.2; the paper does not say
+    whether before or after the decision.)
 
     Parameters
     ----------
     system : System
-        Of a run that is over, which began at 0 s or later.
+        State of a finished run that began at 0 s or later.
 
     Returns
     -------
     array of float64, shape (decisions,)
-        Not positive.
+        Local rewards, at most 0.
 
     Examples
     --------
-    On one node, two jobs of 2 s and 4 s: at 0 s one starts, then nothing more; the other has waited a
-    quarter of its time at 1 s, and starts at 2 s.
+    Two jobs of 2 s and 4 s on one node: at 0 s the first job starts, then no further one; the other has
+    waited a quarter of its requested time at 1 s, and starts at 2 s.
 
     >>> from hpcsimkit import Pipeline, Simulation, Workload
-    >>> from hpcsimkit.machines import Machines
+    >>> from hpcsimkit.cluster.machines import Machines
     >>> w = Workload({"submit_time": [0, 0], "run_time": [2, 4], "nodes": [1, 1], "cpus": [1, 1]},
     ...              resources=("cpus",))
     >>> simulation = Simulation(w, Pipeline(), Machines.of(1, cpus=1))
@@ -51,7 +52,7 @@ def local_rewards(system: System) -> Floats:
     started = [row for row in system.events if row >= 0]
     starts, submitted = np.array(system.starts), system.column("submit_time")
     step_of = np.empty(len(starts), dtype=np.int64)
-    step_of[started] = starts[started] + np.arange(len(started))  # a step for each second and start before
+    step_of[started] = starts[started] + np.arange(len(started))  # a step per second and per earlier start
     end = max(system.finishes, default=0)
     per_second = 1 + np.bincount(starts[started], minlength=end)[:end]
     now = np.repeat(np.arange(end), per_second)
@@ -61,16 +62,16 @@ def local_rewards(system: System) -> Floats:
 
 
 class Fared(NamedTuple):
-    """How the jobs of a run fared, on average.
+    """Mean results of the jobs of a run.
 
     Parameters
     ----------
     turnaround : float
-        From submission to end: TAT [s].
+        Mean time from submission to end: TAT [s].
     normalised_turnaround : float
-        Turnaround over service time, the penalty of the placement being part of both: NTAT, at least 1.
+        Mean turnaround over service time, both including the penalty of the placement: NTAT, at least 1.
     wait : float
-        From submission to start [s].
+        Mean time from submission to start [s].
     """
 
     turnaround: float
@@ -79,7 +80,7 @@ class Fared(NamedTuple):
 
 
 def fared(system: System) -> Fared:
-    """Return how the jobs of a run that is over fared. (CuSH, section 4.1.)"""
+    """Return the mean results of the jobs of a finished run. (CuSH, section 4.1.)"""
     starts, finishes = np.array(system.starts), np.array(system.finishes)
     submitted = system.column("submit_time")
     turnaround = finishes - submitted
@@ -87,27 +88,25 @@ def fared(system: System) -> Fared:
     return Fared(*map(float, means))
 
 
-def job_selector_returns(
-    rewards: Sequence[Floats], turnarounds: Floats, discount: float
-) -> NDArray[np.float32]:
-    """Return what each decision was worth: discounted local rewards from it on, times the NTAT at the end.
+def job_selector_returns(rewards: Sequence[Floats], turnarounds: Floats, gamma: float) -> NDArray[np.float32]:
+    """Return the return of each decision: its discounted local rewards times the final NTAT.
 
-    Both are larger, in size, the worse it went: more is better, and nothing is above 0. (Equation 1; the text
-    around it speaks of a reward to be minimised.)
+    Both factors grow in magnitude the worse the run is, so larger is better, and no return is above 0.
+    (Equation 1; the surrounding text speaks of a reward to minimise.)
 
     Parameters
     ----------
     rewards : sequence of array of float64, shape (decisions,)
-        Local rewards, an array for each episode.
+        Local rewards, one array per episode.
     turnarounds : array of float64, shape (episodes,)
-        Normalised.
-    discount : float
-        gamma, in [0, 1].
+        Normalised turnarounds.
+    gamma : float
+        Discount factor gamma, in [0, 1].
 
     Returns
     -------
     array of float32, shape (longest, episodes)
-        0 behind the end of an episode.
+        Returns; 0 after the end of an episode.
 
     Examples
     --------
@@ -118,5 +117,5 @@ def job_selector_returns(
     for episode, each in enumerate(rewards):
         padded[: len(each), episode] = each
     nothing = np.zeros(len(rewards), dtype=np.float32)
-    returns = discounted_returns(padded, np.zeros(padded.shape, dtype=np.bool_), nothing, discount)
+    returns = discounted_returns(padded, np.zeros(padded.shape, dtype=np.bool_), nothing, gamma)
     return (returns * turnarounds).astype(np.float32)

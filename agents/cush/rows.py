@@ -1,16 +1,16 @@
-"""What starting a job now does to the others: a row for each job that is seen, and one for starting none."""
+"""Encoder of the effects of starting a job now on the other jobs, with one row to start no job."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.decision import Decision
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encode, Encoder, Observation
-from hpcsimkit.machines import Machines
-from hpcsimkit.policies.packing import DominantShare
-from hpcsimkit.system import System
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.placing.packing import DominantShare
 
 __all__ = ["StartOrHold", "delays"]
 
@@ -21,48 +21,48 @@ LOG_TIME, AREA, WAITED, HARM_TO_FITTING, HARM_TO_BLOCKED, NOTHING, WAITING = ran
 
 
 class StartOrHold(Encoder):
-    """The jobs that have waited longest, a row each, and in a last row what speaks for starting nothing.
+    """The jobs that have waited longest, one row each, and a last row for starting no job.
 
     ====== =========== ======== ==============================================================================
-    row    column      range    what
+    row    column      range    meaning
     ====== =========== ======== ==============================================================================
     job    0           >= 0     logarithm of the requested time [s]
     job    1           >= 0     requested time [`time_scale`] x dominant share of the cluster
-    job    2           >= 0     waited so far, of the requested time
-    job    3           >= 0     harm to jobs that could start now: by how long it would delay each of them,
-                                of the time which that one requested, summed up; 0 if it does not fit itself
-    job    4           >= 0     harm to jobs that could not start now
-    job    5, 6        0
-    last   0 to 4      0
+    job    2           >= 0     wait time so far, over the requested time
+    job    3           >= 0     delay of the jobs that could start now: the sum of the delays of each of them
+                                over its requested time; 0 if the job itself does not fit
+    job    4           >= 0     delay of the jobs that could not start now, likewise
+    job    5, 6        0        unused
+    last   0 to 4      0        unused
     last   5           1
-    last   6           >= 0     jobs that wait, seen or not, of `slots`
+    last   6           >= 0     number of waiting jobs, visible or not, over `slots`
     ====== =========== ======== ==============================================================================
 
-    Harm is what a start adds to the normalised turnaround of the other jobs that are seen, as far as can be
-    known now: each by itself is expected to start as soon as there is enough for it in all, and running jobs
-    to end after what they requested. Nothing is known of jobs that are not seen but how many they are, and
-    nothing of those to come. Rows are actions of :class:`~hpcsimkit.agents.masks.QueueSlots` with `decline`.
+    Delay is the expected increase of the normalised turnaround of the other visible jobs by a start, with the
+    information available now: each of them, considered alone, is expected to start as soon as the total free
+    resources suffice, and running jobs to end after their requested times. Of jobs that are not visible only
+    the number is used, and future jobs are ignored. Rows are the actions of
+    :class:`~hpcsimkit.agents.spaces.masks.QueueSlots` with `decline`.
 
     Parameters
     ----------
     slots : int
-        Waiting jobs that are seen: those that have waited longest.
+        Number of visible waiting jobs: those that have waited longest.
     time_scale : float
-        Seconds that count as one in column 1.
+        Unit of time in column 1 [s].
     horizon : int, optional
-        How far it sees [s]: what takes longer, of waiting and of running jobs, is taken to take so long. By
-        default all is seen.
+        Upper bound of all waiting and running jobs' requested and remaining times [s]; by default no bound.
 
     Raises
     ------
     UsageError
-        When a run begins: the horizon is out of its range, or the cluster is not one of machines.
+        When a run begins: the horizon is out of range, or the cluster does not consist of machines.
 
     Examples
     --------
-    Of 2 GPUs one is taken for 4 s more. A job of 2 s needs both; behind it wait one of 10 s and one of 1 s
-    that need one each. The long one would delay the blocked one by 6 s, three times its time, and the short
-    one by 4 s; the short one would delay the long one by 1 s, and the blocked one not at all:
+    One of 2 GPUs is in use for another 4 s. A job of 2 s needs both; jobs of 10 s and 1 s behind it need one
+    each. The long one would delay the blocked job by 6 s, three times its requested time, and the short one
+    by 4 s; the short one would delay the long one by 1 s, and the blocked job not at all:
 
     >>> from hpcsimkit import External, Pipeline, Simulation, Workload
     >>> columns = {"submit_time": [0, 1, 1, 1], "run_time": [5, 2, 10, 1], "gpus": [1, 2, 1, 1],
@@ -88,11 +88,11 @@ class StartOrHold(Encoder):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(slots + 1, 7)."""
+        """Shape of the observation: (slots + 1, 7)."""
         return (self.slots + 1, WAITING + 1)
 
     def bind(self, system: System) -> Encode:
-        """Lay out what never changes of all jobs, once for the run."""
+        """Precompute the job features that do not change during the run."""
         cluster, queue, slots = system.cluster, system.queue, self.slots
         if self.horizon is not None and self.horizon < 1:
             raise UsageError(f"{self!r}: horizon needs a number of at least 1, found {self.horizon!r}")
@@ -118,7 +118,7 @@ class StartOrHold(Encoder):
         return encode
 
     def _known(self, system: System, times: Times) -> Times:
-        """Return what never changes of each job, shape (jobs, 2)."""
+        """Return the constant job features, shape (jobs, 2)."""
         share = DominantShare()
         share.reset(system)
         areas = times / self.time_scale * [share.key(job) for job in system.jobs]
@@ -126,9 +126,9 @@ class StartOrHold(Encoder):
 
 
 def _releases(system: System) -> tuple[Amounts, Times, Amounts]:
-    """Return what is free in all, in how many seconds running jobs are expected to end, and what they hold.
+    """Return the total free resources, and the expected remaining times and resources of the running jobs.
 
-    Who is expected to have ended is expected to end in a second.
+    A job past its expected end is expected to end in a second.
     """
     free = system.free.sum(axis=0)
     entries = system.running.entries
@@ -138,33 +138,33 @@ def _releases(system: System) -> tuple[Amounts, Times, Amounts]:
 
 
 def delays(asked: Amounts, times: Times, free: Amounts, ends: Times, released: Amounts) -> Times:
-    """Return by how long each of some waiting jobs would delay each other one by starting now [s].
+    """Return by how much a start of each waiting job now would delay each of the others [s].
 
-    That one alone is expected to start as soon as there is enough for it. Nobody delays himself, and who does
-    not fit delays nobody.
+    Each of the others, considered alone, is expected to start as soon as the resources suffice. A job does
+    not delay itself, and a job that does not fit delays no job.
 
     Parameters
     ----------
     asked : array of int64, shape (jobs, resources)
-        How much each needs.
+        Resource demands of the waiting jobs.
     times : array of float64, shape (jobs,)
-        How long each would run [s].
+        Run times of the waiting jobs [s].
     free : array of int64, shape (resources,)
-        What is free now.
+        Resources free now.
     ends : array of float64, shape (running,)
-        In how many seconds each running job ends [s].
+        Remaining times of the running jobs [s].
     released : array of int64, shape (running, resources)
-        What it holds.
+        Resources of the running jobs.
 
     Returns
     -------
     array of float64, shape (jobs, jobs)
-        In row *i* what job *i* does.
+        Delays; row *i* has those caused by job *i*.
 
     Examples
     --------
-    Of 4 units 3 are free, and the other one in 5 s. The first job can start now, the second in 5 s; if the
-    first one starts, in 9 s.
+    Three of 4 units are free now, the other one in 5 s. The first job can start now, the second in 5 s; if
+    the first one starts, in 9 s.
 
     >>> delays(np.array([[2], [4]]), np.array([9.0, 2.0]), np.array([3]), np.array([5.0]), np.array([[1]]))
     array([[0., 4.],
@@ -173,7 +173,7 @@ def delays(asked: Amounts, times: Times, free: Amounts, ends: Times, released: A
     instants = np.concatenate([[0.0], ends, times])
     order = instants.argsort(kind="stable")
     instants = instants[order]
-    changes = np.concatenate([free[None], released, np.zeros_like(asked)])  # what waits now may end then
+    changes = np.concatenate([free[None], released, np.zeros_like(asked)])  # waiting jobs may end then
     levels = changes[order].cumsum(axis=0)
     alone = _first(levels[None], asked, instants)[0]
     fitting = np.flatnonzero((asked <= free).all(axis=1))
@@ -190,11 +190,11 @@ def _first(levels: Amounts, asked: Amounts, instants: Times) -> Times:
     Parameters
     ----------
     levels : array of int64, shape (cases, instants, resources)
-        What is free from each instant on, in each case.
+        Available capacity from each instant on, in each case.
     asked : array of int64, shape (jobs, resources)
-        How much each job needs.
+        Resource demands of the jobs.
     instants : array of float64, shape (instants,)
-        Ascending.
+        Instants, ascending [s].
     """
     enough = (levels[:, None] >= asked[:, None]).all(axis=3)
     return instants[enough.argmax(axis=2)]

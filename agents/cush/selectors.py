@@ -1,4 +1,4 @@
-"""The two that learn: a job selector that sees pictures, and a policy selector that sees the kind of work."""
+"""CuSH's two learners: a job selector that reads images, and a policy selector that reads job types."""
 
 from __future__ import annotations
 
@@ -13,50 +13,52 @@ from hpcsimkit.agents.cush.encoder import Sketch
 from hpcsimkit.agents.cush.game import Placed, States, Valid
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.torch_network import ImageNetwork, Last
-from hpcsimkit.agents.networks import Dense
+from hpcsimkit.agents.networks.numpy_networks import Dense
 
 __all__ = ["HIDDEN", "JobSelector", "PolicySelector"]
 
 HIDDEN = 10
-"""Units of the policy selector's hidden layer, as published."""
+"""Number of units in the policy selector's hidden layer, as published."""
 
 AT_ONCE = 16
-"""States that are thought about at a time: what they take just fits into the processor's cache."""
+"""Number of states in a batch, small enough for the processor's cache."""
 
 MOMENTUM = 0.1
-"""How far normalisation goes to what an epoch has shown, as everywhere."""
+"""Momentum of the normalisation statistics, with the usual value."""
 
 SLOW_MOMENTUM = 0.01
-"""The same where there are many steps in an epoch."""
+"""Momentum of the normalisation statistics for many steps per epoch."""
 
 Floats = NDArray[np.float32]
 Pull = Callable[[torch.Tensor, slice], torch.Tensor]
-"""Returns where scores of some of the states, shape (some, actions), are to go."""
+"""Function that returns the ascent direction for the scores of a slice of states, shape (some, actions)."""
 
 
 class JobSelector:
-    """Says how probable it is to start each job, or nothing more; learns what was worth more than expected.
+    """Policy over the jobs to start, or no further one; learns by policy gradient or imitation.
 
     Parameters
     ----------
     problem : CushProblem
-        What it sees and may do.
+        Encoder and mask of the job selector.
     optimiser : callable
-        ``optimiser(network)``: who moves the weights.
+        Function ``optimiser(network)`` that returns an optimiser of the weights.
     generator : torch.Generator
-        Where first weights come from.
+        Random number generator for the initial weights.
     """
 
     def __init__(
-        self, problem: CushProblem, optimiser: Callable[[nn.Module], torch.optim.Optimizer],
+        self,
+        problem: CushProblem,
+        optimiser: Callable[[nn.Module], torch.optim.Optimizer],
         generator: torch.Generator,
-    ) -> None:  # fmt: skip
+    ) -> None:
         image = problem.image
         self.network = ImageNetwork(image.nodes, image.units, image.steps, image.slots, generator=generator)
         self.optimiser = optimiser(self.network)
 
     def __call__(self, sketch: Sketch, valid: Valid) -> Floats:
-        """Return probabilities of the actions in many states, float32, shape (states, actions)."""
+        """Return the action probabilities of a batch of states, float32, shape (states, actions)."""
         network = self.network
         with torch.no_grad():
             last, parts = network.last(), []
@@ -67,38 +69,38 @@ class JobSelector:
             return scores.softmax(dim=1).numpy()
 
     def learn(self, states: States, worth: Floats, visits: Floats) -> None:
-        """Let actions become more probable the more they were worth, and normalise by what was seen.
+        """Take a policy-gradient step, and update the normalisation statistics.
 
         Parameters
         ----------
         states : States
-            With the probabilities of this network.
+            States, with the probabilities of this network.
         worth : array of float32, shape (states, actions)
-            By how much each action, as often as it was taken, was worth more than expected, summed up.
+            Sum of the advantages of each action over all its occurrences.
         visits : array of float32, shape (states,)
-            How often each state was met.
+            Number of occurrences of each state.
         """
-        if not states.busy:  # nobody had a choice
+        if not states.busy:  # no decision had an alternative
             return
         probabilities = np.array(states.probabilities)
         pull = torch.from_numpy(worth - worth.sum(axis=1, keepdims=True) * probabilities)
         self._step(states, visits, lambda scores, some: pull[some], MOMENTUM)
 
     def imitate(self, states: States, regrets: Floats, certainty: float) -> None:
-        """Let actions become less probable the more is lost by them; one step, by so many states.
+        """Take an imitation step that reduces the expected regret on a batch of states.
 
-        It goes down the gradient of what is lost on average if actions are drawn, and, `certainty` times as
-        fast, up that of the logarithm of the probability of the best one: without it an action that has
-        become improbable is hardly heard of any more.
+        It descends the gradient of the mean regret of sampled actions and, with weight `certainty`, ascends
+        that of the log probability of the best action; otherwise an improbable action would hardly have a
+        gradient any more.
 
         Parameters
         ----------
         states : States
-            At least one, with the valid actions.
+            States, at least one, with the valid actions.
         regrets : array of float32, shape (states, actions)
-            How much is lost by each action; 0 for the best one.
+            Regret of each action; 0 for the best one.
         certainty : float
-            How much it counts that the best one is the most probable.
+            Weight of the log probability of the best action.
         """
         lost, valid = torch.from_numpy(regrets), torch.from_numpy(np.array(states.valid))
         best = torch.where(valid, lost, torch.inf).argmin(dim=1)
@@ -113,21 +115,21 @@ class JobSelector:
         self._step(states, np.ones(len(lost), dtype=np.float32), pull, SLOW_MOMENTUM)
 
     def _step(self, states: States, visits: Floats, pull: Pull, momentum: float) -> None:
-        """Go a step the way that scores are pulled, and normalise by what was seen."""
+        """Take a step in the given direction of the scores, and update the normalisation statistics."""
         self.optimiser.zero_grad()
         moments = self._seen(states, visits, pull)
         self.optimiser.step()
         self.network.renew(moments, momentum)
 
     def look(self, states: States) -> None:
-        """Normalise by what was seen, before anything is learned."""
+        """Initialise the normalisation statistics before training."""
         if not states.busy:
             return
         with torch.no_grad():
             self.network.renew(self._seen(states, np.ones(len(states.busy), dtype=np.float32)))
 
     def _seen(self, states: States, visits: Floats, pull: Pull | None = None) -> torch.Tensor:
-        """Return the moments of what filters find; with a pull, add up gradients that way."""
+        """Return the moments of the filter outputs; with `pull`, accumulate gradients."""
         network = self.network
         share = torch.from_numpy(visits / visits.sum())
         busy, jobs = (torch.from_numpy(np.array(part)) for part in (states.busy, states.jobs))
@@ -148,42 +150,42 @@ class JobSelector:
 
 
 class PolicySelector:
-    """Says for each kind of work how probable depth- and breadth-first are; learns what costs less.
+    """Policy over depth- and breadth-first placement for each job type; learns from penalties.
 
     Parameters
     ----------
     kinds : int
-        Of work.
+        Number of job types.
     learning_rate : float
-        Of RMSprop.
+        Learning rate of RMSprop.
     generator : torch.Generator
-        Where first weights come from.
+        Random number generator for the initial weights.
     """
 
     def __init__(self, kinds: int, learning_rate: float, generator: torch.Generator) -> None:
         self.kinds = torch.eye(kinds)
         first, last = self._layers = [nn.Linear(kinds, HIDDEN), nn.Linear(HIDDEN, 2)]
         nn.init.kaiming_uniform_(first.weight, nonlinearity="relu", generator=generator)
-        # Hidden units belong to kinds in turn: if chance decides, a kind may have none of its own.
+        # Hidden units are assigned to job types in turn: with random signs a type may get no unit of its own.
         with torch.no_grad():
             first.weight.abs_()
             first.weight[torch.arange(HIDDEN)[:, None] % kinds != torch.arange(kinds)] *= -1
-        # Both styles are equally probable at first.
+        # Both placement modes are equally probable at first.
         for values in (first.bias, last.weight, last.bias):
             nn.init.zeros_(values)
         self.network = nn.Sequential(self._layers[0], nn.ReLU(), self._layers[1])
         self.optimiser = torch.optim.RMSprop(self.network.parameters(), learning_rate)
 
     def probabilities(self) -> NDArray[np.float64]:
-        """Return how probable each style is for each kind, shape (kinds, 2)."""
+        """Return the probability of each placement mode for each job type, shape (kinds, 2)."""
         with torch.no_grad():
             probabilities: NDArray[np.float64] = self.network(self.kinds).double().softmax(dim=1).numpy()
         return probabilities
 
     def learn(self, placed: Sequence[Placed]) -> None:
-        """Let styles become more probable the less they cost: what a job is worth is minus its penalty.
+        """Take a policy-gradient step, with minus the penalty of a placement as the reward.
 
-        (The paper's text pays the penalty itself, which would make placements worse and worse.)
+        (In the paper's text the reward is the penalty itself, which would make placements worse and worse.)
         """
         worth = np.zeros((len(self.kinds), 2))
         for kind, style, penalty in placed:
@@ -194,7 +196,7 @@ class PolicySelector:
         self.optimiser.step()
 
     def acting(self) -> Dense:
-        """Return the network as it is now, in numpy."""
+        """Return the current network, in numpy."""
         tensors = {
             f"{name}.{number}": values.detach().numpy().copy()
             for number, layer in enumerate(self._layers)

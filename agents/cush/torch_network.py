@@ -1,4 +1,4 @@
-"""The job selector's network in torch: it learns from sketches of pictures, without drawing them."""
+"""The job selector's network for training in torch; it reads sketches instead of full images."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from hpcsimkit.agents.cush.network import FILTERS, NAMES, ImageScores, shapes
 __all__ = ["Found", "ImageNetwork", "Last"]
 
 EPSILON = 1e-5
-"""Of batch normalisation, as everywhere."""
+"""Epsilon of the batch normalisation, with the usual value."""
 
 
 class Found(NamedTuple):
-    """What filters found in pictures.
+    """Outputs of the filters on a batch of images.
 
     Parameters
     ----------
     values : tensor of float32, shape (runs, filters x (rows - 1))
-        Rectified, in each run of equal pairs of columns.
+        Rectified outputs for each run of equal pairs of columns.
     runs : Runs
-        Where.
+        Positions of the runs.
     """
 
     values: torch.Tensor
@@ -35,14 +35,15 @@ class Found(NamedTuple):
 
 
 class Last(NamedTuple):
-    """The normalisation and the dense layer, as they are used.
+    """Normalisation and dense layer in combined form.
 
     Parameters
     ----------
     weight : tensor of float32, shape (positions, actions, filters x (rows - 1))
-        Added up along the columns; see :meth:`~hpcsimkit.agents.cush.columns.Columns.laid_out`.
+        Weights, accumulated along the columns; see
+        :meth:`~hpcsimkit.agents.cush.columns.Columns.laid_out`.
     shift : tensor of float32, shape (actions,)
-        What does not depend on the picture.
+        Terms that do not depend on the image.
     """
 
     weight: torch.Tensor
@@ -50,30 +51,30 @@ class Last(NamedTuple):
 
 
 class ImageNetwork(nn.Module):
-    """A convolution with filters of 2 x 2, a rectifier, batch normalisation, and a dense layer.
+    """A convolution with filters of 2 x 2, ReLU, batch normalisation, and a dense layer.
 
-    What it computes is what ``Conv2d, ReLU, BatchNorm2d, Flatten, Linear`` would of the picture. But there
-    are few kinds of columns, and most neighbours are alike (:class:`~hpcsimkit.agents.cush.columns.Columns`):
-    what filters find is worked out once for each run of equal pairs, and weighs as much as all weights of the
-    dense layer along the run.
+    The outputs equal those of ``Conv2d, ReLU, BatchNorm2d, Flatten, Linear`` on the full image. But there are
+    few types of columns, and most neighbours are equal (:class:`~hpcsimkit.agents.cush.columns.Columns`):
+    filters are evaluated once for each run of equal pairs, and multiplied by the sum of the dense layer's
+    weights along the run.
 
-    The normalisation uses means and variances of what was seen before, the same while playing and while
-    learning; :meth:`renew` takes new ones.
+    The normalisation uses means and variances of earlier images, both in simulations and in updates;
+    :meth:`renew` sets new ones.
 
     Parameters
     ----------
     nodes : int
-        Of the cluster.
+        Number of nodes in the cluster.
     units : sequence of int
-        Units that a node has of each resource.
+        Number of units per node of each resource.
     steps : int
-        Rows of the picture, T.
+        Number of rows of an image, T.
     slots : int
-        Jobs that are seen, Q.
+        Number of visible jobs, Q.
     filters : int
-        How many.
+        Number of filters.
     generator : torch.Generator
-        Where first weights come from.
+        Random number generator for the initial weights.
 
     Examples
     --------
@@ -92,9 +93,15 @@ class ImageNetwork(nn.Module):
     variance: torch.Tensor
 
     def __init__(
-        self, nodes: int, units: Sequence[int], steps: int, slots: int, *, filters: int = FILTERS,
+        self,
+        nodes: int,
+        units: Sequence[int],
+        steps: int,
+        slots: int,
+        *,
+        filters: int = FILTERS,
         generator: torch.Generator,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.columns = Columns(nodes, units, steps, slots)
         self.steps = steps
@@ -116,35 +123,35 @@ class ImageNetwork(nn.Module):
         Parameters
         ----------
         busy : tensor of uint8, shape (batch, columns)
-            Of :class:`~hpcsimkit.agents.cush.encoder.Sketch`.
+            Busy times of :class:`~hpcsimkit.agents.cush.encoder.Sketch`.
         jobs : tensor of float32, shape (batch, slots, resources + 2)
-            Likewise.
+            Jobs of the sketches.
         """
         return self.scores(self.found(busy, jobs), self.last(), len(busy))
 
     def found(self, busy: torch.Tensor, jobs: torch.Tensor) -> Found:
-        """Return what the filters find in pictures."""
+        """Return the outputs of the filters on a batch of images."""
         runs = self.columns.runs(busy, jobs)
         left, right = (side.flatten(0, 1) for side in self._sides(jobs))
         left = left + self.filter_bias.repeat_interleave(self.steps - 1)
         return Found(relu(embedding(runs.left, left) + embedding(runs.right, right)), runs)
 
     def last(self) -> Last:
-        """Return the normalisation and the dense layer as they are now: the same for all pictures."""
+        """Return the current normalisation and dense layer, which are the same for all images."""
         scale = self.norm_scale * torch.rsqrt(self.variance + EPSILON)
         weight = (self.weight * scale[:, None, None]).flatten(1, 2)
         shift = torch.einsum("afij,f->a", self.weight, self.norm_shift - self.mean * scale)
         return Last(self.columns.laid_out(weight), shift + self.bias)
 
     def scores(self, found: Found, last: Last, batch: int) -> torch.Tensor:
-        """Return the score of each action, given what was found in so many pictures."""
+        """Return the score of each action, given the outputs of the filters on a batch of images."""
         runs = found.runs
         weight = embedding(runs.end, last.weight.flatten(1)) - embedding(runs.begin, last.weight.flatten(1))
         of_runs = torch.bmm(weight.view(-1, *last.weight.shape[1:]), found.values[:, :, None])[:, :, 0]
         return last.shift.expand(batch, -1).index_add(0, runs.picture, of_runs)
 
     def moments(self, found: Found, batch: int) -> torch.Tensor:
-        """Return means of what each filter found, and of its square, shape (batch, 2, filters)."""
+        """Return the mean of each filter's outputs, and of their squares, shape (batch, 2, filters)."""
         values, (picture, _, _, begin, end) = found.values.detach(), found.runs
         of_filters = values.view(len(values), -1, self.steps - 1)
         of_runs = torch.stack([of_filters.mean(dim=2), of_filters.square().mean(dim=2)], dim=1)
@@ -153,21 +160,21 @@ class ImageNetwork(nn.Module):
         return nothing.index_add(0, picture, of_runs * share[:, None, None])
 
     def renew(self, moments: torch.Tensor, momentum: float = 1.0) -> None:
-        """Normalise by other means and variances from now on, or go some of the way to them.
+        """Update the means and variances of the normalisation.
 
         Parameters
         ----------
         moments : tensor of float32, shape (2, filters)
-            Means of what each filter found, and of its square.
+            Means of each filter's outputs, and of their squares.
         momentum : float
-            How far to go, in (0, 1].
+            Weight of the new values, in (0, 1].
         """
         mean, square = moments
         self.mean.lerp_(mean, momentum)
         self.variance.lerp_((square - mean.square()).clamp(min=0), momentum)
 
     def acting(self) -> ImageScores:
-        """Return the network as it is now, in numpy."""
+        """Return the current network, in numpy."""
         scale = self.norm_scale * torch.rsqrt(self.variance + EPSILON)
         normalised = {"norm.scale": scale, "norm.shift": self.norm_shift - self.mean * scale}
         learned = {name: self.get_parameter(name.replace(".", "_")) for name in NAMES}
@@ -175,10 +182,10 @@ class ImageNetwork(nn.Module):
         return ImageScores(tensors)
 
     def _sides(self, jobs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what filters make of each kind of column, to their left and to their right.
+        """Return the filters' contributions of each column type, as the left and as the right column.
 
-        Of shape (batch, kinds, filters x (rows - 1)); a kind is a resource, how many jobs do not reach so
-        far, and for how many steps the unit is busy.
+        The shape is (batch, kinds, filters x (rows - 1)); a type is a resource, a number of jobs that do not
+        reach the column, and a remaining busy time in steps.
         """
         upper, lower = (
             self.filter_weight[:, :, 0],

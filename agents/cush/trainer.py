@@ -1,4 +1,4 @@
-"""How CuSH's two selectors are trained as published: Monte-Carlo policy gradient, by averaged workers."""
+"""CuSH's published trainer: Monte-Carlo policy gradient, with weights averaged over workers."""
 
 from __future__ import annotations
 
@@ -17,34 +17,33 @@ __all__ = ["CushSettings", "CushTrainer"]
 
 @dataclass(frozen=True)
 class CushSettings(GamesSettings):
-    """How CuSH is trained; by default as published.
+    """Settings of CuSH's trainer; by default as published.
 
     Parameters
     ----------
     epochs, job_sets, simulations, fresh, learning_rate, style_learning_rate, average_every
-        As in :class:`~hpcsimkit.agents.cush.training.GamesSettings`. (The paper does not say whether job sets
-        are fresh ones.)
+        Parameters of :class:`~hpcsimkit.agents.cush.training.GamesSettings`. (The paper does not say
+        whether each epoch has new job sets.)
     equal_sets : bool
-        All job sets count alike: by how much a decision was worth more than expected is divided by the root
-        mean square of that in the job set. Otherwise those count most where jobs wait longest. (Not the
-        paper's.)
-    discount : float
-        gamma, in [0, 1].
+        Whether all job sets have equal weight: advantages are divided by their root mean square in the job
+        set. Otherwise the job sets with the longest waits dominate. (Not from the paper.)
+    gamma : float
+        Discount factor gamma, in [0, 1].
     """
 
     equal_sets: bool = False
-    discount: float = 0.9
+    gamma: float = 0.9
 
 
 class CushTrainer(GamesTrainer):
-    """Trains the job selector and the policy selector together, each for what it is paid.
+    """Trainer of the job selector and the policy selector, each with its own reward.
 
-    In each epoch the same job sets are simulated many times over. A decision of the job selector counts by
-    how much its return (see :func:`~hpcsimkit.agents.cush.returns.job_selector_returns`) is above the mean of
-    all simulations of the job set at the same step, those that have ended counting 0; a placement by minus
-    its penalty. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.4 and algorithm 1, which takes the mean
-    over the steps of one simulation instead: the text and the purpose speak for this one.)
-    Parameters are those of :class:`~hpcsimkit.agents.cush.training.GamesTrainer`.
+    Each epoch simulates the same job sets many times. The advantage of a job selector's decision is its
+    return (see :func:`~hpcsimkit.agents.cush.returns.job_selector_returns`) minus the mean return of all
+    simulations of the job set at the same step, with 0 for those that have ended; the reward of a placement
+    is minus its penalty. (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.4 and algorithm 1, which averages
+    over the steps of one simulation instead; the text and the purpose support this reading.) Parameters are
+    those of :class:`~hpcsimkit.agents.cush.training.GamesTrainer`.
 
     Examples
     --------
@@ -60,25 +59,23 @@ class CushTrainer(GamesTrainer):
     settings: CushSettings
 
     def check(self) -> None:
-        """See that all settings are in their ranges; else a UsageError."""
+        """Check the settings; raise a UsageError if one is out of range."""
         super().check()
-        if not 0 <= self.settings.discount <= 1:
-            raise UsageError(f"CuSH: discount needs a number from 0 to 1, found {self.settings.discount!r}")
+        if not 0 <= self.settings.gamma <= 1:
+            raise UsageError(f"CuSH: gamma needs a number from 0 to 1, found {self.settings.gamma!r}")
 
     def learn(self, games: Sequence[Game], states: States) -> list[float]:
-        """Let the job selector learn by how much each decision was worth more than expected.
+        """Update the job selector from the advantages of its decisions.
 
-        Returns the mean return of the decisions of each game.
+        Returns the mean return of the decisions of each simulation.
         """
         turnarounds = np.array([game.fared().normalised_turnaround for game in games])
-        returns = job_selector_returns(
-            [game.rewards() for game in games], turnarounds, self.settings.discount
-        )
+        returns = job_selector_returns([game.rewards() for game in games], turnarounds, self.settings.gamma)
         self._learn(games, states, returns)
         return [float(returns[: game.step, number].mean()) for number, game in enumerate(games)]
 
     def _learn(self, games: Sequence[Game], states: States, returns: Floats) -> None:
-        """Let actions become the more probable the more they were worth beyond what was expected."""
+        """Take a policy-gradient step with the advantages over the baseline."""
         above = self._above_expected(games, returns)
         worth = np.zeros((len(states.busy), self.problem.mask.actions), dtype=np.float32)
         visits = np.zeros(len(states.busy), dtype=np.float32)
@@ -89,7 +86,7 @@ class CushTrainer(GamesTrainer):
         self.job_selector.learn(states, worth, visits)
 
     def _above_expected(self, games: Sequence[Game], returns: Floats) -> Floats:
-        """Return by how much each decision was worth more than expected, shape (steps, games)."""
+        """Return the advantages of the decisions, shape (steps, games)."""
         job_sets = self.settings.job_sets
         each = len(games) // job_sets
         above = returns - self._expected(returns)[: len(returns)].repeat(each, axis=1)
@@ -103,7 +100,7 @@ class CushTrainer(GamesTrainer):
         return above / np.where(size > 0, size, 1).astype(np.float32).repeat(each)
 
     def _expected(self, returns: Floats) -> Floats:
-        """Return the mean return of each job set at each step, over all workers, shape (steps, job sets)."""
+        """Return the baseline, the mean return over all workers, shape (steps, job sets)."""
         workers, settings = self.workers, self.settings
         longest = -workers.least(-len(returns))
         sums = np.zeros((longest, settings.job_sets))

@@ -1,4 +1,4 @@
-"""What trainings of CuSH's two selectors have in common: epochs of games, workers that agree, checkpoints."""
+"""Base class of the trainers of CuSH's two selectors: epochs of simulations, averaging, checkpoints."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ from hpcsimkit.agents.cush.game import Fared, Game, Placed, States, Valid, play
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.selectors import JobSelector, PolicySelector
 from hpcsimkit.agents.cush.workers import Workers
-from hpcsimkit.agents.learning_curve import Report, curve_table
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.stopping import Stopping
-from hpcsimkit.agents.trainer import CURVE, arrays_of, below, put_arrays
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.training.learning_curve import Report, curve_table
+from hpcsimkit.agents.training.stopping import Stopping
+from hpcsimkit.agents.training.trainer import CURVE, arrays_of, below, put_arrays
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.files import write_bytes
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.workloads.cush import CUSH_KINDS
+from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.interruption import Stopped
+from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 __all__ = ["AGENTS", "GamesSettings", "GamesTrainer", "check_settings", "check_unused"]
 
 AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
-"""Files of the two agents, by their seats."""
+"""Files of the two agents, by seat."""
 
 SECONDS_BETWEEN_CHECKPOINTS = 120.0
 
 WEIGHTS, FIRST_LOOK, JOB_SETS, GAMES = range(4)
-"""What random numbers are for."""
+"""Random streams, by purpose."""
 
 Tell = Callable[[Report], None]
 Floats = NDArray[np.float32]
@@ -47,22 +48,22 @@ Shares = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class GamesSettings:
-    """How much is played, and how fast is learned from it.
+    """Settings shared by CuSH's trainers.
 
     Parameters
     ----------
     epochs : int
-        After each of them, networks learn.
+        Number of epochs, each with one update phase.
     job_sets : int
-        That are played in an epoch.
+        Number of job sets in an epoch.
     simulations : int
-        Of each job set in an epoch, shared among the workers: M.
+        Number of simulations per job set in an epoch, shared among the workers: M.
     fresh : bool
-        Each epoch plays job sets of its own, instead of the same ones all the time.
+        Whether each epoch draws new job sets instead of repeating the same ones.
     learning_rate, style_learning_rate : float
-        Of the job selector and of the policy selector.
+        Learning rates of the job selector and of the policy selector.
     average_every : int
-        Epochs after which workers go on with the mean of their weights: K.
+        Number of epochs between averagings of the workers' weights: K.
     """
 
     counted: ClassVar[tuple[str, ...]] = ("epochs", "job_sets", "simulations", "average_every")
@@ -78,12 +79,12 @@ class GamesSettings:
 
 
 def check_settings(problem: CushProblem, settings: GamesSettings, seed: int) -> None:
-    """See that a problem, settings and a seed are in their ranges.
+    """Check the ranges of a problem, settings and a seed.
 
     Raises
     ------
     UsageError
-        Something is not.
+        A value is out of range.
     """
     problem.check()
     for name, value in asdict(settings).items():
@@ -96,40 +97,40 @@ def check_settings(problem: CushProblem, settings: GamesSettings, seed: int) -> 
 
 
 def check_unused(folder: Path, rank: int = 0) -> None:
-    """See that a folder has no checkpoint of a worker.
+    """Check that a folder has no checkpoint of a worker.
 
     Raises
     ------
     UsageError
-        It has.
+        The folder has one.
     """
     if Checkpoints(folder, rank, {}).exist:
         raise UsageError(f"{folder}: there is a checkpoint already: go on with it (--resume), or elsewhere")
 
 
 class GamesTrainer(ABC):
-    """Trains the job selector and the policy selector together, by games that they play.
+    """Base class of trainers of the job selector and the policy selector, from the same simulations.
 
-    Subclasses say how the job selector learns from an epoch's games; the policy selector learns that jobs
-    are placed the better the less the placement costs.
+    Subclasses implement the update of the job selector; the policy selector learns to reduce the penalties of
+    placements.
 
     Parameters
     ----------
     problem : CushProblem
-        What is to be learned.
+        Training problem.
     settings : GamesSettings
-        How.
+        Training settings.
     seed : int
-        Where all chance comes from; that of an epoch is the same however often the training was stopped.
+        Random seed. The random numbers of an epoch do not depend on interruptions of the run.
     workers : Workers
-        With whom.
+        Workers of the run, with the rank of this process.
 
     Attributes
     ----------
     epoch : int
-        How many are over.
+        Number of finished epochs.
     curve : list of Report
-        One for each of them.
+        Report of each finished epoch.
     """
 
     algorithm: ClassVar[str]
@@ -144,14 +145,14 @@ class GamesTrainer(ABC):
         self.seed = seed
         self.workers = workers if workers is not None else Workers()
 
-    # --- what subclasses may say --------------------------------------------------------------------------
+    # --- hooks for subclasses -----------------------------------------------------------------------------
 
     @abstractmethod
     def learn(self, games: Sequence[Game], states: States) -> Sequence[float]:
-        """Let the job selector learn from games that are over; returns what was earned in each of them."""
+        """Update the job selector from finished simulations; return the mean return of each of them."""
 
     def check(self) -> None:
-        """See that everything is in its range; else a UsageError."""
+        """Check all parameters; raise a UsageError if one is out of range."""
         check_settings(self.problem, self.settings, self.seed)
         if self.workers.count > self.settings.simulations:
             simulations = self.settings.simulations
@@ -161,44 +162,46 @@ class GamesTrainer(ABC):
             )
 
     def game(self, scenario: Scenario, breadth: Shares, rng: np.random.Generator) -> Game:
-        """Begin a game; see :class:`~hpcsimkit.agents.cush.game.Game`."""
+        """Begin a simulation; see :class:`~hpcsimkit.agents.cush.game.Game`."""
         return Game(scenario, self.problem, breadth, rng)
 
     def optimiser(self, network: torch.nn.Module) -> torch.optim.Optimizer:
-        """Return who moves the job selector's weights; RMSprop, as published."""
+        """Return the optimiser of the job selector's weights: RMSprop, as published."""
         return torch.optim.RMSprop(network.parameters(), self.settings.learning_rate)
 
     def identity(self) -> dict[str, Any]:
-        """Return what tells a training from others; it may be gone on with for more epochs."""
+        """Return the parameters that identify a training run, without its number of epochs."""
         settings = asdict(self.settings)
         settings.pop("epochs")
         return {
-            "problem": asdict(self.problem), "settings": settings, "seed": self.seed,
+            "problem": asdict(self.problem),
+            "settings": settings,
+            "seed": self.seed,
             "workers": self.workers.count,
-        }  # fmt: skip
+        }
 
     # --- the run -------------------------------------------------------------------------------------
 
     def train(
         self, folder: Path | None = None, *, resume: bool = False, tell: Tell = lambda report: None
     ) -> dict[str, Agent]:
-        """Train to the end; returns the agents by seat, ``order`` and ``placement``.
+        """Train to the end; return the agents by seat, ``order`` and ``placement``.
 
         Parameters
         ----------
         folder : Path, optional
-            Where agents, the learning curve and checkpoints are written, one checkpoint a worker.
+            Folder for the agents, the learning curve, and the checkpoints, one per worker.
         resume : bool
-            Go on from the folder's checkpoints, if there are any.
+            Whether to resume from the folder's checkpoints, if there are any.
         tell : callable
-            Is told how it goes, after every epoch; steps are epochs here.
+            Callback after every epoch, called with its report; its steps are epochs.
 
         Raises
         ------
         UsageError
-            A parameter is out of its range; the checkpoint is of another training, or there is one and it
-            was not asked to go on, or other workers have none of the same epoch; another worker has died.
-        KeyboardInterrupt
+            A parameter is out of range; the checkpoint belongs to another training run, exists without
+            `resume`, or is not of the same epoch for all workers; another worker has died.
+        Stopped
             Ctrl-C, or SIGTERM. With a folder, a checkpoint is written first.
         """
         self._check(folder, resume=resume)
@@ -211,14 +214,20 @@ class GamesTrainer(ABC):
         self._agree()
         if folder is not None:
             self._write(folder, checkpoint=self.epoch > went_on_from)
+            self.workers.least(self.epoch)  # a barrier: all workers have written their checkpoints
+            self._checkpoints(folder).forget_before()
         return self.agents()
 
     def agents(self) -> dict[str, Agent]:
-        """Return the agents as they are now, by seat."""
+        """Return the current agents, by seat."""
         about = {
-            "algorithm": self.algorithm, "problem": asdict(self.problem), "settings": asdict(self.settings),
-            "seed": self.seed, "epochs": self.epoch, "workers": self.workers.count,
-        }  # fmt: skip
+            "algorithm": self.algorithm,
+            "problem": asdict(self.problem),
+            "settings": asdict(self.settings),
+            "seed": self.seed,
+            "epochs": self.epoch,
+            "workers": self.workers.count,
+        }
         order = self.job_selector.network.acting()
         placement = self.policy_selector.acting()
         return {
@@ -227,18 +236,18 @@ class GamesTrainer(ABC):
         }
 
     def job_sets(self, epoch: int) -> list[Scenario]:
-        """Return the job sets that an epoch plays; epochs are counted from 0."""
+        """Return the job sets of an epoch, counted from 0."""
         rng = self._chance(JOB_SETS, epoch if self.settings.fresh else 0)
         return self.problem.scenarios(rng, self.settings.job_sets)
 
     def _check(self, folder: Path | None, *, resume: bool) -> None:
-        """See that it can be done, before anything is."""
+        """Check the parameters and the folder before the run."""
         self.check()
         if folder is not None and not resume:
             check_unused(folder, self.workers.rank)
 
     def _set_up(self) -> None:
-        """Make everything from the seed; all workers begin with the same weights."""
+        """Create everything from the seed; all workers begin with the same weights."""
         generator = torch.Generator().manual_seed(int(self._chance(WEIGHTS).integers(2**62)))
         settings, problem = self.settings, self.problem
         self.job_selector = JobSelector(problem, self.optimiser, generator)
@@ -250,11 +259,11 @@ class GamesTrainer(ABC):
         self.job_selector.look(anything)
 
     def _chance(self, *what: int) -> np.random.Generator:
-        """Return the random numbers for something: the same whenever it is asked for."""
+        """Return the random number generator of a stream, in the same state at every call."""
         return np.random.default_rng([self.seed, *what])
 
     def _run(self, folder: Path | None, tell: Tell) -> None:
-        """Play and learn, epoch by epoch; at times all workers agree, and write down where they are."""
+        """Run the remaining epochs, with averaging over the workers and checkpoints in between."""
         began, at_begin = time.monotonic(), self.epoch
         self._written = began
         with Stopping() as stopping:
@@ -269,38 +278,39 @@ class GamesTrainer(ABC):
                 played = self.epoch * settings.job_sets * settings.simulations
                 report = Report(
                     self.epoch, settings.epochs, played, measures.pop("return"), rate, nothing, measures
-                )  # fmt: skip
+                )
                 self.curve.append(report)
                 tell(report)
 
     def _agree(self) -> None:
-        """Let all workers go on with the mean of their weights, unless they have just done so."""
-        if self._agreed == self.epoch:  # the mean of equal numbers is not always that number
+        """Set the weights of all workers to their mean, unless that has just been done."""
+        if self._agreed == self.epoch:  # the mean of equal numbers may differ in the last bits
             return
         self._agreed = self.epoch
         for network in (self.job_selector.network, self.policy_selector.network):
             self.workers.average(network)
 
     def _pause(self, folder: Path | None, stopping: Stopping) -> None:
-        """Write checkpoints when it is time, and stop if one of the workers was asked to."""
+        """Write checkpoints when they are due, and stop if any worker has been asked to."""
         late = time.monotonic() - self._written > SECONDS_BETWEEN_CHECKPOINTS
+        late |= self.epoch == self.settings.average_every  # the first result is worth a checkpoint, too
         asked, late_ones = self.workers.total(np.array([float(stopping.asked), float(late)]))
         if folder is not None and (asked or late_ones):
             self._write(folder)
             self._written = time.monotonic()
         if asked:
-            raise KeyboardInterrupt
+            raise Stopped(number=stopping.number)
 
     # --- an epoch ------------------------------------------------------------------------------------
 
     def _games(self, rng: np.random.Generator, each: int) -> list[Game]:
-        """Begin games, so many of each job set of the epoch."""
+        """Begin a number of simulations of each job set of the epoch."""
         breadth = self.policy_selector.probabilities()[:, 1]
         scenarios = self.job_sets(self.epoch)
         return [self.game(scenario, breadth, rng) for scenario in scenarios for _ in range(each)]
 
     def _play_and_learn(self) -> dict[str, float]:
-        """Play an epoch's games, and learn from them; returns what is to be told."""
+        """Run an epoch's simulations, and update from them; return the measures to report."""
         rng = self._chance(GAMES, self.epoch, self.workers.rank)
         games = self._games(rng, self.workers.share(self.settings.simulations))
         states = play(games, self.problem, self.job_selector, rng)
@@ -312,7 +322,7 @@ class GamesTrainer(ABC):
     def _told(
         self, games: Sequence[Game], earned: Sequence[float], placed: Sequence[Placed]
     ) -> dict[str, float]:
-        """Return means over all workers' games: how jobs fared, what was earned, how they were placed."""
+        """Return means over all simulations: job results, return, share of breadth-first placements."""
         rows = [[*game.fared(), each, 1.0] for game, each in zip(games, earned, strict=True)]
         *sums, count = self.workers.total(np.sum(rows, axis=0)).tolist()
         told = {name: each / count for name, each in zip((*Fared._fields, "return"), sums, strict=True)}
@@ -325,8 +335,8 @@ class GamesTrainer(ABC):
     # --- files ---------------------------------------------------------------------------------------
 
     def _write(self, folder: Path, *, checkpoint: bool = True) -> None:
-        """Write this worker's checkpoint, the last one staying beside it; the first worker writes agents."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write this worker's checkpoint, keeping the previous one; the first worker writes the agents."""
+        make_folder(folder)
         if self.workers.rank == 0:
             for seat, agent in self.agents().items():
                 agent.save(folder / AGENTS[seat])
@@ -342,10 +352,10 @@ class GamesTrainer(ABC):
         self._checkpoints(folder).write(tensors, about)
 
     def _restore(self, folder: Path) -> None:
-        """Go on from the last epoch at which all workers wrote a checkpoint, if there is one."""
+        """Resume from the last epoch with a checkpoint of every worker, if there is one."""
         found = self._checkpoints(folder).read()
         latest = max(found, default=0)
-        if not -self.workers.least(-latest):  # nobody has any
+        if not -self.workers.least(-latest):  # no worker has a checkpoint
             return
         epoch = self.workers.least(latest)
         everybody = self.workers.least(int(epoch in found))
@@ -365,10 +375,10 @@ class GamesTrainer(ABC):
         return {"order": self.job_selector, "placement": self.policy_selector}
 
     def _checkpoints(self, folder: Path) -> Checkpoints:
-        """Return those of this worker."""
+        """Return the checkpoints of this worker."""
         return Checkpoints(folder, self.workers.rank, json.loads(json.dumps(self.identity())))
 
 
 def _evenly(sketch: Sketch, valid: Valid) -> Floats:
-    """Return equal probabilities for all options."""
+    """Return equal probabilities for all valid actions."""
     return (valid / valid.sum(axis=1, keepdims=True)).astype(np.float32)

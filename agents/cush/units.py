@@ -1,4 +1,4 @@
-"""Which units of each node are busy, and until when: where jobs lie in a picture of the cluster."""
+"""Tracking of the busy units of each node, for images of the cluster."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.system import System
+from hpcsimkit.kernel.system import System
 
 __all__ = ["Units"]
 
 
 class _Start(NamedTuple):
-    """A job of a run starts."""
+    """Start of a job of a run."""
 
     run: int
     row: int
 
 
 class Units:
-    """Follows runs on equal nodes, side by side; a job takes the first free units of the nodes it was given.
+    """Busy units of parallel runs on homogeneous nodes; a job takes the first free units of its nodes.
 
-    A unit is a CPU, a GPU: whatever a node has whole numbers of. Which of its own units a node gives to which
-    job is of no importance to anybody; in a picture it must be said, and stay so until the job ends.
+    A unit is a CPU or a GPU, or any other resource with whole amounts. Schedulers do not choose units within
+    a node, but an image needs a position for each job, fixed until the job ends.
 
     Parameters
     ----------
     systems : sequence of System
-        Of the runs, with machines.
+        Systems of the parallel runs, with machines.
     units : sequence of int
-        Of each resource, how many a node has.
+        Number of units per node of each resource.
 
     Attributes
     ----------
     first_job : list of int
-        The number by which the first job of each run is known here; the others follow. Number 0 is nobody.
+        Number of the first job of each run; the run's other jobs follow. Number 0 is no job.
     """
 
     def __init__(self, systems: Sequence[System], units: Sequence[int]) -> None:
@@ -46,23 +46,23 @@ class Units:
         self.first_job = [1, *(1 + np.cumsum(self._jobs)).tolist()]
         self._until = np.zeros(self.first_job[-1], dtype=np.int64)
         self._running = np.zeros(self.first_job[-1], dtype=np.bool_)
-        self._owner = [  # of each unit of each resource, by number; it is free if that job does not run
+        self._owner = [  # job of each unit of each resource; the unit is free if that job does not run
             np.zeros((count, len(systems) * self._nodes), dtype=np.int32) for count in units
         ]
         self._seen = [0] * len(systems)
 
     def remaining(self, runs: Sequence[int], most: int) -> NDArray[np.uint8]:
-        """Return for how many seconds each unit is still expected to be busy, uint8, shape (runs, units).
+        """Return the expected remaining busy time of each unit [s], uint8, shape (runs, units).
 
-        First all CPUs, those of a node side by side, then all GPUs; 0 where it is free, `most` at most. Who
-        is expected to have ended is expected to end in a second.
+        All CPUs come first, with those of a node side by side, then all GPUs. A free unit has 0, and the
+        maximum is `most`. A job past its expected end is expected to end in a second.
 
         Parameters
         ----------
         runs : sequence of int
-            Which of the runs.
+            Indices of the runs.
         most : int
-            Up to 255.
+            Maximum value, at most 255.
         """
         self._follow(runs)
         now = np.repeat([system.now for system in self._systems], self._jobs)
@@ -75,7 +75,7 @@ class Units:
         return np.hstack([part.reshape(len(runs), self._nodes * part.shape[2]) for part in parts])
 
     def _follow(self, runs: Sequence[int]) -> None:
-        """Take in what has started and ended since it was asked last, one start of each run at a time."""
+        """Process the starts and ends since the last call, one start per run at a time."""
         news = {run: self._news(run) for run in dict.fromkeys(runs)}
         while news:
             started: list[_Start] = []
@@ -97,17 +97,19 @@ class Units:
         return iter(events[seen:])
 
     def _take(self, started: Sequence[_Start]) -> None:
-        """Let jobs, one a run, have the first free units of their nodes."""
+        """Assign the first free units of their nodes to jobs, one job per run."""
         numbers = [self.first_job[run] + row for run, row in started]
         self._until[numbers] = [self._expected_end(start) for start in started]
         given = [self._systems[run].given(row) for run, row in started]
-        nodes = np.concatenate([
-            allocation.machines if isinstance(allocation.numbers, slice) else allocation.numbers
-            for allocation in given
-        ])  # fmt: skip
+        nodes = np.concatenate(
+            [
+                allocation.machines if isinstance(allocation.numbers, slice) else allocation.numbers
+                for allocation in given
+            ]
+        )
         amounts = np.concatenate([allocation.amounts for allocation in given])
         parts = [len(allocation.amounts) for allocation in given]
-        nodes += np.repeat([run * self._nodes for run, _ in started], parts)  # those of all runs counted on
+        nodes += np.repeat([run * self._nodes for run, _ in started], parts)  # numbered over all runs
         takers = np.repeat(np.array(numbers, dtype=np.int32), parts)
         for owner, missing in zip(self._owner, amounts.T, strict=True):
             for unit in owner:
@@ -118,9 +120,9 @@ class Units:
         self._running[numbers] = True
 
     def _expected_end(self, start: _Start) -> int:
-        """Return when a job is expected to end: after what it requested and what its placement costs.
+        """Return the expected end of a job: its start plus requested time plus the penalty of its placement.
 
-        (Policies expect it to end after what it requested: they know nothing of penalties.)
+        (Policies use the requested time alone: they do not know the penalties.)
         """
         system, row = self._systems[start.run], start.row
         job = system.jobs[row]

@@ -1,4 +1,4 @@
-"""Workers that train side by side and agree now and then: alone, or several that torchrun has started."""
+"""Parallel workers that synchronise from time to time: a single one, or several started by torchrun."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import torch
 from numpy.typing import NDArray
 from torch import distributed
 
-from hpcsimkit.agents.stopping import Stopping
+from hpcsimkit.agents.training.stopping import Stopping
 from hpcsimkit.errors import UsageError
 
 __all__ = ["Distributed", "Workers", "joined_workers"]
 
 PATIENCE = timedelta(minutes=10)
-"""A worker of which nothing is heard for so long has died."""
+"""Timeout after which a silent worker is considered dead."""
 
 
 class Workers:
-    """A worker who is alone: what all would agree upon is what he says.
+    """A single worker, for which every collective operation is the identity.
 
     Attributes
     ----------
     rank, count : int
-        Which worker this is, counted from 0, and how many there are.
+        Rank of this worker, from 0, and number of workers.
 
     Examples
     --------
@@ -38,18 +38,18 @@ class Workers:
     rank, count = 0, 1
 
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum over all workers, element by element."""
+        """Return the elementwise sum over all workers."""
         return values
 
     def least(self, number: int) -> int:
-        """Return the least of a number over all workers."""
+        """Return the minimum of a number over all workers."""
         return number
 
     def average(self, module: torch.nn.Module) -> None:
-        """Let all workers go on with the mean of their weights."""
+        """Replace the weights of all workers by their mean."""
 
     def share(self, games: int) -> int:
-        """Return how many of so many games this worker plays; all together play all of them.
+        """Return this worker's share of a number of simulations; the shares of all workers add up to it.
 
         >>> Workers().share(24)
         24
@@ -58,27 +58,27 @@ class Workers:
 
 
 class Distributed(Workers):
-    """One of several workers, in processes of one host or many that speak by torch.distributed (gloo)."""
+    """One of several workers, in processes on one or more hosts connected by torch.distributed (gloo)."""
 
     def __init__(self) -> None:
         self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
 
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum over all workers, element by element."""
+        """Return the elementwise sum over all workers."""
         tensor = torch.from_numpy(values.copy())
         with self._all_alive():
             distributed.all_reduce(tensor)
         return tensor.numpy()
 
     def least(self, number: int) -> int:
-        """Return the least of a number over all workers."""
+        """Return the minimum of a number over all workers."""
         tensor = torch.tensor([number])
         with self._all_alive():
             distributed.all_reduce(tensor, op=distributed.ReduceOp.MIN)
         return int(tensor.item())
 
     def average(self, module: torch.nn.Module) -> None:
-        """Let all workers go on with the mean of their weights, and of what normalisation goes by."""
+        """Replace the weights and normalisation statistics of all workers by their means."""
         for values in module.state_dict().values():
             with self._all_alive():
                 distributed.all_reduce(values)
@@ -86,7 +86,7 @@ class Distributed(Workers):
 
     @contextmanager
     def _all_alive(self) -> Iterator[None]:
-        """Say it plainly if another worker is not there any more."""
+        """Raise a clear error if another worker has died."""
         try:
             yield
         except RuntimeError as error:
@@ -98,12 +98,12 @@ class Distributed(Workers):
 
 @contextmanager
 def joined_workers() -> Iterator[Workers]:
-    """Join those that torchrun has started together with this process; without it, work alone.
+    """Join the workers that torchrun has started together with this process; a single worker otherwise.
 
     Raises
     ------
     UsageError
-        They do not come together.
+        The workers cannot connect.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         yield Workers()
@@ -112,7 +112,7 @@ def joined_workers() -> Iterator[Workers]:
         distributed.init_process_group("gloo", timeout=PATIENCE)
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"workers do not come together: {str(error).splitlines()[0]}") from None
-    with Stopping():  # torchrun stops those that live when one has died: they shall have said why they end
+    with Stopping():  # when a worker dies, torchrun stops the others, which must report it first
         try:
             yield Distributed()
         finally:

@@ -1,58 +1,58 @@
-"""What DRAS sees: two rows for each job of the window, and one for each node."""
+"""DRAS's encoder: two rows per job of the window, and one row per node."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hpcsimkit.cluster import Nodes
-from hpcsimkit.decision import Decision
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encode, Encoder, Observation
-from hpcsimkit.system import System
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.system import System
 
 __all__ = ["JobsAndNodes"]
 
 
 class JobsAndNodes(Encoder):
-    """The jobs of the window, two rows each, then the nodes, those that are free first.
+    """The jobs of the window, two rows each, then the nodes, free ones first.
 
     ============== ======= =========== ==========================================================
-    row            column  range       what
+    row            column  range       meaning
     ============== ======= =========== ==========================================================
-    2 s            0       >= 0        nodes that the job in slot s asks for [`size_scale`]
+    2 s            0       >= 0        nodes requested by the job in slot s [`size_scale`]
     2 s            1       >= 0        its requested time [`time_scale`]
     2 s + 1        0       0 or 1      its priority: 1 for a large job
-    2 s + 1        1       >= 0        how long it has waited [`time_scale`]
-    2 slots + n    0       0 or 1      node n is free
-    2 slots + n    1       >= 0        until it is expected to be free [`time_scale`]; 0 if it is
+    2 s + 1        1       >= 0        its wait time so far [`time_scale`]
+    2 slots + n    0       0 or 1      1 if node n is free
+    2 slots + n    1       >= 0        time until node n is expected to be free [`time_scale`]; 0 if free
     ============== ======= =========== ==========================================================
 
-    Slots without a job hold zeros. With scales of 1 it is raw, as published: thousands of nodes, tens of
-    thousands of seconds. Nodes are alike, and stand in the order in which they are expected to be free: in
-    the published code the row of a node is its number, and which node a job gets is of no importance to
-    anybody else. (Fan et al., TPDS 2022, section 3.1.)
+    Slots without a job are zero. With scales of 1 the values are raw, as published: thousands of nodes, tens
+    of thousands of seconds. Nodes are homogeneous, and sorted by the time at which they are expected to be
+    free. In the published code a node's row is its number; the choice of nodes for a job has no effect on any
+    other job. (Fan et al., TPDS 2022, section 3.1.)
 
     Parameters
     ----------
     slots : int
-        Jobs of the window: W.
+        Number of jobs in the window: W.
     nodes : int
-        Nodes of the cluster: N.
+        Number of nodes in the cluster: N.
     size_scale : float
-        Nodes that count as one.
+        Unit of job sizes [nodes].
     time_scale : float
-        Seconds that count as one.
+        Unit of time [s].
     large : float, optional
-        A job that asks for this share of the nodes, or more, has priority; by default nobody has. (The
-        paper does not say who has; in the logs of its code it is who asks for a fifth.)
+        Minimum share of the nodes requested by a job with priority; with None no job has priority. (The
+        paper does not define priority; in the logs of its code the threshold is a fifth.)
 
     Examples
     --------
-    Two of four nodes are free, the others are expected to be in 90 s; a job that asks for 3 has the seat's
-    only slot that is taken.
+    Two of four nodes are free, the others are expected to be free in 90 s; one of the two slots is taken, by
+    a job that requests 3 nodes.
 
     >>> from hpcsimkit import External, Simulation, Workload
-    >>> from hpcsimkit.policies.two_level import TwoLevel
+    >>> from hpcsimkit.policies.one_seat.two_level import TwoLevel
     >>> columns = {"submit_time": [0, 10], "run_time": [100, 50], "nodes": [2, 3]}
     >>> simulation = Simulation(Workload(columns, machine_size=4), TwoLevel(External(), window=2))
     >>> simulation.next_decision(); simulation.answer_position(0)
@@ -66,9 +66,13 @@ class JobsAndNodes(Encoder):
     low, high = 0.0, np.inf
 
     def __init__(
-        self, slots: int, nodes: int, size_scale: float = 1.0, time_scale: float = 1.0,
+        self,
+        slots: int,
+        nodes: int,
+        size_scale: float = 1.0,
+        time_scale: float = 1.0,
         large: float | None = 0.2,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.slots = slots
         self.nodes = nodes
         self.size_scale = size_scale
@@ -77,16 +81,16 @@ class JobsAndNodes(Encoder):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(2 slots + nodes, 2)."""
+        """Shape of the observation: (2 slots + nodes, 2)."""
         return (2 * self.slots + self.nodes, 2)
 
     def bind(self, system: System) -> Encode:
-        """Lay out what never changes of all jobs, once for the run.
+        """Precompute the job features that do not change during the run.
 
         Raises
         ------
         UsageError
-            The cluster has no counted nodes, or another number of them.
+            The cluster does not have the expected number of counted (homogeneous) nodes.
         """
         cluster, slots, nodes = system.cluster, self.slots, self.nodes
         if not isinstance(cluster, Nodes) or cluster.size != nodes:

@@ -1,4 +1,4 @@
-"""The networks of DRAS, in numpy: a filter over each row, then two wide layers over all rows."""
+"""The networks of DRAS for inference in numpy: a filter over each row, then two wide layers over all rows."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.networks import Floats, Network, Tensors, as_float32, check_named
+from hpcsimkit.agents.networks.numpy_networks import Floats, Network, Tensors, as_float32, check_named
 from hpcsimkit.errors import UsageError
 
 __all__ = ["SLOPE", "JobValues", "RowFilter"]
 
 SLOPE = 0.01
-"""Of the leaky rectifier, below 0. (The paper does not say.)"""
+"""Negative slope of the leaky ReLU. (The paper gives no value.)"""
 
 NAMES = ("filter.weight", "filter.bias", "weight.0", "weight.1", "weight.2", "bias.2")
 
 
 class RowFilter(Network):
-    """Five layers: each row becomes one number, all of these go through two wide layers to the outputs.
+    """Five layers: a filter maps each row to a number, and two wide layers map these to the outputs.
 
-    The filter has two weights and a bias, the same for all rows; the wide layers have no biases, the last
-    one has: so there are ``3 + rows x first + first x second + second x outputs + outputs`` parameters, as in
+    The filter has two weights and a bias, shared by all rows; the wide layers have no biases, unlike the last
+    layer. This gives ``3 + rows x first + first x second + second x outputs + outputs`` parameters, as in
     table 3 of the paper. (Fan et al., TPDS 2022, section 3.2.)
 
     Parameters
     ----------
     tensors : mapping of str to array of float32
-        ``filter.weight`` (1, 2), ``filter.bias`` (1,), ``weight.0`` (first, rows), ``weight.1``
+        Tensors ``filter.weight`` (1, 2), ``filter.bias`` (1,), ``weight.0`` (first, rows), ``weight.1``
         (second, first), ``weight.2`` (outputs, second), ``bias.2`` (outputs,).
     activation : {"leaky"}
-        After the wide layers: a leaky rectifier.
+        Activation function after the wide layers: a leaky ReLU.
 
     Raises
     ------
     UsageError
-        A tensor is missing, is of another shape or not finite, or the activation is not known.
+        A tensor is missing, has the wrong shape or is not finite, or the activation is unknown.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class RowFilter(Network):
         check_named("a network of rows", self.tensors, NAMES, _shapes_beside)
         self._filter, self._shift = self.tensors["filter.weight"][0], self.tensors["filter.bias"]
         self._first, self._second, self._last = (self.tensors[f"weight.{layer}"].T for layer in range(3))
-        self._layers = [  # what repr shows
+        self._layers = [  # for the repr
             (self._first, np.zeros(self._first.shape[1], dtype=np.float32)),
             (self._second, np.zeros(self._second.shape[1], dtype=np.float32)),
             (self._last, self.tensors["bias.2"]),
@@ -65,16 +65,16 @@ class RowFilter(Network):
 
     @property
     def rows(self) -> int:
-        """Rows that are read."""
+        """Number of rows in an observation."""
         return self._first.shape[0]
 
     @property
     def inputs(self) -> int:
-        """Numbers that are read at a time, two a row."""
+        """Number of inputs, two per row."""
         return 2 * self.rows
 
     def filtered(self, rows: Floats) -> Floats:
-        """Return one number for each row, shape (...) for rows of shape (..., 2)."""
+        """Return the filter's output for each row, shape (...) for rows of shape (..., 2)."""
         return rows @ self._filter + self._shift
 
     def forward(self, values: Floats) -> Floats:
@@ -82,7 +82,7 @@ class RowFilter(Network):
         return self._outputs(self.filtered(values) @ self._first)
 
     def _outputs(self, first: Floats) -> Floats:
-        """Return the outputs, given what goes into the first wide layer's rectifier."""
+        """Return the outputs, given the pre-activations of the first wide layer."""
         second = _leaky(_leaky(first) @ self._second)
         return second @ self._last + self.tensors["bias.2"]
 
@@ -96,10 +96,10 @@ class RowFilter(Network):
 
 
 class JobValues(RowFilter):
-    """Reads one job and all nodes at a time, and says what the job is worth: the network of DRAS-DQL.
+    """The network of DRAS-DQL: it reads one job and all nodes at a time, and returns the job's Q-value.
 
-    An observation has two rows for each slot, then the nodes; the job of each slot is put before the nodes
-    in turn. What the nodes alone contribute to the first layer is reckoned once for all jobs.
+    An observation has two rows per slot, then the nodes; each slot's rows are placed before the nodes in
+    turn. The contribution of the nodes to the first layer is computed once for all jobs.
 
     Examples
     --------
@@ -112,28 +112,30 @@ class JobValues(RowFilter):
     kind = "job values"
 
     def at_a_time(self, shape: Sequence[int]) -> int:
-        """Return how many numbers a job and all nodes have, if there are as many nodes as known."""
+        """Return the number of inputs for a job and all nodes, if the observation has that many nodes."""
         of_jobs = shape[0] - (self.rows - 2)
         fits = len(shape) == 2 and shape[1] == 2 and of_jobs >= 2 and of_jobs % 2 == 0
         return self.inputs if fits else math.prod(shape)
 
     def scored(self, shape: Sequence[int]) -> int:
-        """Return how many jobs are scored."""
+        """Return the number of job slots."""
         return (shape[0] - (self.rows - 2)) // 2
 
     def scores(self, observation: Floats) -> Floats:
-        """Return what the job of each slot is worth."""
+        """Return the Q-value of the job in each slot."""
         return self.many(observation)
 
     def scores_of(self, observation: Floats, actions: NDArray[np.intp]) -> Floats:
-        """Return what some jobs are worth: it takes as long as there are jobs."""
+        """Return the Q-values of the given slots, in time proportional to their number."""
         return self.many(observation, chosen=actions)
 
     def many(
-        self, observations: Floats, valid: NDArray[np.bool_] | None = None,
+        self,
+        observations: Floats,
+        valid: NDArray[np.bool_] | None = None,
         chosen: NDArray[np.intp] | None = None,
-    ) -> Floats:  # fmt: skip
-        """Return what the job of each slot is worth, for each observation; or of some slots only."""
+    ) -> Floats:
+        """Return the Q-value of the job in each slot, for each observation; or of some slots only."""
         slots = self.scored(observations.shape[-2:])
         rows = self.filtered(observations)
         of_jobs = rows[..., : 2 * slots].reshape(*rows.shape[:-1], slots, 2)
@@ -151,13 +153,17 @@ def shapes(rows: int, hidden: tuple[int, int], outputs: int) -> dict[str, tuple[
     """
     first, second = hidden
     return {
-        "filter.weight": (1, 2), "filter.bias": (1,), "weight.0": (first, rows), "weight.1": (second, first),
-        "weight.2": (outputs, second), "bias.2": (outputs,),
-    }  # fmt: skip
+        "filter.weight": (1, 2),
+        "filter.bias": (1,),
+        "weight.0": (first, rows),
+        "weight.1": (second, first),
+        "weight.2": (outputs, second),
+        "bias.2": (outputs,),
+    }
 
 
 def _shapes_beside(tensors: Tensors) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that all tensors should have beside the wide ones; none if those are no matrices."""
+    """Return the shapes of all tensors as the wide ones determine them; none if those are not matrices."""
     wide = [tensors[f"weight.{layer}"] for layer in range(3)]
     if any(weight.ndim != 2 for weight in wide):
         return {}

@@ -1,4 +1,4 @@
-"""DRAS-PG: policy gradients against what was earned in past updates; and Decima-PG, the same on one level."""
+"""DRAS-PG: policy gradients with the mean past return as the baseline; and Decima-PG, on one level."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
-from hpcsimkit.agents.torch_networks import masked_log_probabilities
-from hpcsimkit.agents.trainer import State
+from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
+from hpcsimkit.agents.training.trainer import State
 
 __all__ = ["DrasPG", "DrasPGSettings", "PastReturns", "policy_gradient_loss"]
 
 
 @dataclass(frozen=True)
 class DrasPGSettings(DrasSettings):
-    """Settings of DRAS-PG: none beside those of all."""
+    """Settings of DRAS-PG: only the common ones."""
 
 
 class PastReturns:
-    """The mean, over all past updates, of what was earned from the k-th decision on: the baseline b_k.
+    """Baseline b_k: the mean return from the k-th decision on, over all past updates.
 
     Examples
     --------
@@ -40,12 +40,12 @@ class PastReturns:
         self.counts = list(counts)
 
     def baseline(self, steps: int) -> NDArray[np.float64]:
-        """Return the mean for each of so many decisions; 0 where there was none yet."""
+        """Return the baseline of each of a number of decisions; 0 without a past return."""
         means = [total / count for total, count in zip(self.sums, self.counts, strict=True)][:steps]
         return np.array(means + [0.0] * (steps - len(means)))
 
     def add(self, returns: Sequence[float]) -> None:
-        """Count the returns of an update."""
+        """Add the returns of an update."""
         missing = len(returns) - len(self.sums)
         if missing > 0:
             self.sums += [0.0] * missing
@@ -56,20 +56,20 @@ class PastReturns:
 
 
 def policy_gradient_loss(scores: torch.Tensor, steps: Steps, advantages: torch.Tensor) -> torch.Tensor:
-    """Return minus the sum of log probability times advantage, over the decisions (eq. 4).
+    """Return minus the sum of log probability times advantage over the decisions (eq. 4).
 
     Parameters
     ----------
     scores : tensor of shape (steps, actions)
-        By the policy as it is now.
+        Scores of the current policy.
     steps : Steps
-        What was done.
+        Decisions since the last update.
     advantages : tensor of shape (steps,)
-        By how much more was earned than expected.
+        Advantages of the actions over the baseline.
 
     Examples
     --------
-    One of two equally likely actions was taken, and was better than expected by 3: 3 log 2.
+    One of two equally likely actions was taken, with an advantage of 3: the loss is 3 log 2.
 
     >>> steps = Steps(*[torch.zeros(0)] * 6)._replace(
     ...     valid=torch.tensor([[True, True, False]]), actions=torch.tensor([1]))
@@ -81,30 +81,31 @@ def policy_gradient_loss(scores: torch.Tensor, steps: Steps, advantages: torch.T
 
 
 class DrasPG(DrasTrainer):
-    """Moves towards actions after which more was earned than in past updates (eq. 4).
+    """Policy gradient with the mean return of past updates as the baseline (eq. 4).
 
-    Actions are drawn by the softmax over the jobs of the window, in training; agents take the best.
+    In training, actions are sampled from the softmax over the jobs of the window; agents take the best
+    action.
     """
 
     algorithm = "dras-pg"
     settings: DrasPGSettings
 
     def build(self, seed: int) -> None:
-        """Make the network; nothing has been earned yet."""
+        """Create the network, and an empty baseline."""
         super().build(seed)
         self.past = PastReturns()
 
     def make(self) -> RowFilterNetwork:
-        """Return a network with a score for each slot."""
+        """Return a network with a score per slot."""
         return RowFilterNetwork(self.env.encoder.shape[0], self.hidden, self.env.mask.actions)
 
     def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
-        """Draw an action."""
+        """Sample an action."""
         return self.drawn(network, seen, actions)
 
     def learn(self, steps: Steps) -> dict[str, float]:
-        """Take one step down the gradient."""
-        returns = steps.returns(self.settings.discount)
+        """Take one gradient step."""
+        returns = steps.returns(self.settings.gamma)
         baseline = torch.from_numpy(self.past.baseline(len(returns))).to(returns)
         loss = policy_gradient_loss(self.networks.outputs(steps.observations), steps, returns - baseline)
         self.descend(loss)
@@ -112,9 +113,9 @@ class DrasPG(DrasTrainer):
         return {"loss": loss.item()}
 
     def state(self) -> State:
-        """Return what was earned in past updates."""
+        """Return the baseline."""
         return State({}, {"sums": self.past.sums, "counts": self.past.counts})
 
     def restore(self, state: State) -> None:
-        """Go on with it."""
+        """Restore the baseline."""
         self.past = PastReturns(state.about["sums"], state.about["counts"])

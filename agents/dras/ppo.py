@@ -1,4 +1,4 @@
-"""DRAS-PPO: several small steps from the same decisions, none of them far."""
+"""DRAS-PPO: several clipped updates from the same decisions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from hpcsimkit.agents.dras.actor_critic import DrasA2C, DrasA2CSettings, entropy_of
 from hpcsimkit.agents.dras.trainer import Steps
-from hpcsimkit.agents.torch_networks import masked_log_probabilities
+from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
 
 __all__ = ["DrasPPO", "DrasPPOSettings", "clipped_loss"]
 
@@ -19,63 +19,64 @@ class DrasPPOSettings(DrasA2CSettings):
 
     Parameters
     ----------
-    clip : float
-        epsilon: by how much more or less likely an action may become in one update, as a share. (The paper
-        does not say.)
-    epochs : int
-        Steps from the same decisions.
+    clip_range : float
+        Clipping range epsilon of the probability ratio. (The paper gives no value.)
+    n_epochs : int
+        Number of gradient steps on the same decisions.
     """
 
-    clip: float = 0.2
-    epochs: int = 4
+    clip_range: float = 0.2
+    n_epochs: int = 4
 
 
 def clipped_loss(
-    logarithms: torch.Tensor, before: torch.Tensor, advantages: torch.Tensor, clip: float
+    logarithms: torch.Tensor, before: torch.Tensor, advantages: torch.Tensor, clip_range: float
 ) -> torch.Tensor:
-    """Return minus the sum of the clipped objective over the decisions.
+    """Return minus the sum of the clipped surrogate objective over the decisions.
 
     Parameters
     ----------
     logarithms, before : tensors of shape (steps,)
-        Log probabilities of the actions that were taken: now, and when they were. (The ratio is new over
-        old: the paper prints it upside down.)
+        Log probabilities of the actions, now and at sampling time. (The ratio is new over old; the paper
+        prints its inverse.)
     advantages : tensor of shape (steps,)
-        By how much more was earned than expected.
-    clip : float
-        epsilon.
+        Advantages of the actions.
+    clip_range : float
+        Clipping range epsilon.
 
     Examples
     --------
-    A good action is twice as likely as it was: no more than 1.2 times counts.
+    An action with a positive advantage is twice as likely as before; the ratio is clipped to 1.2.
 
     >>> round(float(clipped_loss(torch.tensor([0.6931]), torch.tensor([0.0]), torch.tensor([3.0]), 0.2)), 4)
     -3.6
     """
     ratios = (logarithms - before).exp()
-    return -torch.minimum(ratios * advantages, ratios.clamp(1 - clip, 1 + clip) * advantages).sum()
+    return -torch.minimum(
+        ratios * advantages, ratios.clamp(1 - clip_range, 1 + clip_range) * advantages
+    ).sum()
 
 
 class DrasPPO(DrasA2C):
-    """As DRAS-A2C, but several steps down the gradient, which ends where the policy has moved far enough."""
+    """DRAS-A2C with several clipped gradient steps per update."""
 
     algorithm = "dras-ppo"
     settings: DrasPPOSettings
 
     def learn(self, steps: Steps) -> dict[str, float]:
-        """Take several steps down the gradient."""
+        """Take several gradient steps."""
         settings, returns = self.settings, self.returns(steps)
         with torch.no_grad():
             scores, values = self.scores_and_values(steps.observations)
             before, advantages = self._chosen(scores, steps), returns - values
-        for _ in range(settings.epochs):
+        for _ in range(settings.n_epochs):
             scores, values = self.scores_and_values(steps.observations)
-            policy = clipped_loss(self._chosen(scores, steps), before, advantages, settings.clip)
+            policy = clipped_loss(self._chosen(scores, steps), before, advantages, settings.clip_range)
             errors = (values - returns).square().sum()
             entropy = entropy_of(scores, steps.valid).sum()
-            self.descend(policy + settings.value_weight * errors - settings.entropy_weight * entropy)
+            self.descend(policy + settings.vf_coef * errors - settings.ent_coef * entropy)
         return {"loss": policy.item(), "value_loss": errors.item(), "entropy": entropy.item() / len(returns)}
 
     def _chosen(self, scores: torch.Tensor, steps: Steps) -> torch.Tensor:
-        """Return the log probabilities of the actions that were taken."""
+        """Return the log probabilities of the actions taken."""
         return masked_log_probabilities(scores, steps.valid).gather(1, steps.actions[:, None])[:, 0]

@@ -1,4 +1,4 @@
-"""DRAS-DQL: learns what each job of the window is worth, and takes the one that is worth most."""
+"""DRAS-DQL: Q-learning for the jobs of the window; the agent takes the job of highest value."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.dql import q_targets
 from hpcsimkit.agents.dras.torch_network import JobValuesNetwork
 from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
-from hpcsimkit.agents.trainer import State
+from hpcsimkit.agents.training.dql import q_targets
+from hpcsimkit.agents.training.trainer import State
 
 __all__ = ["DrasDQL", "DrasDQLSettings"]
 
@@ -24,11 +24,11 @@ class DrasDQLSettings(DrasSettings):
     Parameters
     ----------
     explore_first : float
-        Share of actions that is drawn at random, at first: epsilon, in [0, 1].
+        Initial exploration rate epsilon, in [0, 1].
     explore_decay : float
-        It is multiplied by this at each update, in [0, 1]. (The paper does not say when.)
+        Factor of the exploration rate at each update, in [0, 1]. (The paper does not say when it decays.)
     explore_least : float
-        It does not fall below this, in [0, 1].
+        Minimum exploration rate, in [0, 1].
     """
 
     explore_first: float = 1.0
@@ -37,9 +37,10 @@ class DrasDQLSettings(DrasSettings):
 
 
 class DrasDQL(DrasTrainer):
-    """Learns from rewards and the best that the next decision offers (eq. 3): no memory, no target network.
+    """Q-learning from the reward and the best value of the next decision (eq. 3).
 
-    After the last decision of an episode nothing comes.
+    There is no replay memory and no target network, and there is no next value after the last decision of an
+    episode.
     """
 
     algorithm = "dras-dql"
@@ -47,12 +48,12 @@ class DrasDQL(DrasTrainer):
     networks: JobValuesNetwork
 
     def build(self, seed: int) -> None:
-        """Make the network; at first it tries everything."""
+        """Create the network, with the initial exploration rate."""
         super().build(seed)
         self.exploration = self.settings.explore_first
 
     def begin(self, agent: Agent | None = None) -> None:
-        """As that of all; who goes on from what an agent has learned explores as little as may be."""
+        """Prepare for :meth:`play`; with an agent, exploration begins at its minimum."""
         super().begin(agent)
         if agent is not None:
             self.exploration = self.settings.explore_least
@@ -63,7 +64,7 @@ class DrasDQL(DrasTrainer):
         return JobValuesNetwork(2 + env.encoder.shape[0] - 2 * env.mask.actions, self.hidden)
 
     def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
-        """Return the job that is worth most, or draw one."""
+        """Return the job of highest value, or a random one."""
         if len(actions) == 1:
             return int(actions[0])
         if self.rng.random() < self.exploration:
@@ -71,7 +72,7 @@ class DrasDQL(DrasTrainer):
         return int(actions[network.scores_of(seen, actions).argmax()])
 
     def learn(self, steps: Steps) -> dict[str, float]:
-        """Take one step down the gradient, and explore a little less."""
+        """Take one gradient step, and reduce exploration."""
         settings = self.settings
         loss = self.loss(steps)
         self.descend(loss)
@@ -79,21 +80,24 @@ class DrasDQL(DrasTrainer):
         return {"loss": loss.item(), "exploration": self.exploration}
 
     def loss(self, steps: Steps) -> torch.Tensor:
-        """Return half the sum of squared differences from what actions turned out to be worth (eq. 3)."""
+        """Return half the sum of squared differences between values and targets (eq. 3)."""
         rows = torch.arange(len(steps.actions), device=steps.actions.device)
         values = self.networks.of_jobs(steps.observations, rows, steps.actions)
         with torch.no_grad():
             following = self.networks.where(steps.following, steps.following_valid)
             targets = q_targets(
-                steps.rewards, steps.following_valid.any(dim=1), following, steps.following_valid,
-                self.settings.discount,
-            )  # fmt: skip
+                steps.rewards,
+                steps.following_valid.any(dim=1),
+                following,
+                steps.following_valid,
+                self.settings.gamma,
+            )
         return 0.5 * (values - targets).square().sum()
 
     def state(self) -> State:
-        """Return how much it explores."""
+        """Return the exploration rate."""
         return State({}, {"exploration": self.exploration})
 
     def restore(self, state: State) -> None:
-        """Go on with it."""
+        """Restore the exploration rate."""
         self.exploration = state.about["exploration"]

@@ -1,64 +1,72 @@
-"""What DRAS learns from, and the sizes of its networks, by its paper."""
+"""Training environments and network sizes of DRAS, from its paper."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal
 
-from hpcsimkit.agents.cross_entropy import CrossEntropySettings
 from hpcsimkit.agents.dras.encoder import JobsAndNodes
-from hpcsimkit.agents.encoders import QueueWindow
-from hpcsimkit.agents.long_waits import MinusLongWaits
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.rewards import Capability, Capacity
-from hpcsimkit.decision import External
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.learning import Episodes, Reward
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policies.two_level import STAGE, TwoLevel
+from hpcsimkit.agents.spaces.encoders import QueueWindow
+from hpcsimkit.agents.spaces.long_waits import MinusLongWaits
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.spaces.rewards import Capability, Capacity
+from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.interfaces import Episodes, Reward
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.policies.one_seat.two_level import STAGE, TwoLevel
 
 __all__ = [
-    "EVOLVED", "LEARNERS", "TRAINED", "WINDOW", "Objective", "decima_environment", "dras_environment",
-    "evolved_environment", "hidden_of",
-]  # fmt: skip
+    "EVOLVED",
+    "LEARNERS",
+    "TRAINED",
+    "WINDOW",
+    "Objective",
+    "decima_environment",
+    "dras_environment",
+    "evolved_environment",
+    "hidden_of",
+]
 
 WINDOW = 50
-"""W: jobs among which one is selected."""
+"""Number of jobs in the window: W."""
 
 LEARNERS = ("dras-dql", "dras-pg", "dras-a2c", "dras-ppo")
-"""The four, as :data:`~hpcsimkit.agents.trainers_catalogue.TRAINERS` calls them."""
+"""The four algorithms, by their names in :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`."""
 
 Objective = Literal["capability", "capacity", "waiting"]
-"""What is paid: equation 1, for machines that run large jobs, or equation 2, for those that run many.
+"""Reward: equation 1, for capability computing, or equation 2, for capacity computing.
 
-The third is not the paper's: minus a mean power of the wait, so that jobs wait little, and none for very
-long. Equation 1 pays those most who let the oldest or the largest job go first, and takes nothing off for
-those that wait. The power is 3: of 2, 2.5, 3 and 4 the least with which an evolved agent lets nobody wait for
-longer than 1.5 times what FCFS/EASY does, in the two months of Theta that it learns from.
+The third is not from the paper: minus the mean of a power of the wait, for short waits without starvation.
+Equation 1 gives its highest rewards for starting the oldest or the largest job, and no penalty for the jobs
+that wait. The power is 3: of 2, 2.5, 3 and 4, it is the smallest with which an agent trained by the
+cross-entropy method keeps every wait within 1.5 times the maximum wait under FCFS/EASY, in the two months of
+Theta used for training.
 """
 
 TRAINED: Mapping[str, Mapping[str, float | bool]] = {
-    "dras-dql": {"discount": 0.95},
-    "dras-pg": {"discount": 0.95},
-    "dras-a2c": {"discount": 0.95, "bootstrap": True, "entropy_weight": 0.1},
-    "dras-ppo": {"discount": 0.95, "bootstrap": True, "entropy_weight": 0.1},
+    "dras-dql": {"gamma": 0.95},
+    "dras-pg": {"gamma": 0.95},
+    "dras-a2c": {"gamma": 0.95, "bootstrap": True, "ent_coef": 0.1},
+    "dras-ppo": {"gamma": 0.95, "bootstrap": True, "ent_coef": 0.1},
 }
-"""What is set otherwise than in the paper, or where it is silent.
+"""Settings that differ from the paper, or that it leaves open.
 
-Settled for on the first two months of Theta in 2022 and the month that follows, as was `EVOLVED`.
+They were tuned on the first two months of Theta in 2022 and the following month, as was `EVOLVED`.
 
-Undiscounted, the values of DRAS-DQL grow without end: nothing ends inside of a job set.
+Without discounting, the values of DRAS-DQL diverge, since no state inside a job set is terminal.
 """
 
-EVOLVED = CrossEntropySettings(steps=1_000_000, episodes=1, population=16, elite=4, spread=2.0)
-"""How an agent evolves on DRAS's seat: a job's score is a weighted sum of five numbers, on both levels."""
+EVOLVED = CrossEntropySettings(total_timesteps=1_000_000, episodes=1, population=16, elite=4, spread=2.0)
+"""Settings of the cross-entropy method on DRAS's seat: a score is a weighted sum of five features."""
 
 THETA_NODES, THETA_HIDDEN = 4360, (4000, 1000)
 LEAST_HIDDEN = (100, 25)
 
 
 def hidden_of(nodes: int) -> tuple[int, int]:
-    """Return the sizes of the two wide layers for a machine: Theta's, in proportion to the nodes.
+    """Return the sizes of the two wide layers for a machine: Theta's, in proportion to its nodes.
 
     >>> [hidden_of(nodes) for nodes in (4360, 436, 100)]
     [(4000, 1000), (400, 100), (100, 25)]
@@ -68,29 +76,33 @@ def hidden_of(nodes: int) -> tuple[int, int]:
 
 
 def dras_environment(
-    episodes: Episodes, nodes: int, longest_time: int | None, *, window: int = WINDOW,
+    episodes: Episodes,
+    nodes: int,
+    longest_time: int | None,
+    *,
+    window: int = WINDOW,
     objective: Objective = "capability",
-) -> SchedulingEnv:  # fmt: skip
-    """Return what DRAS learns from: both levels of one seat, every decision of them.
+) -> SchedulingEnv:
+    """Return the training environment of DRAS: both levels of one seat, with every decision.
 
     Parameters
     ----------
     episodes : Episodes
-        Job sets; :class:`~hpcsimkit.agents.episodes.InTurn` for those that have an order.
+        Job sets; :class:`~hpcsimkit.agents.spaces.episodes.InTurn` for ordered ones.
     nodes : int
-        Of the machine: N.
+        Number of nodes of the machine: N.
     longest_time : int, optional
-        Requested time that counts as one [s], all nodes counting as one as well; with None observations are
-        raw, as in the published code.
+        Unit of time [s], with the whole machine as the unit of size; with None observations are raw, as in
+        the published code.
     window : int
-        Jobs of a window: W.
+        Number of jobs in the window: W.
     objective : {"capability", "capacity", "waiting"}
-        What is paid.
+        Reward.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from hpcsimkit.agents.episodes import InTurn
+    >>> from hpcsimkit.agents.spaces.episodes import InTurn
     >>> from hpcsimkit.workloads import default_workload
     >>> log = default_workload(np.random.default_rng(1), jobs=60)
     >>> env = dras_environment(InTurn([log]), log.machine_size, 86_400)
@@ -99,25 +111,38 @@ def dras_environment(
     (356, 2)
     """
     return SchedulingEnv(
-        episodes, TwoLevel(External(), window), _encoder(nodes, longest_time, window), Slots(window),
-        _reward(objective, reserved=True), stage=STAGE, skip=False,
-    )  # fmt: skip
+        episodes,
+        TwoLevel(External(), window),
+        _encoder(nodes, longest_time, window),
+        Slots(window),
+        _reward(objective, reserved=True),
+        stage=STAGE,
+        skip=False,
+    )
 
 
 def decima_environment(
-    episodes: Episodes, nodes: int, longest_time: int | None, *, window: int = WINDOW,
+    episodes: Episodes,
+    nodes: int,
+    longest_time: int | None,
+    *,
+    window: int = WINDOW,
     objective: Objective = "capability",
-) -> SchedulingEnv:  # fmt: skip
-    """Return what Decima-PG learns from: one level, only jobs that fit, nobody gets a reservation.
+) -> SchedulingEnv:
+    """Return the training environment of Decima-PG: one level, only jobs that fit, without reservations.
 
-    Parameters are those of :func:`dras_environment`. (Fan et al., TPDS 2022, section 5.1; that jobs which do
-    not fit cannot be chosen is a reading of it.)
+    Parameters are those of :func:`dras_environment`. (Fan et al., TPDS 2022, section 5.1; the paper implies,
+    but does not state, that jobs that do not fit are masked.)
     """
     return SchedulingEnv(
-        episodes, Pipeline(order=External(), fitting=True, window=window),
-        _encoder(nodes, longest_time, window), Slots(window), _reward(objective, reserved=False),
-        stage="order", skip=False,
-    )  # fmt: skip
+        episodes,
+        Pipeline(order=External(), fitting=True, window=window),
+        _encoder(nodes, longest_time, window),
+        Slots(window),
+        _reward(objective, reserved=False),
+        stage="order",
+        skip=False,
+    )
 
 
 def _encoder(nodes: int, longest_time: int | None, window: int) -> JobsAndNodes:
@@ -133,18 +158,22 @@ def _reward(objective: Objective, *, reserved: bool) -> Reward:
 
 
 def evolved_environment(episodes: Episodes, *, window: int = WINDOW) -> SchedulingEnv:
-    """Return what an agent of six weights evolves on: DRAS's seat, a row of five numbers for each job.
+    """Return the environment of an agent with six weights: DRAS's seat, with five features per job.
 
-    Not the paper's: see :data:`EVOLVED`. What is paid is minus the mean cube of the wait.
+    Not from the paper: see :data:`EVOLVED`. The reward is minus the mean cube of the wait.
 
     Parameters
     ----------
     episodes : Episodes
-        Job sets, to be drawn from.
+        Job sets to draw from.
     window : int
-        Jobs of a window: W.
+        Number of jobs in the window: W.
     """
     return SchedulingEnv(
-        episodes, TwoLevel(External(), window), QueueWindow(window), Slots(window), MinusLongWaits(),
+        episodes,
+        TwoLevel(External(), window),
+        QueueWindow(window),
+        Slots(window),
+        MinusLongWaits(),
         stage=STAGE,
-    )  # fmt: skip
+    )

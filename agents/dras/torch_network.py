@@ -1,4 +1,4 @@
-"""The networks of DRAS that learn, in torch; see :mod:`hpcsimkit.agents.dras.network` for those that act."""
+"""The networks of DRAS for training, in torch; see :mod:`hpcsimkit.agents.dras.network` for inference."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from hpcsimkit.agents.dras.network import SLOPE, JobValues, RowFilter
 __all__ = ["JobValuesNetwork", "RowFilterNetwork"]
 
 FIRST_SCORES = 0.01
-"""How far from each other the scores of jobs are at first: nobody is preferred."""
+"""Scale of the initial output weights, so that all jobs begin with almost equal scores."""
 
 linear, leaky_relu = nn.functional.linear, nn.functional.leaky_relu
 
 
 class RowFilterNetwork(nn.Module):
-    """A filter over rows of two numbers and two wide layers: scores of actions, and perhaps a value.
+    """A filter over rows of two features, and two wide layers: scores of actions, and optionally a value.
 
     Its parameters have the names and shapes of :class:`~hpcsimkit.agents.dras.network.RowFilter`.
 
     Parameters
     ----------
     rows : int
-        Of an observation.
+        Number of rows in an observation.
     hidden : sequence of int
         Sizes of the two wide layers.
     actions : int
-        That are scored.
+        Number of actions.
     values : bool
-        One more output says what the state is worth.
+        Whether one more output is the state value.
 
     Examples
     --------
@@ -50,9 +50,10 @@ class RowFilterNetwork(nn.Module):
         first, second = hidden
         self.filter = nn.Linear(2, 1)
         layers = [
-            nn.Linear(rows, first, bias=False), nn.Linear(first, second, bias=False),
+            nn.Linear(rows, first, bias=False),
+            nn.Linear(first, second, bias=False),
             nn.Linear(second, actions + values),
-        ]  # fmt: skip
+        ]
         self.weight = nn.ParameterList([layer.weight for layer in layers])
         self.bias = nn.ParameterDict({"2": layers[2].bias})
         with torch.no_grad():
@@ -60,11 +61,11 @@ class RowFilterNetwork(nn.Module):
             layers[2].bias.zero_()
 
     def filtered(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return one number for each row, shape (batch, rows)."""
+        """Return the filter's output for each row, shape (batch, rows)."""
         return self.filter(observations)[..., 0]
 
     def behind(self, first: torch.Tensor) -> torch.Tensor:
-        """Return the outputs, given what goes into the first wide layer's rectifier."""
+        """Return the outputs, given the pre-activations of the first wide layer."""
         second = leaky_relu(linear(leaky_relu(first, SLOPE), self.weight[1]), SLOPE)
         return linear(second, self.weight[2], self.bias["2"])
 
@@ -73,25 +74,25 @@ class RowFilterNetwork(nn.Module):
         return self.behind(linear(self.filtered(observations), self.weight[0]))
 
     def network(self) -> RowFilter:
-        """Return the network as it is now, in numpy."""
+        """Return a copy of the current network, in numpy."""
         return self.acting({name: _array(values) for name, values in self.state_dict().items()})
 
     def shared(self) -> RowFilter:
-        """Return the network in numpy that has the very same weights, and changes with them; not on a GPU."""
+        """Return a numpy network that shares memory with the weights and follows their updates; CPU only."""
         return self.acting({name: values.detach().numpy() for name, values in self.state_dict().items()})
 
     def take_over(self, tensors: Mapping[str, NDArray[np.float32]]) -> None:
-        """Go on from the weights of a network in numpy."""
+        """Load the weights of a numpy network."""
         self.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in tensors.items()})
 
 
 class JobValuesNetwork(RowFilterNetwork):
-    """Reads one job and all nodes at a time; see :class:`~hpcsimkit.agents.dras.network.JobValues`.
+    """Q-network for one job and all nodes at a time; see :class:`~hpcsimkit.agents.dras.network.JobValues`.
 
     Parameters
     ----------
     rows : int
-        Of a job and all nodes: 2 + N.
+        Number of rows of a job and all nodes: 2 + N.
     hidden : sequence of int
         Sizes of the two wide layers.
 
@@ -108,24 +109,22 @@ class JobValuesNetwork(RowFilterNetwork):
         super().__init__(rows, hidden, 1)
 
     def outputs(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return what the job of each slot is worth, shape (batch, slots)."""
+        """Return the Q-value of the job in each slot, shape (batch, slots)."""
         slots = (observations.shape[1] - self.weight[0].shape[1] + 2) // 2
         everyone = torch.ones((len(observations), slots), dtype=torch.bool, device=observations.device)
         return self.where(observations, everyone)
 
     def where(self, observations: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
-        """Return what the jobs of some slots are worth, 0 for the others: bool and float, (batch, slots).
+        """Return the Q-values of the valid slots, 0 for the others; bool and float, (batch, slots).
 
-        It takes as long as there are jobs.
+        The time is proportional to the number of valid slots.
         """
         steps, slots = valid.nonzero(as_tuple=True)
         values = torch.zeros(valid.shape, dtype=observations.dtype, device=observations.device)
         return values.index_put((steps, slots), self.of_jobs(observations, steps, slots))
 
-    def of_jobs(
-        self, observations: torch.Tensor, steps: torch.Tensor, slots: torch.Tensor
-    ) -> torch.Tensor:  # fmt: skip
-        """Return what some jobs are worth, given by observation and slot, shape (jobs,)."""
+    def of_jobs(self, observations: torch.Tensor, steps: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """Return the Q-values of jobs given by observation and slot, shape (jobs,)."""
         first = self.weight[0]
         rows = self.filtered(observations)
         nodes = first.shape[1] - 2

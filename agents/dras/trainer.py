@@ -1,4 +1,4 @@
-"""What the four learners of DRAS have in common: an episode a round, and an update every ten instances."""
+"""Base class of the four DRAS trainers: one episode per round, an update every ten scheduling instances."""
 
 from __future__ import annotations
 
@@ -15,42 +15,44 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dras.network import RowFilter
 from hpcsimkit.agents.dras.settings import hidden_of
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
-from hpcsimkit.agents.network_trainer import flattened
-from hpcsimkit.agents.torch_networks import device_named
-from hpcsimkit.agents.trainer import Round, RunSettings, Trainer
-from hpcsimkit.episode import Episode, Player
+from hpcsimkit.agents.networks.torch_networks import device_named
+from hpcsimkit.agents.training.network_trainer import flattened
+from hpcsimkit.agents.training.trainer import Round, RunSettings, Trainer
+from hpcsimkit.envs.episode import Episode, Player
+from hpcsimkit.envs.interfaces import sampled
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.scenario import Scenario
+from hpcsimkit.io.files import make_folder
 
 __all__ = ["DrasSettings", "DrasTrainer", "Floats", "Scoring", "Steps"]
 
 Floats = NDArray[np.float32]
 
 SNAPSHOTS = "snapshots"
-"""Folder, in that of a training, of what was learned after each episode."""
+"""Folder, inside that of a training run, with the agent after each episode."""
 
 
 class Scoring(Protocol):
-    """Who scores actions."""
+    """Interface of a network that scores actions."""
 
     def scores_of(self, observation: Floats, actions: NDArray[np.intp]) -> Floats:
-        """Return the scores of some actions, float32, of their shape."""
+        """Return the scores of the given actions, float32, in their shape."""
 
 
 class OnDevice:
-    """A network that scores actions where it learns.
+    """A network that scores actions on the device on which it is trained.
 
     Parameters
     ----------
     networks : RowFilterNetwork
-        On a GPU.
+        Network on a GPU.
     """
 
     def __init__(self, networks: RowFilterNetwork) -> None:
         self.networks = networks
 
     def scores_of(self, observation: Floats, actions: NDArray[np.intp]) -> Floats:
-        """Return the scores of some actions."""
+        """Return the scores of the given actions."""
         with torch.no_grad():
             seen = torch.from_numpy(observation[None]).to(next(self.networks.parameters()).device)
             return np.asarray(self.networks.outputs(seen)[0].cpu().numpy()[actions])
@@ -58,56 +60,56 @@ class OnDevice:
 
 @dataclass(frozen=True)
 class DrasSettings(RunSettings):
-    """What all four learners are set by.
+    """Settings shared by the four DRAS trainers.
 
     Parameters
     ----------
     episodes : int
-        1: job sets are played one after the other.
+        Number of parallel episodes, always 1: job sets run one after the other.
     hidden : tuple of int
         Sizes of the two wide layers; by default the paper's for Theta, in proportion to the nodes: see
         :func:`~hpcsimkit.agents.dras.settings.hidden_of`.
     learning_rate : float
-        Of Adam.
-    discount : float
-        gamma, in [0, 1].
+        Learning rate of Adam.
+    gamma : float
+        Discount factor gamma, in [0, 1].
     instances : int
-        Scheduling instances, at which somebody was chosen, from one update to the next.
+        Number of scheduling instances with a decision between updates.
     reward_scale : float
-        What is learned from are the rewards times this; what is told of them are the rewards.
-    gradient_limit : float
-        Largest norm of a gradient.
+        Factor of the rewards in updates; reports show the unscaled rewards.
+    max_grad_norm : float
+        Maximum norm of the gradient.
     device : {"cpu", "cuda"}
-        Where networks learn and, if it is a GPU, choose too.
+        Device for training and, if it is a GPU, for inference in training.
     """
 
     episodes: int = 1
     hidden: tuple[int, ...] = ()
     learning_rate: float = 1e-3
-    discount: float = 1.0
+    gamma: float = 1.0
     instances: int = 10
     reward_scale: float = 1.0
-    gradient_limit: float = 10.0
+    max_grad_norm: float = 10.0
     device: Literal["cpu", "cuda"] = "cpu"
 
 
 class Steps(NamedTuple):
-    """Decisions since the last update, as tensors of one row a decision.
+    """Decisions since the last update as tensors, one row per decision.
 
     Parameters
     ----------
     observations : tensor of shape (steps, rows, 2)
-        What was seen.
+        Observations.
     valid : tensor of bool, shape (steps, actions)
-        What could be done.
+        Masks of the valid actions.
     actions : tensor of int64, shape (steps,)
-        What was done.
+        Actions taken.
     rewards : tensor of shape (steps,)
-        What it was paid.
+        Rewards of the actions.
     following : tensor of shape (steps, rows, 2)
-        What was seen next; zeros after the last decision of an episode.
+        Next observations; zeros after the last decision of an episode.
     following_valid : tensor of bool, shape (steps, actions)
-        What could be done next; nothing after the last decision of an episode.
+        Masks of the next decisions; all False after the last decision of an episode.
     """
 
     observations: torch.Tensor
@@ -117,8 +119,8 @@ class Steps(NamedTuple):
     following: torch.Tensor
     following_valid: torch.Tensor
 
-    def returns(self, discount: float) -> torch.Tensor:
-        """Return what was earned from each decision to the last one here, shape (steps,).
+    def returns(self, gamma: float) -> torch.Tensor:
+        """Return the discounted return of each decision, up to the last one here, shape (steps,).
 
         >>> nothing = torch.zeros(0)
         >>> Steps(*[nothing] * 3, torch.tensor([1.0, 2.0, 4.0]), *[nothing] * 2).returns(0.5).tolist()
@@ -126,42 +128,42 @@ class Steps(NamedTuple):
         """
         returns, following = [], 0.0
         for reward in reversed(self.rewards.tolist()):
-            following = reward + discount * following
+            following = reward + gamma * following
             returns.append(following)
         return torch.tensor(returns[::-1], dtype=self.rewards.dtype, device=self.rewards.device)
 
 
 class DrasTrainer(Trainer):
-    """Plays job sets from first to last, and learns every ten scheduling instances from what it did since.
+    """Base class of the DRAS trainers, with an update every ten scheduling instances.
 
-    A round is an episode: one job set, from an idle machine until all its jobs are scheduled. What is
-    remembered is forgotten after each update. Subclasses say what the network puts out, how to choose, and
-    how to learn: :meth:`make`, :meth:`choose` and :meth:`learn`. Parameters are those of
-    :class:`~hpcsimkit.agents.trainer.Trainer`. (Fan et al., TPDS 2022, section 3.3.)
+    Job sets run one after the other. A round is an episode: one job set, from an idle machine until all its
+    jobs are scheduled. The steps are discarded after each update. Subclasses implement :meth:`make`,
+    :meth:`choose` and :meth:`learn` for the network, the choice of an action and the update. Parameters are
+    those of :class:`~hpcsimkit.agents.training.trainer.Trainer`. (Fan et al., TPDS 2022, section 3.3.)
     """
 
     settings: DrasSettings
     networks: RowFilterNetwork
 
     def make(self) -> RowFilterNetwork:
-        """Return the network, with first weights."""
+        """Return the network with initial weights."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make()")
 
     def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
-        """Return one of some actions."""
+        """Return one of the given actions."""
         raise NotImplementedError(f"{type(self).__name__} needs a method choose(network, seen, actions)")
 
     def learn(self, steps: Steps) -> dict[str, float]:
-        """Learn from the decisions since the last update; returns what is to be told of it."""
+        """Update from the decisions since the last update; return the measures to report."""
         raise NotImplementedError(f"{type(self).__name__} needs a method learn(steps)")
 
     def build(self, seed: int) -> None:
-        """Make the network and its optimiser.
+        """Create the network and its optimiser.
 
         Raises
         ------
         UsageError
-            The device is not there, or a number is out of its range.
+            The device is not available, or a setting is out of range.
         """
         settings = self.settings
         self._check_numbers()
@@ -188,19 +190,19 @@ class DrasTrainer(Trainer):
         self._room = (np.zeros((0, *shape), dtype=np.float32), np.zeros((0, 0), dtype=np.bool_))
 
     def _check_numbers(self) -> None:
-        """See that numbers are in their ranges.
+        """Check the ranges of the settings.
 
         Raises
         ------
         UsageError
-            One is not.
+            A setting is out of range.
         """
         settings = self.settings
-        for name in ("discount", "explore_first", "explore_decay", "explore_least"):
+        for name in ("gamma", "explore_first", "explore_decay", "explore_least"):
             share = getattr(settings, name, 0.0)
             if not 0 <= share <= 1:
                 raise UsageError(f"{self.algorithm}: {name} needs a number from 0 to 1, found {share!r}")
-        for name, least in (("learning_rate", 0.0), ("reward_scale", 0.0), ("epochs", 1)):
+        for name, least in (("learning_rate", 0.0), ("reward_scale", 0.0), ("n_epochs", 1)):
             value = getattr(settings, name, least)
             if not value >= least:
                 raise UsageError(
@@ -214,31 +216,31 @@ class DrasTrainer(Trainer):
         return self.settings.hidden or hidden_of(nodes)
 
     def network(self) -> RowFilter:
-        """Return what scores the actions, as it is now: a copy."""
+        """Return a copy of the current network that scores the actions."""
         return self.networks.network()
 
     def keep(self, folder: Path) -> None:
         """Write a snapshot of the agent after each episode."""
         place = folder / SNAPSHOTS
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
         self.agent().save(place / f"episode-{self._rounds:03d}.hpcsim")
 
     # --- an episode ----------------------------------------------------------------------------------
 
     def round(self) -> Round:
-        """Play the next job set, and learn on the way."""
-        scenario = self.env.episodes.number(self._rounds, self.rng)
+        """Run the next job set, with updates on the way."""
+        scenario = sampled(self.env.episodes, self.rng, self._rounds)
         _, told = self.play(scenario, self.settings.instances)
         means = {name: float(np.mean([each[name] for each in told])) for name in told[0]} if told else {}
         return Round([self.earned], means)
 
     def play(self, scenario: Scenario, instances: int) -> tuple[Episode, list[dict[str, float]]]:
-        """Play a scenario to its end, and learn from it every so many scheduling instances.
+        """Run a scenario to its end, with an update after each given number of scheduling instances.
 
         Returns
         -------
         (Episode, list of dict of str to float)
-            The episode, which is over, and what is to be told of each update. `earned` is what it was paid.
+            The finished episode, and the measures of each update. The return is in `earned`.
         """
         env = self.env
         player = Player(env.encoder, env.mask, env.reward)
@@ -252,7 +254,7 @@ class DrasTrainer(Trainer):
     def _parts(
         self, episode: Episode, instances: int
     ) -> Iterator[tuple[Floats, NDArray[np.bool_], list[int], list[float]]]:
-        """Play an episode; yields what was done in so many instances, with one row more of what came next."""
+        """Run an episode; yield the steps of every few instances, with one more row for the next state."""
         stage, system = self.env.stage, episode.simulation.system
         while episode.decision is not None:
             passes, actions, rewards = set[int](), list[int](), list[float]()
@@ -270,7 +272,7 @@ class DrasTrainer(Trainer):
             yield observations[: len(actions) + 1], valid[: len(actions) + 1], actions, rewards
 
     def _see(self, episode: Episode, row: int) -> None:
-        """Write what is seen and may be done into a row; nothing if the episode is over."""
+        """Write observation and mask into a row; zeros if the episode is over."""
         if row >= len(self._room[0]):
             self._room = self._roomier()
         observations, valid = self._room
@@ -280,7 +282,7 @@ class DrasTrainer(Trainer):
             episode.write(observations[row], valid[row])
 
     def _roomier(self) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return arrays with twice the rows, and what has been written."""
+        """Return arrays with twice the rows, including the recorded ones."""
         observations, valid = self._room
         rows = max(32, 2 * len(observations))
         larger = (
@@ -292,55 +294,62 @@ class DrasTrainer(Trainer):
         return larger
 
     def _steps(
-        self, observations: Floats, valid: NDArray[np.bool_], actions: Sequence[int],
+        self,
+        observations: Floats,
+        valid: NDArray[np.bool_],
+        actions: Sequence[int],
         rewards: Sequence[float],
-    ) -> Steps:  # fmt: skip
-        """Return decisions as tensors where the network learns."""
+    ) -> Steps:
+        """Return decisions as tensors on the training device."""
         seen = torch.from_numpy(observations).to(self.device)
         might = torch.from_numpy(valid).to(self.device)
         scale = self.settings.reward_scale
         return Steps(
-            seen[:-1], might[:-1], torch.tensor(actions, device=self.device),
-            torch.tensor(rewards, dtype=torch.float32, device=self.device) * scale, seen[1:], might[1:],
-        )  # fmt: skip
+            seen[:-1],
+            might[:-1],
+            torch.tensor(actions, device=self.device),
+            torch.tensor(rewards, dtype=torch.float32, device=self.device) * scale,
+            seen[1:],
+            might[1:],
+        )
 
     # --- acting and learning -------------------------------------------------------------------------
 
     def drawn(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
-        """Draw one of some actions by the softmax of their scores."""
+        """Sample one of the given actions from the softmax of their scores."""
         if len(actions) == 1:
             return int(actions[0])
         scores = network.scores_of(seen, actions)
         return int(actions[(scores + self.rng.gumbel(size=len(scores))).argmax()])
 
     def descend(self, loss: torch.Tensor) -> None:
-        """Take a step down the gradient of a loss.
+        """Take one gradient step on a loss.
 
         Raises
         ------
         UsageError
-            The loss is no finite number.
+            The loss is not finite.
         """
         if not torch.isfinite(loss):
             raise UsageError(f"{self.algorithm}: the loss is {float(loss)} after {self.steps} steps")
         assert self.vector_of_weights.grad is not None
         self.vector_of_weights.grad.zero_()
         torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_([self.vector_of_weights], self.settings.gradient_limit)
+        torch.nn.utils.clip_grad_norm_([self.vector_of_weights], self.settings.max_grad_norm)
         self.optimiser.step()
 
     def begin(self, agent: Agent | None = None) -> None:
-        """Get ready to :meth:`play` outside of a training, such as in operation.
+        """Prepare for :meth:`play` outside of a training run, such as in operation.
 
         Parameters
         ----------
         agent : Agent, optional
-            Go on from what it has learned; the optimiser begins anew. By default from first weights.
+            Agent with the initial weights; the optimiser is restarted. By default random weights.
 
         Raises
         ------
         UsageError
-            Its network is of another kind or size.
+            The agent's network has another type or size.
         """
         torch.set_num_threads(1)
         self.rng, self.steps = np.random.default_rng(self.seed), 0

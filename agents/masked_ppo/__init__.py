@@ -1,1 +1,1 @@
-"""The masked-PPO scheduler: a job and its machine, chosen at once under CPU, GPU and memory limits."""
+"""The masked-PPO scheduler: joint choice of a job and its machine under CPU, GPU and memory limits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcsimkit.machines import Machines
+from hpcsimkit.cluster.machines import Machines
 
 __all__ = ["NINE_MACHINES"]
 
@@ -11,4 +11,4 @@ NINE_MACHINES = (
     + Machines.of(2, "bigMemNode", cpus=24, gpus=0, memory="1024 GB")
     + Machines.of(2, "gpuNode", cpus=64, gpus=8, memory="512 GB")
 )
-"""Nine, in the order of the published code; a small part of the cluster that the logs come from."""
+"""The nine machines, in the order of the published code; a small part of the cluster of the logs."""

@@ -1,7 +1,8 @@
-"""The rewards of the masked-PPO scheduler as its published code has them.
+"""The rewards of the masked-PPO scheduler, as in its published code.
 
-Running values since the beginning of the episode, paid at each step: only the last one is the metric. Jobs
-that wait or run are not in it. Kept to reproduce; :mod:`hpcsimkit.agents.rewards` has better ones.
+Each step's reward is a running value since the beginning of the episode, so only the last one is the metric.
+Waiting and running jobs are left out. For reproduction only; :mod:`hpcsimkit.agents.spaces.rewards` has
+better rewards.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.allocation import Allocation
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.learning import Reward
-from hpcsimkit.machines import Machines
-from hpcsimkit.system import System
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.system import System
 
 __all__ = ["RunningMeanWait", "RunningUtilisation"]
 
@@ -24,11 +25,11 @@ class RunningMeanWait(Reward):
     """Minus the mean wait [s] of the jobs that have ended so far; 0 before the first."""
 
     def on_begin(self, system: System) -> None:
-        """No job has ended."""
+        """Reset the sums."""
         self._ended = self._waited = 0
 
     def on_end(self, job: Job, system: System) -> None:
-        """Count one more."""
+        """Add a job that has ended."""
         self._ended += 1
         self._waited += system.start_time(job) - job.submit_time
 
@@ -38,14 +39,14 @@ class RunningMeanWait(Reward):
 
 
 class RunningUtilisation(Reward):
-    """Utilisation so far: the mean over snapshots, machines, and memory, CPUs and GPUs.
+    """Running utilisation: the mean over snapshots, machines, and memory, CPUs and GPUs.
 
-    A snapshot is taken after every single start and every single end, those of one instant by requested
-    time, whatever time passes between them. A resource that a machine does not have counts as unused.
+    There is a snapshot after every single start and every single end, those of one instant ordered by
+    requested time, regardless of the time between them. A missing resource of a machine counts as unused.
     """
 
     def on_begin(self, system: System) -> None:
-        """Nothing has been seen."""
+        """Reset the sums."""
         cluster = system.cluster
         if not isinstance(cluster, Machines):
             raise UsageError(f"{self!r} needs machines, found {cluster!r}")
@@ -57,12 +58,12 @@ class RunningUtilisation(Reward):
         self._ends: list[tuple[int, int, float]] = []
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
-        """See the machines after a start."""
+        """Take a snapshot after a start."""
         self._see_ends()
         self._see(self._share(allocation))
 
     def on_end(self, job: Job, system: System) -> None:
-        """Keep an end until all of its instant are known."""
+        """Store an end until all ends of its instant are known."""
         if self._ends and system.finishes[self._ends[0][1]] != system.now:
             self._see_ends()
         self._ends.append((job.requested_time, job.index, self._share(system.given(job.index))))
@@ -76,7 +77,7 @@ class RunningUtilisation(Reward):
         return float((allocation.amounts * self._weight[list(allocation.machines)]).sum())
 
     def _see_ends(self) -> None:
-        """See the machines after each end of an instant."""
+        """Take a snapshot after each end of an instant."""
         for _, _, share in sorted(self._ends):
             self._see(-share)
         self._ends.clear()

@@ -1,65 +1,59 @@
-"""What RLBackfilling's agent sees: the candidates, a row each."""
+"""RLBackfilling's encoder: the candidates for backfilling, one row each."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hpcsimkit.agents.schedinspector.features import shares_of
-from hpcsimkit.decision import Decision
+from hpcsimkit.agents.spaces.shares import HALF_A_DAY, NEARLY_ONE, shares_of
+from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encode, Encoder, Observation
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.dirlab.backfilling import reservation
-from hpcsimkit.system import System
 
 __all__ = ["Candidates"]
-
-HALF_A_DAY = 12 * 3600
-"""Waiting times are shares of it [s]."""
-
-MOST = 1 - 1e-5
-"""Shares of 1 and more count as this."""
 
 WAIT, REQUESTED, SIZE, OF_GAP, OF_FREE, BLOCKED = range(6)
 
 
 class Candidates(Encoder):
-    """The jobs that may start behind a blocked one, a row each; all shares are 0.99999 at most.
+    """The jobs that may start behind a blocked one, one row each; all shares are at most 0.99999.
 
     ====== =======================================================================================
-    column what
+    column meaning
     ====== =======================================================================================
-    0      waited so far, of 12 hours
-    1      requested time, of `longest_time`
-    2      processors (or nodes), of all
-    3      requested time, of the seconds from now to the reservation of the blocked job, and 2
-    4      nodes, of those that are free
-    5      0; in a last row, if there is one, 1
+    0      wait time so far, over 12 hours
+    1      requested time, over `longest_time`
+    2      processors (or nodes), over all
+    3      requested time, over the seconds until the blocked job's reservation, plus 2
+    4      nodes, over the free ones
+    5      0; 1 in the last row with `decline`
     ====== =======================================================================================
 
     Rows without a candidate are 0, 1, 1, 1, 1, 0. With `decline` a last row shows the blocked job, for the
-    action that starts nothing. (RLBackfilling, its published code; the paper's section 3.2 describes another
+    action that starts no job. (Published code of RLBackfilling; the paper's section 3.2 describes another
     observation.)
 
     Parameters
     ----------
     slots : int
-        Rows for candidates: the first so many options of the decision.
+        Number of candidate rows; the first `slots` options of a decision are encoded.
     longest_time : int, optional
-        Requested time that counts as 1 [s]; by default the longest one of the workload. Published: the
-        longest run time of the whole log.
+        Unit of requested times [s]; by default the longest one of the workload. Published: the longest run
+        time of the whole log.
     relax : float
-        The reservation is later by this share of the blocked job's waiting time.
+        Delay of the reservation, as a share of the blocked job's wait time.
     decline : bool
-        There is a last row for the action that starts nothing.
+        Whether there is a last row for the action that starts no job.
 
     Examples
     --------
-    One of four nodes is free, the blocked job's reservation is in 7 s, and two candidates have just come:
+    One of four nodes is free, the blocked job's reservation is in 7 s, and two candidates have just arrived:
 
     >>> import numpy as np
     >>> from hpcsimkit.agents.rlbackfilling.seat import backfilling_seat
-    >>> from hpcsimkit.simulation import Simulation
-    >>> from hpcsimkit.workload import Workload
+    >>> from hpcsimkit.kernel.simulation import Simulation
+    >>> from hpcsimkit.jobs.workload import Workload
     >>> columns = {"submit_time": [0, 1, 2, 2], "run_time": [9, 9, 50, 3], "nodes": [3, 4, 1, 1]}
     >>> simulation = Simulation(Workload(columns, machine_size=4), backfilling_seat(mode="unguarded"))
     >>> decision, seen = simulation.next_decision(), np.zeros((3, 6))
@@ -83,11 +77,11 @@ class Candidates(Encoder):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(slots, 6), with a row more to decline."""
+        """Shape of the observation: (slots, 6), with one more row to decline."""
         return (self.slots + self.decline, 6)
 
     def bind(self, system: System) -> Encode:
-        """Lay out what never changes of all jobs, once for the run."""
+        """Precompute the job features that do not change during the run."""
         slots, relax, cluster = self.slots, self.relax, system.cluster
         known = self._known(system)
         scale = np.ones(BLOCKED)
@@ -107,7 +101,7 @@ class Candidates(Encoder):
             table = known.take(rows, axis=0)
             table[:, WAIT] += now
             table *= scale
-            np.minimum(table, MOST, out=table)
+            np.minimum(table, NEARLY_ONE, out=table)
             out[:count, :BLOCKED] = table[:count]
             out[count:slots, REQUESTED:BLOCKED] = 1.0
             if self.decline:
@@ -116,7 +110,7 @@ class Candidates(Encoder):
         return encode
 
     def _known(self, system: System) -> np.ndarray:
-        """Return what never changes of each job, shape (jobs, 5); decisions scale and shift it."""
+        """Return the constant parts of the job features, shape (jobs, 5); decisions scale and shift them."""
         jobs, requested = system.jobs, system.workload.requested_time
         longest = self.longest_time or int(requested.max(initial=1))
         known = np.empty((len(jobs), BLOCKED))

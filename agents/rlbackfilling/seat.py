@@ -1,25 +1,25 @@
-"""The backfiller's seat, opened: what may start behind a blocked job, and by which rules."""
+"""The open seat of the backfiller: its candidates and rules."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from hpcsimkit.decision import External
 from hpcsimkit.errors import UsageError
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import FCFS, Backfiller, Order
+from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
-from hpcsimkit.policy import FCFS, Backfiller, Order
-from hpcsimkit.reservation import EASY
 
 __all__ = ["MODES", "Mode", "backfilling_seat"]
 
 Mode = Literal["guarded", "penalty", "unguarded"]
 
 MODES: tuple[Mode, ...] = ("guarded", "penalty", "unguarded")
-"""What keeps an agent from delaying the blocked job: it cannot, it is paid less for it, nothing does."""
+"""Protection of the blocked job from delays: enforced, by a penalty in the reward, or none."""
 
 SLOTS = 128
-"""Candidates that RLBackfilling's agent sees at most."""
+"""Maximum number of candidates that RLBackfilling's agent sees."""
 
 
 def backfilling_seat(
@@ -30,30 +30,30 @@ def backfilling_seat(
     decline: bool = False,
     slots: int = SLOTS,
 ) -> Pipeline:
-    """Return a scheduler with its backfiller's seat open.
+    """Return a scheduler with an open backfiller seat.
 
     Parameters
     ----------
     order : Order, optional
-        Which job is first; by default first come, first served. Published orders are in
+        Queue order; by default first come, first served. Published orders are in
         :data:`~hpcsimkit.policies.dirlab.orders.ORDERS`.
     mode : {"guarded", "penalty", "unguarded"}
-        *guarded*: offered is only what does not delay the blocked job, by the rule of
-        :class:`~hpcsimkit.reservation.EASY` or, with the semantics ``dirlab``, by the published one.
-        *unguarded*: all that fits is offered (where a single job fits it is started if it ends before the
-        reservation, else not). *penalty*: the same; the reward is to be a
-        :class:`~hpcsimkit.agents.rlbackfilling.reward.TimelyImprovement` with a penalty.
+        Protection of the blocked job. *guarded*: candidates are the jobs that do not delay it, by the rule of
+        :class:`~hpcsimkit.kernel.reservation.EASY` or, with the semantics ``dirlab``, by the published rule.
+        *unguarded*: all jobs that fit are candidates (a single one is no decision: it starts if it ends
+        before the reservation). *penalty*: the same, for a
+        :class:`~hpcsimkit.agents.rlbackfilling.reward.TimelyImprovement` with a penalty as the reward.
     semantics : {"textbook", "dirlab"}
-        By which rules it will run.
+        Semantics of the simulation.
     decline : bool
-        An agent may also start nothing. (The published one may not.)
+        Whether the agent may start no job. (The published one may not.)
     slots : int
-        With unguarded seats so many candidates are offered at most.
+        Maximum number of candidates on an unguarded seat.
 
     Raises
     ------
     UsageError
-        There is no such mode, or no such semantics.
+        The mode or the semantics is unknown.
 
     Examples
     --------

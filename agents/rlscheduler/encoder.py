@@ -1,4 +1,4 @@
-"""What RLScheduler's agent sees: the jobs that have waited longest, a row each."""
+"""RLScheduler's encoder: the jobs that have waited longest, one row each."""
 
 from __future__ import annotations
 
@@ -7,58 +7,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.rlbackfilling.encoder import HALF_A_DAY, MOST
-from hpcsimkit.agents.schedinspector.features import shares_of
-from hpcsimkit.decision import Decision
-from hpcsimkit.job import UNKNOWN
-from hpcsimkit.learning import Encode, Encoder, Observation
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
+from hpcsimkit.agents.spaces.shares import HALF_A_DAY, NEARLY_ONE, shares_of
+from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
+from hpcsimkit.jobs.job import UNKNOWN
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.system import System
 
 __all__ = ["WaitingJobs"]
 
 WAIT, REQUESTED, SIZE, MEMORY, FITS = 0, 1, 2, 3, 7
-NUMBERED = {"requested_memory": "largest_memory", "user": "largest_user", "group": "largest_group",
-            "executable": "largest_executable"}  # fmt: skip
-"""Columns of the log, in their order from 3 on, and the parameters that say what counts as 1."""
+NUMBERED = {
+    "requested_memory": "largest_memory",
+    "user": "largest_user",
+    "group": "largest_group",
+    "executable": "largest_executable",
+}
+"""Columns of the log, in order from column 3 on, with the parameters for their units."""
 
 
 class WaitingJobs(Encoder):
-    """The jobs to choose from, a row each; all shares are 0.99999 at most, what is unknown is 1.
+    """The jobs to choose from, one row each; shares are at most 0.99999, and unknown values are 1.
 
     ====== ==================================================
-    column what
+    column meaning
     ====== ==================================================
-    0      waited so far, of 12 hours
-    1      requested time, of `longest_time`
-    2      processors (or nodes), of all
-    3      requested memory, of `largest_memory`
-    4      number of the user, of `largest_user`
-    5      number of the group, of `largest_group`
-    6      number of the executable, of `largest_executable`
+    0      wait time so far, over 12 hours
+    1      requested time, over `longest_time`
+    2      processors (or nodes), over all
+    3      requested memory, over `largest_memory`
+    4      user number, over `largest_user`
+    5      group number, over `largest_group`
+    6      executable number, over `largest_executable`
     7      0.99999 if it fits now, else 0.00001
     ====== ==================================================
 
-    Rows without a job are 0, 1, 1, 1, 1, 1, 1, 0. (RLScheduler, SC 2020, its published code.)
+    Rows without a job are 0, 1, 1, 1, 1, 1, 1, 0. (Published code of RLScheduler, SC 2020.)
 
     Parameters
     ----------
     slots : int
-        Rows: the first so many options of the decision.
+        Number of rows; the first `slots` options of a decision are encoded.
     longest_time : int, optional
-        Requested time that counts as 1 [s]; by default the longest one of the workload. Published: the
-        longest run time of the whole log.
+        Unit of requested times [s]; by default the longest one of the workload. Published: the longest run
+        time of the whole log.
     largest_memory, largest_user, largest_group, largest_executable : int, optional
-        What counts as 1; by default the largest of the workload. Published: the largest of the whole log.
+        Units of columns 3 to 6; by default the maxima of the workload. Published: those of the whole log.
     """
 
     low, high = 0.0, 1.0
 
     def __init__(
-        self, slots: int = 128, longest_time: int | None = None, largest_memory: int | None = None,
-        largest_user: int | None = None, largest_group: int | None = None,
+        self,
+        slots: int = 128,
+        longest_time: int | None = None,
+        largest_memory: int | None = None,
+        largest_user: int | None = None,
+        largest_group: int | None = None,
         largest_executable: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.slots = slots
         self.longest_time = longest_time
         self.largest_memory = largest_memory
@@ -68,7 +75,7 @@ class WaitingJobs(Encoder):
 
     @classmethod
     def of(cls, log: Workload, slots: int = 128) -> WaitingJobs:
-        """Return the encoder with what is largest in a log, as published.
+        """Return the encoder with the maxima of a log as units, as published.
 
         >>> columns = {"submit_time": [0, 0], "run_time": [9, 4], "nodes": [4, 4], "user": [-1, 3]}
         >>> WaitingJobs.of(Workload(columns))
@@ -81,11 +88,11 @@ class WaitingJobs(Encoder):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(slots, 8)."""
+        """Shape of the observation: (slots, 8)."""
         return (self.slots, 8)
 
     def bind(self, system: System) -> Encode:
-        """Lay out what never changes of all jobs, once for the run."""
+        """Precompute the job features that do not change during the run."""
         slots, cluster, known = self.slots, system.cluster, self._known(system)
         submitted = system.column("submit_time")
 
@@ -94,21 +101,21 @@ class WaitingJobs(Encoder):
             rows = np.array([job.index for job in jobs], dtype=np.intp)
             of_jobs = out[: len(jobs)]
             of_jobs[:] = known.take(rows, axis=0)
-            of_jobs[:, WAIT] = np.minimum((system.now - submitted.take(rows)) / HALF_A_DAY, MOST)
-            of_jobs[:, FITS] = np.where(cluster.fit_each(jobs, system.free), MOST, 1 - MOST)
+            of_jobs[:, WAIT] = np.minimum((system.now - submitted.take(rows)) / HALF_A_DAY, NEARLY_ONE)
+            of_jobs[:, FITS] = np.where(cluster.fit_each(jobs, system.free), NEARLY_ONE, 1 - NEARLY_ONE)
             out[len(jobs) : slots, REQUESTED:FITS] = 1.0
 
         return encode
 
     def _known(self, system: System) -> NDArray[np.float64]:
-        """Return what never changes of each job, shape (jobs, 8)."""
+        """Return the constant job features, shape (jobs, 8)."""
         log = system.workload
         longest = self.longest_time or int(log.requested_time.max(initial=1))
         known = np.zeros((len(log), 8))
-        known[:, REQUESTED] = np.minimum(log.requested_time / longest, MOST)
-        known[:, SIZE] = np.minimum(shares_of(system), MOST)
+        known[:, REQUESTED] = np.minimum(log.requested_time / longest, NEARLY_ONE)
+        known[:, SIZE] = np.minimum(shares_of(system), NEARLY_ONE)
         for place, (column, name) in enumerate(NUMBERED.items(), start=MEMORY):
             values = log.column(column)
             largest = getattr(self, name) or max(int(values.max(initial=1)), 1)
-            known[:, place] = np.where(values == UNKNOWN, 1.0, np.minimum(values / largest, MOST))
+            known[:, place] = np.where(values == UNKNOWN, 1.0, np.minimum(values / largest, NEARLY_ONE))
         return known

@@ -1,15 +1,15 @@
-"""RLScheduler's seat: who sits there chooses the next job, and keeps to it until it starts."""
+"""RLScheduler's open order seat: the choice of the next job, binding until it starts."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from hpcsimkit.decision import External
 from hpcsimkit.errors import UsageError
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import FCFS
+from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
-from hpcsimkit.policy import FCFS
-from hpcsimkit.reservation import EASY
 
 __all__ = ["scheduling_seat"]
 
@@ -17,23 +17,23 @@ __all__ = ["scheduling_seat"]
 def scheduling_seat(
     *, backfilling: bool = False, semantics: Literal["textbook", "dirlab"] = "textbook", slots: int = 128
 ) -> Pipeline:
-    """Return a scheduler with its order seat open: the jobs that have waited longest are offered.
+    """Return a scheduler with an open order seat; the options are the jobs that have waited longest.
 
     Parameters
     ----------
     backfilling : bool
-        Behind a chosen job that does not fit others may start, by the rules of
-        :class:`~hpcsimkit.reservation.EASY` or, with ``dirlab``, by the published ones.
+        Whether other jobs may start behind a chosen job that does not fit, by the rules of
+        :class:`~hpcsimkit.kernel.reservation.EASY` or, with ``dirlab``, by the published ones.
     semantics : {"textbook", "dirlab"}
-        By which rules it will run. With ``dirlab`` a chosen job is kept to until it starts; otherwise who
-        sits there is asked again whenever something happens.
+        Semantics of the simulation. With ``dirlab`` a choice is binding until the job starts; otherwise
+        there is a new decision at every event.
     slots : int
-        Jobs that are offered at most.
+        Maximum number of options.
 
     Raises
     ------
     UsageError
-        There are no such rules.
+        The semantics is unknown.
 
     Examples
     --------
@@ -46,4 +46,4 @@ def scheduling_seat(
     easy = PublishedEASY() if published else EASY()
     return Pipeline(
         External(FCFS()), backfiller=easy if backfilling else None, commit=published, window=slots
-    )  # fmt: skip
+    )

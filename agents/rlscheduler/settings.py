@@ -1,50 +1,66 @@
-"""How RLScheduler was trained, and on what: by its published code."""
+"""Training settings and environment of RLScheduler, from its published code."""
 
 from __future__ import annotations
 
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.rewards import FinalScore
 from hpcsimkit.agents.rlscheduler.encoder import WaitingJobs
 from hpcsimkit.agents.rlscheduler.seat import scheduling_seat
-from hpcsimkit.agents.sequences import Sequences
-from hpcsimkit.agents.spinning_up import SpinningUpSettings
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.workload import Workload
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.spaces.rewards import FinalScore
+from hpcsimkit.agents.spaces.sequences import Sequences
+from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["JOBS", "PUBLISHED", "scheduling_environment"]
 
 JOBS = 256
-"""Of a sequence that is learned from."""
+"""Number of jobs in a training sequence."""
 
 SLOTS = 128
-"""Waiting jobs that its agent sees."""
+"""Maximum number of waiting jobs that the agent sees."""
 
 PUBLISHED = SpinningUpSettings(
-    episodes=100, whole_episodes=True, epochs=80, learning_rate=3e-4, value_learning_rate=1e-3,
-    discount=1.0, trace=0.97, clip=0.2, target_divergence=0.015, kind="slots", hidden=(32, 16, 8),
-    activation="relu", critic_hidden=(64, 32, 8),
-)  # fmt: skip
-"""100 sequences a round; the networks have 961 and 11 570 weights."""
+    episodes=100,
+    whole_episodes=True,
+    n_epochs=80,
+    learning_rate=3e-4,
+    value_learning_rate=1e-3,
+    gamma=1.0,
+    gae_lambda=0.97,
+    clip_range=0.2,
+    target_kl=0.015,
+    kind="slots",
+    hidden=(32, 16, 8),
+    activation="relu",
+    critic_hidden=(64, 32, 8),
+)
+"""100 sequences per round; networks of 961 and 11 570 weights."""
 
 
 def scheduling_environment(
-    log: Workload, *, backfilling: bool = False, metric: str = "mean_bounded_slowdown", slots: int = SLOTS,
-    jobs: int = JOBS, first: int = JOBS, last: int | None = None,
-) -> SchedulingEnv:  # fmt: skip
-    """Return what RLScheduler learns from, by the published rules.
+    log: Workload,
+    *,
+    backfilling: bool = False,
+    metric: str = "mean_bounded_slowdown",
+    slots: int = SLOTS,
+    jobs: int = JOBS,
+    first: int = JOBS,
+    last: int | None = None,
+) -> SchedulingEnv:
+    """Return the training environment of RLScheduler, by the published rules.
 
     Parameters
     ----------
     log : Workload
-        As :func:`~hpcsimkit.workloads.dirlab.read_published` returns it for ``"rlscheduler"``.
+        Log, as :func:`~hpcsimkit.workloads.dirlab.read_published` returns it for ``"rlscheduler"``.
     backfilling, slots
-        See :func:`~hpcsimkit.agents.rlscheduler.seat.scheduling_seat`.
+        Parameters of :func:`~hpcsimkit.agents.rlscheduler.seat.scheduling_seat`.
     metric : str
-        What is to be made better.
+        Metric to optimise.
     jobs : int
-        Of a sequence.
+        Number of jobs in a sequence.
     first, last : int
-        Sequences begin at one of these rows; by default as published.
+        Range of the start indices of sequences; by default as published.
 
     Examples
     --------
@@ -59,5 +75,9 @@ def scheduling_environment(
     return SchedulingEnv(
         Sequences(log, jobs, first=first, last=last),
         scheduling_seat(backfilling=backfilling, semantics="dirlab", slots=slots),
-        WaitingJobs.of(log, slots), Slots(slots), FinalScore(metric), stage="order", attempts=100,
-    )  # fmt: skip
+        WaitingJobs.of(log, slots),
+        Slots(slots),
+        FinalScore(metric),
+        stage="order",
+        attempts=100,
+    )

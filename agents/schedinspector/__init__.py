@@ -1,5 +1,5 @@
-"""SchedInspector: an agent that may hold the job which the order has selected.
+"""SchedInspector: an agent that can reject the scheduling decisions of a base scheduler, job by job.
 
-(Zhang, Dai and Xie, HPDC 2022.) ``features`` is what it sees, ``whole_state`` what the paper compares that
-with, ``settings`` how it is trained and on what.
+(Zhang, Dai and Xie, HPDC 2022.) ``features`` is its encoder, ``whole_state`` the paper's alternative without
+feature engineering; ``settings`` has the published training settings and environment.
 """

@@ -1,31 +1,27 @@
-"""What an inspector sees: the selected job, the machine, and what holding the job would cost."""
+"""SchedInspector's features: the selected job, the machine, and the cost of a rejection."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hpcsimkit.cluster import Nodes
-from hpcsimkit.decision import Decision
+from hpcsimkit.agents.spaces.shares import NEARLY_ONE, shares_of
+from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.jobqueue import DEEP
-from hpcsimkit.learning import Encode, Encoder, Observation
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import DEEP
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.policies.dirlab.backfilling import reservation
-from hpcsimkit.reservation import reserve
-from hpcsimkit.system import System
 
-__all__ = ["FEATURES", "InspectorFeatures", "inspected", "shares_of"]
-
-NEARLY_ONE = 1 - 1e-5
-"""Largest value of all features but the rejections."""
+__all__ = ["FEATURES", "InspectorFeatures", "inspected"]
 
 INTERACTIVE = 10
-"""Requested times below it count as it [s], as in the bounded slowdown."""
+"""Lower bound of the requested time [s], as in the bounded slowdown."""
 
 TWO_DAYS = 2 * 86_400
 
@@ -37,40 +33,40 @@ class InspectorFeatures(Encoder):
     """SchedInspector's features, each from 0 to 1.
 
     ======== ================================================================================
-    position what
+    position meaning
     ======== ================================================================================
-    0        waited so far [`max_interval` x `max_rejections`, which is half a day]
+    0        wait time so far [`max_interval` x `max_rejections`, which is half a day]
     1        requested time [`longest_time`]
     2        size, share of the machine
-    3        share of the machine that is free
-    4        fits now
-    5        how often it was rejected [`max_rejections`]
-    6        how much a rejection delays all that wait (not with ``features="compact"``): the sum
-             of `max_interval` over max(requested time, 10 s), or for the wait of `max_interval`;
-             as a share of what it is for `jobs` of the shortest ones
-    7        with `backfilling`: how many could be backfilled if the job is accepted [`jobs`]
+    3        free share of the machine
+    4        0.99999 if the job fits now, else 0.00001
+    5        number of rejections so far [`max_rejections`]
+    6        delay of all waiting jobs by a rejection (not with ``features="compact"``): the sum
+             of `max_interval` over max(requested time, 10 s), or of `max_interval` for waits,
+             relative to the same sum for `jobs` of the shortest jobs
+    7        with `backfilling`: number of jobs to backfill if the job is accepted [`jobs`]
     ======== ================================================================================
 
-    All but the rejections are 0.99999 at most; *fits now* is that or 0.00001. (SchedInspector, HPDC 2022,
-    section 3.3, as its published code has them; that has no position 7.)
+    All features but the rejections are at most 0.99999. (SchedInspector, HPDC 2022, section 3.3, as in its
+    published code, which has no position 7.)
 
     Parameters
     ----------
     longest_time : int
-        Requested time that counts as one [s]. Published: the longest run time of the log.
+        Unit of requested times [s]. Published: the longest run time of the log.
     max_interval : int
-        After so many seconds at the latest a rejected job is asked about again [s], as in the pipeline.
+        Maximum time until a rejected job is inspected again [s], as in the pipeline.
     max_rejections : int
-        How often a job is rejected at most, as in the pipeline.
+        Maximum number of rejections per job, as in the pipeline.
     jobs : int
-        Waiting jobs that count as one.
+        Normalisation constant of numbers of jobs.
     metric : {"bounded_slowdown", "wait"}
-        What the delay is reckoned for.
+        Metric for which the delay is computed.
     features : {"manual", "compact"}
-        All, or only those of the job and the machine (figure 5 of the paper).
+        Feature set: all, or only the features of the job and the machine (figure 5 of the paper).
     backfilling : {"none", "easy", "published"}
-        Whether the last feature is there, and by whose rules: :class:`~hpcsimkit.reservation.EASY` or
-        :class:`~hpcsimkit.policies.dirlab.backfilling.PublishedEASY`.
+        Backfilling rules of the last feature, :class:`~hpcsimkit.kernel.reservation.EASY` or
+        :class:`~hpcsimkit.policies.dirlab.backfilling.PublishedEASY`; without the feature for ``none``.
 
     Examples
     --------
@@ -81,12 +77,15 @@ class InspectorFeatures(Encoder):
     low, high = 0.0, 1.0
 
     def __init__(
-        self, longest_time: int = TWO_DAYS, max_interval: int = MAX_INTERVAL,
-        max_rejections: int = MAX_REJECTIONS, jobs: int = 128,
+        self,
+        longest_time: int = TWO_DAYS,
+        max_interval: int = MAX_INTERVAL,
+        max_rejections: int = MAX_REJECTIONS,
+        jobs: int = 128,
         metric: Literal["bounded_slowdown", "wait"] = "bounded_slowdown",
         features: Literal["manual", "compact"] = "manual",
         backfilling: Literal["none", "easy", "published"] = "none",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.longest_time = longest_time
         self.max_interval = max_interval
         self.max_rejections = max_rejections
@@ -97,7 +96,7 @@ class InspectorFeatures(Encoder):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What stands at each position.
+        """Names of the features by position.
 
         >>> InspectorFeatures(features="compact").names
         ('waited', 'requested time', 'size', 'free', 'runnable', 'rejected')
@@ -107,11 +106,11 @@ class InspectorFeatures(Encoder):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(features,)."""
+        """Shape of the observation: (features,)."""
         return (len(self.names),)
 
     def bind(self, system: System) -> Encode:
-        """Lay out what never changes of all jobs, once for the run."""
+        """Precompute the job features that do not change during the run."""
         self._check()
         cluster, holds, limit = system.cluster, system.holds, self.max_rejections
         longest_wait = self.max_interval * limit
@@ -142,7 +141,7 @@ class InspectorFeatures(Encoder):
                 raise UsageError(f"{name} needs a whole number of at least 1, found {value!r}")
 
     def _added(self, system: System) -> list[Callable[[Job], float]]:
-        """Return what is reckoned over the whole queue."""
+        """Return the features computed over the whole queue."""
         features: list[Callable[[Job], float]] = []
         if self.features == "manual":
             features.append(self._delay(system))
@@ -152,7 +151,7 @@ class InspectorFeatures(Encoder):
         return features
 
     def _delay(self, system: System) -> Callable[[Job], float]:
-        """Return what a rejection costs all that wait."""
+        """Return a function for the cost of a rejection to all waiting jobs."""
         queue = system.queue
         if self.metric == "wait":
             return lambda job: len(queue) / self.jobs
@@ -168,33 +167,20 @@ class InspectorFeatures(Encoder):
 
 
 def inspected(decision: Decision) -> Job:
-    """Return the job that an inspector is asked about.
+    """Return the job under inspection.
 
     Raises
     ------
     UsageError
-        It is another seat that is asked.
+        The decision belongs to another seat.
     """
     if decision.stage != "inspector" or decision.job is None:
         raise UsageError(f"a decision of the inspector's seat is needed, found {decision!r}")
     return decision.job
 
 
-def shares_of(system: System) -> NDArray[np.float64]:
-    """Return the size of each job as a share of the machine, float64, shape (jobs,).
-
-    Where jobs take whole nodes of several processors, it is their processors that count.
-    """
-    workload, cluster = system.workload, system.cluster
-    processors = workload.header.get("MaxProcs")
-    if isinstance(cluster, Nodes) and "cpus" in workload.resources and processors:
-        return workload.size / int(processors)
-    asked: Sequence[int] = [cluster.asked(job) for job in system.jobs]
-    return np.array(asked, dtype=np.float64) / cluster.size
-
-
 def _backfillable(head: Job, system: System) -> int:
-    """Return how many waiting jobs EASY could start behind a job that does not fit, each for itself."""
+    """Return the number of waiting jobs that EASY could backfill, each alone, behind a blocked job."""
     cluster, free = system.cluster, system.free
     others = [job for job in system.queue if job is not head and cluster.fits(job, free)]
     if not others or cluster.fits(head, free):
@@ -204,7 +190,7 @@ def _backfillable(head: Job, system: System) -> int:
 
 
 def _backfillable_by_publication(head: Job, system: System) -> int:
-    """Return the same by the published rules."""
+    """Return the number of jobs to backfill by the published rules."""
     cluster, free, now = system.cluster, system.free, system.now
     others = [job for job in system.queue if job is not head and cluster.fits(job, free)]
     if not others or cluster.fits(head, free):

@@ -1,4 +1,4 @@
-"""How SchedInspector was trained and on what, by its paper and its code; and how it learns faster."""
+"""Training settings and environment of SchedInspector, as published, and settings that learn faster."""
 
 from __future__ import annotations
 
@@ -6,66 +6,76 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from hpcsimkit.agents.masks import AcceptReject
-from hpcsimkit.agents.prompt_improvement import PromptImprovement, PromptRatio
-from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.trainer import InspectorSettings, PromptInspectorSettings
-from hpcsimkit.agents.sequences import Sequences
-from hpcsimkit.decision import External
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.learning import Encoder, Reward
+from hpcsimkit.agents.spaces.masks import AcceptReject
+from hpcsimkit.agents.spaces.prompt_improvement import PromptImprovement, PromptRatio
+from hpcsimkit.agents.spaces.rewards import Improvement
+from hpcsimkit.agents.spaces.sequences import Sequences
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.interfaces import Encoder, Reward
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import External
 from hpcsimkit.policies.dirlab import MAX_REJECTIONS, published
-from hpcsimkit.workload import Workload
 
 __all__ = ["JOBS", "METRICS", "PROMPT", "PUBLISHED", "RATIO", "inspector_environment"]
 
 JOBS = 128
-"""Of a sequence that is learned from."""
+"""Number of jobs in a training sequence."""
 
 METRICS: Mapping[str, str] = {
-    "bsld": "mean_bounded_slowdown", "wait": "mean_wait_time", "mbsld": "max_bounded_slowdown"
-}  # fmt: skip
-"""What the paper calls metrics, and their names in :data:`~hpcsimkit.metrics.METRICS`."""
+    "bsld": "mean_bounded_slowdown",
+    "wait": "mean_wait_time",
+    "mbsld": "max_bounded_slowdown",
+}
+"""Metrics by their names in the paper, with their names in :data:`~hpcsimkit.results.metrics.METRICS`."""
 
 PUBLISHED = InspectorSettings()
-"""100 sequences a round, learned from 80 times at most; networks of 938 and 929 weights."""
+"""100 sequences per round, with at most 80 passes over them; networks of 938 and 929 weights."""
 
 PROMPT = PromptInspectorSettings()
-"""The same networks, paid while jobs wait: 50 sequences a round, learned from 8 times."""
+"""The same networks with a dense reward: 50 sequences per round, with 8 epochs."""
 
-RATIO = replace(PROMPT, entropy_weight=0.01)
-"""The same for ``kind="ratio"``; without some entropy a training may end where everything is accepted."""
+RATIO = replace(PROMPT, ent_coef=0.01)
+"""The same for ``kind="ratio"``; without an entropy bonus a training may end in accepting every job."""
 
 
 def inspector_environment(
-    log: Workload, order: str = "sjf", *, metric: str = "bsld", backfilling: bool = False,
+    log: Workload,
+    order: str = "sjf",
+    *,
+    metric: str = "bsld",
+    backfilling: bool = False,
     kind: Literal["native", "percentage", "win-loss", "bounded", "ratio"] = "bounded",
-    first: int = JOBS, last: int | None = None, max_rejections: int | None = MAX_REJECTIONS,
-    encoder: Encoder | None = None, prompt: bool = False,
-) -> SchedulingEnv:  # fmt: skip
-    """Return what SchedInspector learns from, by the published rules.
+    first: int = JOBS,
+    last: int | None = None,
+    max_rejections: int | None = MAX_REJECTIONS,
+    encoder: Encoder | None = None,
+    prompt: bool = False,
+) -> SchedulingEnv:
+    """Return the training environment of SchedInspector, by the published rules.
 
     Parameters
     ----------
     log : Workload
-        As :func:`~hpcsimkit.workloads.dirlab.read_published` returns it for ``"schedinspector"``.
+        Log, as :func:`~hpcsimkit.workloads.dirlab.read_published` returns it for ``"schedinspector"``.
     order, backfilling
-        Of the base scheduler; see :func:`~hpcsimkit.policies.dirlab.published`.
+        Base scheduler; see :func:`~hpcsimkit.policies.dirlab.published`.
     metric : {"bsld", "wait", "mbsld"}
-        What is to be made lower than under the base scheduler.
+        Metric to improve over the base scheduler; lower is better.
     kind : str
-        How that is paid; see :class:`~hpcsimkit.agents.rewards.Improvement`. ``ratio`` is paid while jobs
-        wait, as :class:`~hpcsimkit.agents.prompt_improvement.PromptRatio`.
+        Reward type; see :class:`~hpcsimkit.agents.spaces.rewards.Improvement`. ``ratio`` is the dense reward
+        :class:`~hpcsimkit.agents.spaces.prompt_improvement.PromptRatio`.
     first, last : int
-        Sequences begin at one of these rows; by default as published, but for the end of the log.
+        Range of the start indices of sequences; by default as published, except at the end of the log.
     max_rejections : int, optional
-        How often a job is rejected at most. (Published: in tests only, in training without limit.)
+        Maximum number of rejections per job. (Published: in tests only; no limit in training.)
     encoder : Encoder, optional
-        What is seen; by default the seven features, the longest run time of the log being one.
+        Encoder of the observations; by default the seven features, with the longest run time of the log as
+        the unit of requested times.
     prompt : bool
-        It is paid while jobs wait, by a :class:`~hpcsimkit.agents.prompt_improvement.PromptImprovement`,
-        and not only at the end. (Published: at the end.)
+        Whether the reward is dense, a :class:`~hpcsimkit.agents.spaces.prompt_improvement.PromptImprovement`,
+        instead of a single one at the end. (Published: at the end.)
 
     Examples
     --------

@@ -1,14 +1,14 @@
-"""SchedInspector's training, and a faster one; both tell how often they reject."""
+"""SchedInspector's trainer, and a faster one; both report the share of rejections."""
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
 
-from hpcsimkit.agents.on_policy import Batch
-from hpcsimkit.agents.ppo import PPO, PPOSettings
-from hpcsimkit.agents.spinning_up import SpinningUpPPO, SpinningUpSettings
-from hpcsimkit.agents.trainer import Round
+from hpcsimkit.agents.training.on_policy import Batch
+from hpcsimkit.agents.training.ppo import PPO, PPOSettings
+from hpcsimkit.agents.training.spinning_up import SpinningUpPPO, SpinningUpSettings
+from hpcsimkit.agents.training.trainer import Round
 from hpcsimkit.errors import UsageError
 
 __all__ = ["InspectorSettings", "InspectorTrainer", "PromptInspectorSettings", "PromptInspectorTrainer"]
@@ -16,20 +16,20 @@ __all__ = ["InspectorSettings", "InspectorTrainer", "PromptInspectorSettings", "
 
 @dataclass(frozen=True)
 class InspectorSettings(SpinningUpSettings):
-    """Settings of :class:`InspectorTrainer`: the published ones, and steps enough for about 100 rounds.
+    """Settings of :class:`InspectorTrainer`: the published ones, with total time steps for about 100 rounds.
 
-    First weights are orthogonal here, Glorot's there. (The paper has one learning rate of 1e-3, its code
-    has 3e-4 and, for the value, 1e-3.)
+    Weights are initialised orthogonally here, by Glorot's method in the published code. (The paper has one
+    learning rate of 1e-3, its code 3e-4 for the policy and 1e-3 for the value function.)
 
     Parameters
     ----------
     longest : int, optional
-        A sequence that has not ended with so many decisions is thrown away: nothing of it is learned, and
-        another one is played instead. Its decisions count as played (`steps`), so that every training ends.
-        Published: ten times the 128 jobs of a sequence, there where nothing else bounds rejections.
+        Maximum number of decisions in a sequence. A longer one is truncated and discarded, and another one
+        replaces it. Its decisions count in `total_timesteps`, so every training ends. Published: ten times
+        the 128 jobs of a sequence, for runs without a limit on rejections.
     """
 
-    steps: int = 3_000_000
+    total_timesteps: int = 3_000_000
     hidden: tuple[int, ...] = (32, 16, 8)
     activation: str = "relu"
     longest: int | None = 1280
@@ -38,13 +38,13 @@ class InspectorSettings(SpinningUpSettings):
 class InspectorTrainer(SpinningUpPPO):
     """Spinning Up's PPO for an agent that accepts or rejects.
 
-    Tells which share of the decisions that it learned from were rejections, and which share of all was thrown
-    away. A round of which nothing is left teaches nothing.
+    Reports the share of rejections among the decisions of an update, and the share of decisions discarded.
+    There is no update from a round without any sequence left.
 
     Raises
     ------
     UsageError
-        In training: all of the first round is thrown away; or `longest` without whole episodes.
+        In training: the whole first round is discarded, or `longest` is set without whole episodes.
     """
 
     algorithm = "schedinspector"
@@ -52,11 +52,11 @@ class InspectorTrainer(SpinningUpPPO):
 
     @property
     def throws_away(self) -> bool:
-        """Sequences that are too long are."""
+        """Whether sequences that are too long are discarded."""
         return self.settings.longest is not None
 
     def build(self, seed: int) -> None:
-        """Make networks and their optimiser."""
+        """Create the networks and their optimiser."""
         if self.throws_away and not self.settings.whole_episodes:
             raise UsageError(f"{self.algorithm}: longest needs whole_episodes")
         super().build(seed)
@@ -68,7 +68,7 @@ class InspectorTrainer(SpinningUpPPO):
         super()._set_up()
 
     def round(self) -> Round:
-        """Play, and learn from what is not thrown away."""
+        """Run a rollout, and update from the sequences that are not discarded."""
         before = self.steps
         batch, sums = self._play()
         kept = len(batch.actions)
@@ -81,41 +81,42 @@ class InspectorTrainer(SpinningUpPPO):
         return Round(sums, {**measures, "thrown_away": 1 - kept / (self.steps - before)})
 
     def learn(self, batch: Batch) -> dict[str, float]:
-        """Learn from all steps of a round."""
+        """Update from all steps of a round."""
         return {**super().learn(batch), "rejected": _rejected(batch)}
 
 
 @dataclass(frozen=True)
 class PromptInspectorSettings(PPOSettings):
-    """Settings of :class:`PromptInspectorTrainer`: rounds of half as many sequences, learned from in parts.
+    """Settings of :class:`PromptInspectorTrainer`: half as many sequences per round, and minibatches.
 
-    They were found on the logs Lublin-2 and KTH-SP2, by the rules of the published simulators. No table of
-    ``reproduce schedinspector`` is about these logs; Lublin-2 is one of the five of ``textbook-rules``.
+    They were tuned on the logs Lublin-2 and KTH-SP2, by the rules of the published simulators. No table of
+    ``reproduce schedinspector`` uses these logs; Lublin-2 is one of the five logs of ``textbook-rules``.
     """
 
-    steps: int = 1_500_000
+    total_timesteps: int = 1_500_000
     episodes: int = 50
     whole_episodes: bool = True
-    epochs: int = 8
-    batch: int = 1024
+    n_epochs: int = 8
+    batch_size: int = 1024
     learning_rate: float = 1e-3
-    discount: float = 1.0
-    trace: float = 0.97
+    gamma: float = 1.0
+    gae_lambda: float = 0.97
     hidden: tuple[int, ...] = (32, 16, 8)
     activation: str = "relu"
 
 
 class PromptInspectorTrainer(PPO):
-    """PPO for an agent that accepts or rejects; tells which share it rejected.
+    """PPO for an agent that accepts or rejects; reports the share of rejections.
 
-    Made for a :class:`~hpcsimkit.agents.prompt_improvement.PromptImprovement`, or its ``PromptRatio``.
+    For the dense rewards :class:`~hpcsimkit.agents.spaces.prompt_improvement.PromptImprovement` and
+    ``PromptRatio``.
     """
 
     algorithm = "prompt-inspector"
     settings: PromptInspectorSettings
 
     def learn(self, batch: Batch) -> dict[str, float]:
-        """Learn from all steps of a round."""
+        """Update from all steps of a round."""
         return {**super().learn(batch), "rejected": _rejected(batch)}
 
 

@@ -1,4 +1,4 @@
-"""What an inspector could see instead of features: everything, job by job."""
+"""SchedInspector's alternative to manual features: the whole state, job by job."""
 
 from __future__ import annotations
 
@@ -6,38 +6,39 @@ from itertools import islice
 
 import numpy as np
 
-from hpcsimkit.agents.schedinspector.features import TWO_DAYS, inspected, shares_of
-from hpcsimkit.decision import Decision
-from hpcsimkit.learning import Encode, Encoder, Observation
+from hpcsimkit.agents.schedinspector.features import TWO_DAYS, inspected
+from hpcsimkit.agents.spaces.shares import shares_of
+from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
-from hpcsimkit.system import System
 
 __all__ = ["WholeState"]
 
 
 class WholeState(Encoder):
-    """Rows of the waiting jobs, the selected one first: SchedInspector's *native features*.
+    """SchedInspector's *native features*: one row per waiting job, the selected one first.
 
     ====== ====== ===================================================================
-    row    column what
+    row    column meaning
     ====== ====== ===================================================================
-    job    0      waited so far [`max_interval` x `max_rejections`]
+    job    0      wait time so far [`max_interval` x `max_rejections`]
     job    1      requested time [`longest_time`]
     job    2      size, share of the machine
-    last   0      share of the machine that is free
-    last   1      how often the selected job was rejected [`max_rejections`]
-    last   2      jobs that run [`jobs`]
+    last   0      free share of the machine
+    last   1      number of rejections of the selected job [`max_rejections`]
+    last   2      number of running jobs [`jobs`]
     ====== ====== ===================================================================
 
-    All are 1 at most. (The paper says only that the whole state goes in, section 4.3.1; its code has an array
-    of these three columns and 128 rows that nobody reads.)
+    All values are at most 1. (The paper says only that the whole state is the input, section 4.3.1; its code
+    has an unused array with these three columns and 128 rows.)
 
     Parameters
     ----------
     jobs : int
-        Rows for waiting jobs: the first so many of the order.
+        Number of job rows, for the first jobs by the order.
     longest_time, max_interval, max_rejections
-        As in :class:`~hpcsimkit.agents.schedinspector.features.InspectorFeatures`.
+        Parameters of :class:`~hpcsimkit.agents.schedinspector.features.InspectorFeatures`.
 
     Examples
     --------
@@ -48,9 +49,12 @@ class WholeState(Encoder):
     low, high = 0.0, 1.0
 
     def __init__(
-        self, jobs: int = 128, longest_time: int = TWO_DAYS, max_interval: int = MAX_INTERVAL,
+        self,
+        jobs: int = 128,
+        longest_time: int = TWO_DAYS,
+        max_interval: int = MAX_INTERVAL,
         max_rejections: int = MAX_REJECTIONS,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.jobs = jobs
         self.longest_time = longest_time
         self.max_interval = max_interval
@@ -58,11 +62,11 @@ class WholeState(Encoder):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(jobs + 1, 3)."""
+        """Shape of the observation: (jobs + 1, 3)."""
         return (self.jobs + 1, 3)
 
     def bind(self, system: System) -> Encode:
-        """Lay out what never changes of all jobs, once for the run."""
+        """Precompute the job features that do not change during the run."""
         longest_wait = self.max_interval * self.max_rejections
         known = np.stack([system.workload.requested_time / self.longest_time, shares_of(system)], axis=1)
         submitted, cluster = system.column("submit_time"), system.cluster

@@ -1,8 +1,7 @@
-"""Published experiments, done again from the logs to the tables: ``run reproduce SYSTEM LOG ...``.
+"""Reproductions of published experiments, from the logs to the tables: ``run reproduce SYSTEM LOG ...``.
 
-``tasks`` are pieces of work whose outcomes are kept as long as their ``identity`` is the same, ``pace`` says
-how long they will take, ``learners`` are agents and how they are trained, ``sequences`` are what everybody
-meets on; ``reproduction`` is what each system fills in, ``contests`` what those have in common that train
-agents and let them meet their rivals, ``reproduction_run`` does it; ``logs`` is about what goes in,
-``cells``, ``targets`` and ``page`` about what comes out. A folder a system, listed in ``catalogue``.
+``reproduction`` is the base class, ``contests`` that of reproductions that train agents and compare them with
+baselines, and ``reproduction_run`` performs their tasks. ``learners`` define agents and their training,
+``sequences`` the job sequences for comparisons, and ``logs`` the input; ``cells``, ``targets`` and ``page``
+format the output. Each system has a folder, listed in ``catalogue``.
 """

@@ -1,4 +1,4 @@
-"""The names of all published experiments that can be done again; they load when asked for."""
+"""Catalogue of the reproductions, which are imported on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SYSTEMS: Mapping[str, str] = {
     "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
     "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
 }
-"""A system's name, and the module and class of its reproduction."""
+"""Module and class of the reproduction of each system, by name."""
 
 
 def reproduction_named(name: str) -> type[Reproduction]:
@@ -29,7 +29,7 @@ def reproduction_named(name: str) -> type[Reproduction]:
     Raises
     ------
     UsageError
-        There is none of that name.
+        No reproduction has that name.
 
     Examples
     --------

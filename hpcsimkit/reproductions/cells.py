@@ -1,4 +1,4 @@
-"""Cells and tables that pages of several reproductions have."""
+"""Table cells and tables shared by the pages of several reproductions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from hpcsimkit.reproductions.sequences import SIGNIFICANT, Standing
 __all__ = ["BOTH_TESTS", "Table", "number", "p_value", "standings_table"]
 
 Table = tuple[list[str], list[list[str]]]
-"""Headings and rows."""
+"""Table as headings and rows."""
 
 BOTH_TESTS = (
     "The p-values are corrected for the number of rows (Holm), * below 0.05. Somebody counts as better than "
     "a row only if the mean is lower and both p-values, that of the paired t-test and that of Wilcoxon's "
     "signed-rank test, are below 0.05."
 )
-"""What is said above such a table."""
+"""Text above such a table."""
 
 
 def number(value: float | None) -> str:
-    """Return a mean with two digits after the point, as papers have them.
+    """Return a mean with two decimal places, as in papers.
 
     >>> number(333.1956), number(None), number(float("nan"))
     ('333.20', '', '')
@@ -39,14 +39,14 @@ def p_value(value: float) -> str:
 
 
 def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
-    """Return everybody's mean with its interval, and what one has more or less than they, with p-values.
+    """Return a table of means with intervals, and of differences between one policy and the others.
 
     Parameters
     ----------
     rows : mapping of str to Standing
-        See :func:`~hpcsimkit.reproductions.sequences.standings`.
+        Rows returned by :func:`~hpcsimkit.reproductions.sequences.standings`.
     one : str
-        What the heading calls the one that is compared with all.
+        Name in the heading of the policy that is compared with the others.
 
     Examples
     --------
@@ -55,11 +55,18 @@ def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
     >>> values = {"a": np.array([1.0, 2.0, 4.0]), "b": np.array([2.0, 4.0, 5.0])}
     >>> for row in standings_table(standings(values, "a"), "a")[1]:
     ...     print(*filter(None, row), sep=" | ")
-    a | 2.33 | -1.46 to 6.13
-    b | 3.67 | -0.13 to 7.46 | -1.33 | -36.4 % | 0.0572 | 0.25
+    a | 2.33 | 1.33 to 4.00
+    b | 3.67 | 2.00 to 4.67 | -1.33 | -36.4 % | 0.0572 | 0.25
     """
-    headings = ["scheduler", "mean", "95 % interval", f"{one} minus it", "relative", "p, paired t",
-                "p, Wilcoxon"]  # fmt: skip
+    headings = [
+        "scheduler",
+        "mean",
+        "95 % interval",
+        f"{one} minus it",
+        "relative",
+        "p, paired t",
+        "p, Wilcoxon",
+    ]
     return headings, [[name, *_cells(standing)] for name, standing in rows.items()]
 
 

@@ -1,4 +1,4 @@
-"""Reproductions that train agents and then let everybody run: what they have in common."""
+"""Base classes of reproductions that train agents and compare them with baselines."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.reproduction import Reproduction
+from hpcsimkit.reproductions.rivals import RIVALS
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, Standing, standings
-from hpcsimkit.reproductions.tasks import Shelf, Task
 
 __all__ = ["Contest", "ContestReproduction", "Scores", "TrainedAndRun"]
 
@@ -21,18 +22,18 @@ Floats = NDArray[np.float64]
 
 
 class Contest(Protocol):
-    """Everybody on the same sequences.
+    """Protocol of a comparison of policies on the same sequences.
 
-    Each reproduction has a class of its own, with what its tables are ordered by (log, base scheduler).
+    Each reproduction has its own class, with the keys of its tables (log, base scheduler).
     """
 
     @property
     def contestants(self) -> Sequence[Contestant]:
-        """Who meets."""
+        """Policies to compare."""
 
     @property
     def meetings(self) -> Mapping[str, Meeting]:
-        """Runs of everybody, by row."""
+        """Runs of all policies, by row."""
 
 
 C = TypeVar("C", bound=Contest)
@@ -40,14 +41,14 @@ C = TypeVar("C", bound=Contest)
 
 @dataclass(frozen=True)
 class Scores(Generic[C]):
-    """What was measured in a contest.
+    """Measured values of a comparison.
 
     Parameters
     ----------
     contest : Contest
-        Which.
+        Comparison with the values.
     values : mapping of str to mapping of str to array of float, shape (sequences,)
-        By row and measure.
+        Values by row and measure.
 
     Examples
     --------
@@ -62,19 +63,22 @@ class Scores(Generic[C]):
 
     @classmethod
     def kept(cls, contest: C, shelf: Shelf) -> Scores[C]:
-        """Take what has come out of a contest from the shelf."""
+        """Return the values of a comparison from the stored outcomes."""
         outcomes = {row: shelf.outcome(task) for row, task in contest.meetings.items()}
-        return cls(contest, {
-            row: {measure: np.array(values, dtype=np.float64) for measure, values in outcome.items()}
-            for row, outcome in outcomes.items()
-        })  # fmt: skip
+        return cls(
+            contest,
+            {
+                row: {measure: np.array(values, dtype=np.float64) for measure, values in outcome.items()}
+                for row, outcome in outcomes.items()
+            },
+        )
 
     def of(self, row: str, measure: str = BSLD) -> Floats:
-        """Return a measure of a row on each sequence."""
+        """Return the values of a measure of a row on each sequence."""
         return self.values[row][measure]
 
     def mean(self, row: str, measure: str = BSLD) -> float:
-        """Return its mean; not a number where the row is not there."""
+        """Return the mean of a measure of a row; NaN if the row does not exist."""
         return float(self.of(row, measure).mean()) if row in self.values else float("nan")
 
     def standings(
@@ -85,77 +89,78 @@ class Scores(Generic[C]):
         return standings({name: self.of(name, measure) for name in names}, one)
 
     def beats(self, row: str, other: str, measure: str = BSLD) -> bool:
-        """Tell whether a row has less than another for sure, compared with all: see :class:`Standing`."""
+        """Return whether a row is significantly lower than another, among all rows; see :class:`Standing`."""
         return self.standings(row, measure=measure)[other].is_beaten
 
 
 class TrainedAndRun(Reproduction):
-    """Agents are trained, then everybody runs."""
+    """Reproduction that trains agents, and then runs all policies."""
 
     @abstractmethod
     def learners(self) -> Iterable[Learner]:
-        """Return all agents that are trained, in this order; one may come several times."""
+        """Return all agents to train, in this order; repetitions are allowed."""
 
     @abstractmethod
     def runs(self) -> Iterable[Task]:
-        """Return what is done when all are trained."""
+        """Return the tasks that follow the trainings."""
 
     @property
     def trained(self) -> list[Learner]:
-        """All agents that are trained, each once."""
+        """All agents to train, each once."""
         return list({learner.name: learner for learner in self.learners()}.values())
 
     def stages(self) -> Sequence[Sequence[Task]]:
-        """Return trainings, then runs."""
+        """Return two stages: trainings and runs."""
         return [[Training(learner) for learner in self.trained], list(self.runs())]
 
 
 class ContestReproduction(TrainedAndRun, Generic[C]):
-    """Contests: sets of sequences on which agents meet their rivals. What a subclass fills in is `contests`.
+    """Reproduction with comparisons of agents with baselines on sets of sequences, defined by `contests`.
 
-    An agent that meets is trained; :meth:`further_learners` and :meth:`further_runs` are for figures that are
-    not about contests.
+    All compared agents are trained; :meth:`further_learners` and :meth:`further_runs` are for other figures.
     """
 
     @property
     @abstractmethod
     def contests(self) -> Sequence[C]:
-        """Who meets on which sequences; always the same ones, so have it cached."""
+        """Comparisons; always the same objects, so the property should be cached."""
 
     def further_learners(self) -> Iterable[Learner]:
-        """Return agents that meet nobody."""
+        """Return agents outside the comparisons; by default none."""
         return ()
 
     def further_runs(self) -> Iterable[Task]:
-        """Return tasks that are no meetings."""
+        """Return tasks outside the comparisons; by default none."""
         return ()
 
     def learners(self) -> Iterator[Learner]:
-        """Yield who meets, then the others."""
+        """Yield the compared agents, then the others."""
         yield from learners_of(self.contests)
         yield from self.further_learners()
 
     def runs(self) -> Iterator[Task]:
-        """Yield further tasks, then meetings."""
+        """Yield further tasks, then the runs of the comparisons."""
         yield from self.further_runs()
         for contest in self.contests:
             yield from contest.meetings.values()
 
     def words(self) -> str:
-        """Say how many agents and contests there are."""
+        """Return a text with the numbers of agents and comparisons."""
         agents, sets = len(self.trained), len(self.contests)
+        if RIVALS in self.chosen:
+            return f"{sets} set{'s' * (sets != 1)} of sequences with heuristics only"
         return (
             f"{agents} agent{'s' * (agents != 1)}, {sets} set{'s' * (sets != 1)} of sequences "
             "with all their rivals"
         )
 
     def scores(self, shelf: Shelf) -> list[Scores[C]]:
-        """Return what has come out of all contests."""
+        """Return the measured values of all comparisons."""
         return [Scores.kept(contest, shelf) for contest in self.contests]
 
 
 def learners_of(contests: Iterable[Contest]) -> Iterator[Learner]:
-    """Yield the agents that meet in contests, again wherever they do."""
+    """Yield the compared agents, once for each comparison."""
     for contest in contests:
         for contestant in contest.contestants:
             if contestant.learner is not None:

@@ -1,4 +1,4 @@
-"""Agents, and all that decides what they become: described, trained, and taken from the shelf."""
+"""Agents of reproductions: their settings, their training, and loading trained ones."""
 
 from __future__ import annotations
 
@@ -8,61 +8,62 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.trainer import BEST, CURVE, LAST, RunSettings
-from hpcsimkit.agents.trainers_catalogue import trainer_named
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.learning import Encoder, Episodes, Mask, Reward
-from hpcsimkit.pictures.learning_curve import Curve, read_curve
-from hpcsimkit.policy import Policy
-from hpcsimkit.reproductions.tasks import Task, Tell
+from hpcsimkit.agents.training.catalogue import trainer_named
+from hpcsimkit.agents.training.trainer import BEST, CURVE, LAST, RunSettings
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
+from hpcsimkit.experiments.tasks import Task, Tell
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.reports.learning_curve import Curve, read_curve
 
 __all__ = ["Learner", "Training", "learning_curve_of", "trained_agent"]
 
 
 @dataclass(frozen=True)
 class Learner:
-    """An agent to be trained.
+    """Agent to train, with all settings of its training.
 
     Parameters
     ----------
     name : str
-        Unique, and fit to be the name of a folder.
+        Unique name, which is also the name of a folder.
     episodes : Episodes
-        What it learns from.
+        Training episodes.
     policy : Policy
-        With the seat left open.
+        Policy with an open seat.
     encoder, mask, reward
-        As for :class:`~hpcsimkit.environment.SchedulingEnv`.
+        Parameters of :class:`~hpcsimkit.envs.environment.SchedulingEnv`.
     trainer : str
-        One of :data:`~hpcsimkit.agents.trainers_catalogue.TRAINERS`.
+        Name in :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`.
     settings : RunSettings
-        How; of the trainer's own class.
+        Settings of the trainer, of its class of settings.
     seed : int
-        Where all chance of the training comes from.
+        Random seed of the training.
     stage : str
-        The seat.
+        Name of the seat. Default: ``dispatch``.
     skip : bool
-        Decisions with one option are nothing to learn from.
+        Whether forced decisions are left out of the training. Default: True.
     validate : callable, optional
-        ``validate(agent)``, larger is better: the best agent is kept, else the last. Its name and, of a
-        `functools.partial`, its arguments tell it from others.
+        Function ``validate(agent)`` that returns a score, larger is better: the best agent is kept. By
+        default the last one is. Its name and, for a `functools.partial`, its arguments are part of its
+        identity.
     validate_every : int
-        Rounds between validations.
+        Number of rounds between validations. Default: 10.
     attempts : int
-        Sequences that are drawn at most until there is something to decide in one.
+        Maximum number of sequences sampled until one has a decision. Default: 1.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from hpcsimkit import External, Pipeline, Workload
-    >>> from hpcsimkit.agents.encoders import QueueWindow
-    >>> from hpcsimkit.agents.episodes import Fixed
-    >>> from hpcsimkit.agents.masks import Slots
-    >>> from hpcsimkit.agents.ppo import PPOSettings
-    >>> from hpcsimkit.agents.rewards import MinusMeanWait
+    >>> from hpcsimkit.agents.spaces.encoders import QueueWindow
+    >>> from hpcsimkit.agents.spaces.episodes import Fixed
+    >>> from hpcsimkit.agents.spaces.masks import Slots
+    >>> from hpcsimkit.agents.training.ppo import PPOSettings
+    >>> from hpcsimkit.agents.spaces.rewards import MinusMeanWait
     >>> w = Workload({"submit_time": [0] * 3, "run_time": [90, 10, 50], "nodes": [1] * 3}, machine_size=1)
     >>> learner = Learner("shortest", Fixed(w), Pipeline(order=External(), window=3), QueueWindow(3),
-    ...     Slots(3), MinusMeanWait(), "ppo", PPOSettings(steps=8, episodes=1, rollout=8), seed=1,
+    ...     Slots(3), MinusMeanWait(), "ppo", PPOSettings(total_timesteps=8, episodes=1, n_steps=8), seed=1,
     ...     stage="order")
     >>> with TemporaryDirectory() as place:
     ...     folder = Path(place) / learner.name
@@ -88,15 +89,21 @@ class Learner:
     attempts: int = 1
 
     def scheduler(self, shelf: Path) -> Policy:
-        """Return the policy whose open seat is learned; `shelf` has the folders of all tasks."""
+        """Return the policy with the open seat; `shelf` is the folder of all tasks."""
         return self.policy
 
     def train(self, folder: Path, tell: Tell) -> Agent:
-        """Train the agent, or go on with it from the folder's checkpoint."""
+        """Train the agent, or resume its training from the checkpoint in the folder."""
         env = SchedulingEnv(
-            self.episodes, self.scheduler(folder.parent), self.encoder, self.mask, self.reward,
-            stage=self.stage, skip=self.skip, attempts=self.attempts,
-        )  # fmt: skip
+            self.episodes,
+            self.scheduler(folder.parent),
+            self.encoder,
+            self.mask,
+            self.reward,
+            stage=self.stage,
+            skip=self.skip,
+            attempts=self.attempts,
+        )
         trainer = trainer_named(self.trainer)(
             env, self.settings, seed=self.seed, validate=self.validate, validate_every=self.validate_every
         )
@@ -105,14 +112,14 @@ class Learner:
 
 @dataclass(frozen=True)
 class Training(Task):
-    """The training of a learner.
+    """Training of a learner as a task.
 
     Parameters
     ----------
     learner : Learner
-        Who learns.
+        Agent to train.
     kind : str
-        Of the task: trainings of one kind go at one pace.
+        Name of the group of trainings with the same rate. Default: ``training``.
     """
 
     learner: Learner
@@ -120,40 +127,40 @@ class Training(Task):
 
     @property
     def name(self) -> str:
-        """That of the learner."""
+        """Name of the learner."""
         return self.learner.name
 
     @property
     def size(self) -> int:
-        """Decisions to learn from."""
-        return self.learner.settings.steps
+        """Number of training steps (decisions)."""
+        return self.learner.settings.total_timesteps
 
     def inputs(self) -> Any:
-        """Return all about the learner."""
+        """Return the learner with all its settings."""
         return {"learner": self.learner}
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Train; the agents and the learning curve stay in the folder."""
+        """Train the agent; write its files and the learning curve to the folder."""
         agent = self.learner.train(folder, tell)
         return {"steps": (agent.about or {}).get("steps"), "best": (agent.about or {}).get("validation")}
 
 
 def trained_agent(learner: Learner, folder: Path, *, sample: bool) -> Agent:
-    """Return the agent that a training has left in a folder: the best by its validation, or the last.
+    """Return the agent of a training from its folder: the best one in validation, or the last one.
 
     Parameters
     ----------
     learner : Learner
-        Who was trained.
+        Settings of the trained agent.
     folder : Path
-        That of the training.
+        Folder of the training.
     sample : bool
-        Draw actions, or take the best.
+        Whether actions are sampled; otherwise the best one is taken.
     """
     file = folder / (LAST if learner.validate is None else BEST)
     return Agent.load(file, encoder=learner.encoder, mask=learner.mask, sample=sample)
 
 
 def learning_curve_of(folder: Path) -> Curve:
-    """Return the learning curve that a training has left in a folder."""
+    """Return the learning curve of a training from its folder."""
     return read_curve(folder / CURVE)

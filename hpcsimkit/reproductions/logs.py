@@ -1,4 +1,4 @@
-"""What papers call the logs that are given, each once."""
+"""Logs given to a reproduction, with their names in the paper."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import ClassVar, Protocol, TypeVar
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["Log", "each_once", "name_among"]
 
 
 class Named(Protocol):
-    """A log with the name that tables call it by, and its file."""
+    """Protocol of a log with its name in tables and its file."""
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Name in tables."""
 
     @property
     def path(self) -> Path:
-        """Its file."""
+        """Path of the file."""
 
 
 T = TypeVar("T", bound=Named)
@@ -31,17 +31,17 @@ T = TypeVar("T", bound=Named)
 
 @dataclass(frozen=True)
 class Log:
-    """A log that is given, by its file; reproductions add what they make of it.
+    """Log given by its file; reproductions add properties.
 
     Parameters
     ----------
     path : Path
-        Its file.
+        Path of the file.
 
     Attributes
     ----------
     NAMES : mapping of str to str
-        What tables call logs; see :func:`name_among`.
+        Names of logs in tables; see :func:`name_among`.
 
     Examples
     --------
@@ -55,16 +55,16 @@ class Log:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Name in tables."""
         return name_among(self.path, self.NAMES)
 
     def long_enough(self, log: Workload, jobs: int) -> Workload:
-        """Return what was read, which must have so many jobs.
+        """Return the workload read from the log, after a check of its number of jobs.
 
         Raises
         ------
         UsageError
-            It has fewer.
+            The workload has fewer jobs.
         """
         if len(log) < jobs:
             raise UsageError(f"{self.path}: {jobs} jobs or more are needed, found {len(log)}")
@@ -72,14 +72,14 @@ class Log:
 
 
 def name_among(path: Path, names: Mapping[str, str]) -> str:
-    """Return what a log is called, or the name of its file.
+    """Return the name of a log in tables, by default the name of its file.
 
     Parameters
     ----------
     path : Path
-        Its file.
+        Path of the file.
     names : mapping of str to str
-        By regular expressions of how the names of files begin, without endings, in whatever case.
+        Names by regular expressions for the beginnings of file names, without suffixes and case-insensitive.
 
     Examples
     --------
@@ -91,12 +91,12 @@ def name_among(path: Path, names: Mapping[str, str]) -> str:
 
 
 def each_once(traces: Sequence[T]) -> Sequence[T]:
-    """Return the logs, of which no two may have one name.
+    """Return the logs, after a check that their names are unique.
 
     Raises
     ------
     UsageError
-        Two have.
+        Two logs have the same name.
     """
     names = [trace.name for trace in traces]
     for trace in traces:

@@ -1,4 +1,4 @@
-"""A page of plain Markdown: headings, texts, tables, pictures."""
+"""Pages in plain Markdown: headings, paragraphs, tables and figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Page"]
 
 
 class Page:
-    """A page that is written from top to bottom.
+    """Page in Markdown, written from top to bottom.
 
     Examples
     --------
@@ -42,18 +42,18 @@ class Page:
         self._blocks.append("\n".join(f"- {item}" for item in items))
 
     def code(self, *lines: str) -> None:
-        """Write lines as they are."""
+        """Write lines as a code block."""
         self._blocks.append("\n".join(["```", *lines, "```"]))
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Write a table: the first column to the left, the others to the right."""
+        """Write a table: the first column is left-aligned, the others are right-aligned."""
         rule = ["---", *["---:"] * (len(headings) - 1)]
         lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in (headings, *rows)]
         lines.insert(1, "|".join(rule))
         self._blocks.append("\n".join(f"|{line}|" if line == lines[1] else f"| {line} |" for line in lines))
 
     def picture(self, file: str, words: str) -> None:
-        """Show a picture that stands beside the page."""
+        """Show a figure from a file beside the page."""
         self._blocks.append(f"![{words}]({file})")
 
     def __str__(self) -> str:

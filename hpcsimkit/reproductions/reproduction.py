@@ -1,4 +1,4 @@
-"""What a published experiment fills in to be done again."""
+"""Base class of reproductions of published experiments."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.page import Page
+from hpcsimkit.reproductions.rivals import RIVALS, Field
 from hpcsimkit.reproductions.targets import Target
-from hpcsimkit.reproductions.tasks import Shelf, Task
 
 __all__ = ["Conclusion", "Reproduction"]
 
 
 class Conclusion(NamedTuple):
-    """What came out.
+    """Results of a reproduction.
 
     Parameters
     ----------
     targets : sequence of Target
-        What was to be reached.
+        Targets of the reproduction.
     page : Page
-        All results in words and tables. (How they were made is written by who runs the tasks.)
+        Page with all results. (The run of the reproduction appends the provenance.)
     """
 
     targets: Sequence[Target]
@@ -30,38 +31,38 @@ class Conclusion(NamedTuple):
 
 
 class Reproduction(ABC):
-    """A published experiment.
+    """Reproduction of a published experiment.
 
     Parameters
     ----------
     logs : sequence of Path
-        The logs it is about.
+        Paths of the logs.
     quick : bool
-        A small version of it.
+        Whether a small version is run. Default: False.
     seed : int
-        Where all chance comes from.
+        Random seed. Default: 0.
     chosen : collection of str
-        Those of its flags that were given.
+        Given flags among `flags`. Default: none.
 
     Attributes
     ----------
     title : str
-        Heading of its page.
+        Heading of the page.
     needs_logs : bool
-        It is about logs; else it can do without.
+        Whether logs are required.
     logs_needed : str
-        Which logs, and where to find them: what is said to who gives none.
+        Description of the logs and their sources, for the message if none are given.
     rates : mapping of str to float
-        For each kind of task how many decisions/s one process takes, about.
+        Approximate rate of one process for each kind of task [decisions/s].
     flags : set of str
-        Flags of the command line, without dashes, that only some reproductions know.
+        Flags of the command line, without dashes, that the reproduction supports.
     """
 
     title: ClassVar[str]
     needs_logs: ClassVar[bool] = True
     logs_needed: ClassVar[str]
     rates: ClassVar[Mapping[str, float]]
-    flags: ClassVar[frozenset[str]] = frozenset()
+    flags: ClassVar[frozenset[str]] = frozenset({RIVALS})
 
     def __init__(
         self, logs: Sequence[Path], *, quick: bool = False, seed: int = 0, chosen: Collection[str] = ()
@@ -73,18 +74,22 @@ class Reproduction(ABC):
 
     @abstractmethod
     def prepare(self) -> Iterator[str]:
-        """Read the logs and draw all there is to draw; yields lines that say what will be done.
+        """Read the logs and sample the data; yield lines that describe the work.
 
         Raises
         ------
         HpcsimkitError
-            The logs are not what is needed.
+            The logs are unsuitable.
         """
 
     @abstractmethod
     def stages(self) -> Sequence[Sequence[Task]]:
-        """Return the tasks: those of a stage need only those of the stages before it."""
+        """Return the tasks in stages; tasks of a stage depend only on those of earlier stages."""
+
+    def fields(self) -> Sequence[Field]:
+        """Return the sets of baselines, both the paper's and further ones; by default none."""
+        return ()
 
     @abstractmethod
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return what the outcomes say, and draw pictures of it into a folder."""
+        """Return the conclusion from the outcomes, and write figures to a folder."""

@@ -1,4 +1,4 @@
-"""A run of a reproduction: its tasks, several at a time, and the folder with what came out."""
+"""Runs of reproductions: their tasks in parallel processes, and the results folder."""
 
 from __future__ import annotations
 
@@ -13,49 +13,55 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any
 
-from hpcsimkit import __version__
-from hpcsimkit.campaigns.campaign import Stopped
-from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.campaigns.experiment import sha256_of
-from hpcsimkit.campaigns.processes import run_in_processes
-from hpcsimkit.campaigns.results_folder import writing
-from hpcsimkit.campaigns.training_progress import progress_bar
+from hpcsimkit._version import __version__
 from hpcsimkit.errors import UsageError
-from hpcsimkit.files import write_bytes
-from hpcsimkit.reproductions.pace import Pace
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.experiment import sha256_of
+from hpcsimkit.experiments.pace import Pace
+from hpcsimkit.experiments.processes import run_in_processes
+from hpcsimkit.experiments.results_folder import LOCK, locked, remove_temporary_files, writing
+from hpcsimkit.experiments.tasks import Shelf, Task, Tell
+from hpcsimkit.experiments.training_progress import progress_bar
+from hpcsimkit.io.documents import json_record
+from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.interruption import Stopped, signal_of
+from hpcsimkit.kernel.watchdog import Watchdog
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
+from hpcsimkit.reproductions.rivals import RIVALS, Field, write_fields
 from hpcsimkit.reproductions.targets import HEADINGS, targets_json, targets_rows
-from hpcsimkit.reproductions.tasks import Shelf, Task, Tell
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 __all__ = ["REPORT", "TARGETS", "ReproductionRun"]
 
-REPORT, TARGETS, RECORD, TASKS, LOCK = "report.md", "targets.json", "reproduction.json", "tasks", ".lock"
+REPORT, TARGETS, RECORD, TASKS = "report.md", "targets.json", "reproduction.json", "tasks"
 PACKAGES = ("numpy", "scipy", "torch", "gymnasium", "simpy", "matplotlib")
-"""Whose versions are recorded."""
+"""Packages with recorded versions."""
 
 SHOWN = 3
-"""Names that a line lists."""
+"""Maximum number of names in a line."""
 
 
 class ReproductionRun:
-    """A reproduction, and the folder it is written to.
+    """Run of a reproduction, and its results folder.
 
-    Each task is done once: the same command goes on where an interrupted one was, and does nothing again
-    whose inputs are as they were. A folder is of one system, seed, scale and set of logs.
+    Each task is performed once: the same command resumes an interrupted run, and does not repeat tasks with
+    unchanged inputs. A folder belongs to one system, seed, size preset and set of logs.
 
     Parameters
     ----------
     reproduction : Reproduction
-        What is done.
+        Reproduction to run.
     place : Path
-        The folder: new, empty, or one where the same was asked for.
+        Path of the results folder: new, empty, or one of the same reproduction.
     system : str
-        What the command line calls it.
+        Name of the system on the command line.
     workers : int
-        Processes at a time.
+        Number of parallel processes.
     """
 
     def __init__(self, reproduction: Reproduction, place: Path, system: str, workers: int) -> None:
@@ -66,21 +72,22 @@ class ReproductionRun:
         self.shelf = Shelf(place / TASKS)
 
     def run(self, *, quiet: bool = False, say: Callable[[str], None] = print) -> Conclusion:
-        """Do what is not done yet, conclude, and write the folder.
+        """Perform the unfinished tasks, draw the conclusions, and write the folder.
 
         Parameters
         ----------
         quiet : bool
-            Show no progress.
+            Whether the progress bar is suppressed. Default: False.
         say : callable
-            Is told, line by line, what will be done and how long it will take.
+            Callback for lines that describe the work and its expected time.
 
         Raises
         ------
         HpcsimkitError
-            The folder is not ours or cannot be written, the logs do not do, or a task failed.
+            The folder belongs to other results or cannot be written, the logs are unsuitable, or a task
+            failed.
         Stopped
-            Ctrl-C; what is done is kept.
+            Ctrl-C or SIGTERM was received; finished tasks are kept.
         """
         self._check_place()
         for line in self.reproduction.prepare():
@@ -88,18 +95,53 @@ class ReproductionRun:
         lock = self._opened()
         try:
             self._perform(quiet, say)
-            conclusion = self.reproduction.conclude(self.shelf, self.place)
+            conclusion = self._concluded()
             self._write(conclusion)
-        except KeyboardInterrupt:
-            raise Stopped("stopped; the same command goes on where it was") from None
+        except KeyboardInterrupt as interrupt:
+            line = "stopped; the same command goes on where it was"
+            raise Stopped(line, signal_of(interrupt)) from None
         finally:
-            lock.close()
+            lock.release()
         return conclusion
 
     # --- tasks -----------------------------------------------------------------------------------------
 
+    @property
+    def _alone(self) -> bool:
+        """Whether only the baselines run."""
+        return RIVALS in self.reproduction.chosen
+
+    @cached_property
+    def _fields(self) -> Sequence[Field]:
+        return self.reproduction.fields()
+
+    @cached_property
+    def _stages(self) -> list[list[Task]]:
+        """All tasks, each once: those of the reproduction, and those of the additional baselines."""
+        stages = [] if self._alone else [list(stage) for stage in self.reproduction.stages()]
+        stages.append([task for field in self._fields for task in field.tasks])
+        seen: set[str] = set()
+        found = []
+        for stage in stages:
+            fresh = {task.name: task for task in stage if task.name not in seen}
+            seen.update(fresh)
+            found.append(list(fresh.values()))
+        return [stage for stage in found if stage]
+
+    def _concluded(self) -> Conclusion:
+        """Return the conclusion from the outcomes, with the additional baselines at the end."""
+        reproduction = self.reproduction
+        if self._alone:
+            conclusion = Conclusion([], Page(f"{reproduction.title.partition(':')[0]}: rivals alone"))
+            conclusion.page.items(list(reproduction.prepare()))
+        else:
+            conclusion = reproduction.conclude(self.shelf, self.place)
+        if self._fields:
+            write_fields(conclusion.page, self._fields, self.shelf, alone=self._alone)
+        return conclusion
+
     def _perform(self, quiet: bool, say: Callable[[str], None]) -> None:
-        stages = self.reproduction.stages()
+        stages = self._stages
         tasks = [task for stage in stages for task in stage]
         to_do = [task for task in tasks if not self.shelf.has(task)]
         self._set_aside(to_do, say)
@@ -123,7 +165,7 @@ class ReproductionRun:
                 )
 
     def _set_aside(self, tasks: Sequence[Task], say: Callable[[str], None]) -> None:
-        """Keep what tasks have left that were done, or begun, in another way; say so."""
+        """Rename the folders of tasks with changed inputs, and report it."""
         kept = [old.name for task in tasks if (old := self.shelf.set_aside(task)) is not None]
         if not kept:
             return
@@ -135,7 +177,7 @@ class ReproductionRun:
         )
 
     def _plan(self, tasks: int, pace: Pace) -> str:
-        """Say what is to be done and how long it will take."""
+        """Return a line with the remaining work and its expected time."""
         done, seconds = tasks - len(pace.tasks), pace.seconds_left()
         if not pace.tasks:
             return f"all {tasks} tasks are done"
@@ -150,24 +192,23 @@ class ReproductionRun:
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
-        """What the folder is about."""
+        """Settings that identify the folder."""
         asked, logs = self.reproduction, self.reproduction.logs
         hashes = [[log.name, sha256_of(str(log))] for log in logs]
         chosen = {flag: flag in asked.chosen for flag in sorted(asked.flags)}
         return {"system": self.system, "seed": asked.seed, "quick": asked.quick, **chosen, "logs": hashes}
 
     def _check_place(self) -> None:
-        """See that the folder is new, empty, or one where the same was asked for."""
+        """Check that the folder is new, empty, or one of the same reproduction."""
         if self.place.exists() and not self.place.is_dir():
             raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
-        if not self.place.is_dir() or not any(self.place.iterdir()):
+        if not self.place.is_dir() or not any(map(_says_something, self.place.iterdir())):
             return
-        record = {}
-        with suppress(OSError, ValueError):
-            record = json.loads((self.place / RECORD).read_text())
+        record = json_record(self.place / RECORD)
         if record.get("system") != self.system:
             found = f"a reproduction of {record['system']}" if "system" in record else "other files"
             raise UsageError(f"{self.place}: a new folder, or one of {self.system}, is needed; found {found}")
+        record = {**dict.fromkeys(self.reproduction.flags, False), **record}  # older ones lack new flags
         differing = [name for name, value in self._asked.items() if record.get(name) != value]
         if differing:
             held, asked = (
@@ -177,19 +218,12 @@ class ReproductionRun:
                 f"{self.place}: a folder of its own (--out) is needed for {asked}; this one holds {held}"
             )
 
-    def _opened(self) -> IO[bytes]:
-        """Make the folder, and see that nobody else works on it."""
+    def _opened(self) -> BaseFileLock:
+        """Create the folder and lock it."""
         with writing(self.place):
-            self.place.mkdir(parents=True, exist_ok=True)
-            lock = (self.place / LOCK).open("wb")
-        with suppress(ImportError):  # Windows has no such locks
-            import fcntl
-
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.close()
-                raise UsageError(f"{self.place}: another run is working on this reproduction now") from None
+            make_folder(self.place)
+            lock = locked(self.place / LOCK, f"{self.place}: another run is working on this reproduction now")
+            remove_temporary_files(self.place)
         if not (self.place / RECORD).exists():
             self._record(self._asked)
         return lock
@@ -198,10 +232,11 @@ class ReproductionRun:
         write_bytes(self.place / RECORD, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
 
     def _write(self, conclusion: Conclusion) -> None:
-        """Write what came out, and how."""
+        """Write the results and their provenance."""
         page = conclusion.page
-        page.heading("Targets")
-        page.table(HEADINGS, targets_rows(conclusion.targets))
+        if conclusion.targets:
+            page.heading("Targets")
+            page.table(HEADINGS, targets_rows(conclusion.targets))
         self._write_origin(page)
         write_bytes(self.place / TARGETS, targets_json(conclusion.targets))
         write_bytes(self.place / REPORT, str(page).encode())
@@ -224,8 +259,8 @@ class ReproductionRun:
         return f"python -m hpcsimkit.run reproduce {shlex.join(words)}"
 
     def _origin(self) -> list[tuple[str, str]]:
-        """Return when, where and by what it was made."""
-        tasks = [task for stage in self.reproduction.stages() for task in stage]
+        """Return the provenance: time, machine and versions."""
+        tasks = [task for stage in self._stages for task in stage]
         seconds: dict[str, float] = {}
         for task in tasks:
             seconds[task.kind] = seconds.get(task.kind, 0.0) + self.shelf.seconds(task)
@@ -241,14 +276,20 @@ class ReproductionRun:
 
 
 def _work(shelf: Shelf, tasks: dict[str, Task], name: str, tell: Tell) -> None:
-    """Do the task of a name: what a process does."""
+    """Perform the task of a name (main function of a process)."""
     tell(0)
-    shelf.perform(tasks[name], tell)
+    with Watchdog():
+        shelf.perform(tasks[name], tell)
     tell(tasks[name].size)
 
 
+def _says_something(file: Path) -> bool:
+    """Return whether a file has content, unlike the files of a run killed before writing its record."""
+    return file.name != LOCK and not file.match(".*.tmp")
+
+
 def _said(name: str, value: Any) -> str:
-    """Return in words what a folder is about; a folder of an older version may not say it.
+    """Return the text of a setting of a folder, which may be unknown for a folder of an older version.
 
     >>> _said("seed", 1), _said("quick", True), _said("logs", [["a.swf", "6c2b9f01ff"]]), _said("seed", None)
     ('seed 1', 'the quick version', 'logs a.swf (6c2b9f01)', 'seed unknown')
@@ -276,7 +317,7 @@ def _version(package: str) -> str:
 
 
 def _processor() -> str:
-    """Return what the processor calls itself, where that can be read."""
+    """Return the model name of the processor, if available."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

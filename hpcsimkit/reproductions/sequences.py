@@ -1,4 +1,4 @@
-"""Everybody on the same sequences of jobs: who schedules, what is measured, and who is better for sure."""
+"""Comparisons of policies on the same job sequences: policies, measures and statistical significance."""
 
 from __future__ import annotations
 
@@ -12,48 +12,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.campaigns.evaluation_sequences import beginnings, places
-from hpcsimkit.campaigns.evaluation_statistics import Comparison, Mean, compared, mean_of
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.metrics import evaluate
-from hpcsimkit.observers import Promises
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policy import Policy
+from hpcsimkit.experiments.evaluation_sequences import beginnings, places
+from hpcsimkit.experiments.evaluation_statistics import Comparison, Mean, compared, mean_of
+from hpcsimkit.experiments.tasks import Task, Tell
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.observers import Promises
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.learners import Learner, trained_agent
-from hpcsimkit.reproductions.tasks import Task, Tell
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.workload import Workload
+from hpcsimkit.results.metrics import evaluate
 
 __all__ = [
-    "BSLD", "MEASURES", "OF_PROMISES", "SIGNIFICANT", "Contestant", "Meeting", "SequenceSet", "Standing",
-    "standings", "starts_apart",
-]  # fmt: skip
+    "BSLD",
+    "MEASURES",
+    "OF_PROMISES",
+    "SIGNIFICANT",
+    "Contestant",
+    "Meeting",
+    "SequenceSet",
+    "Standing",
+    "standings",
+    "starts_apart",
+]
 
 Floats = NDArray[np.float64]
 Rules = Literal["textbook", "dirlab"]
 
 MEASURES = ("mean_bounded_slowdown", "mean_wait_time", "max_bounded_slowdown", "utilisation")
-"""What is measured of each run, of :data:`~hpcsimkit.metrics.METRICS`."""
+"""Measures of each run, from :data:`~hpcsimkit.results.metrics.METRICS`."""
 
 BSLD = MEASURES[0]
 
 SIGNIFICANT = 0.05
-"""p-values below are not taken for chance."""
+"""Significance level."""
 
 OF_PROMISES = ("promises", "broken_promises", "mean_delay_of_broken")
-"""What is also measured where promises are: see :class:`Meeting`."""
+"""Further measures for guaranteed start times; see :class:`Meeting`."""
 
 
 @dataclass(frozen=True)
 class SequenceSet:
-    """Sequences that everybody meets on.
+    """Set of sequences to compare policies on.
 
     Parameters
     ----------
     name : str
-        Unique, and fit to be part of the name of a folder.
+        Unique name, which becomes part of names of folders.
     scenarios : sequence of Scenario
-        By the rules ``dirlab``; those who go by the textbook get the same jobs by its rules.
+        Sequences with the clock rules ``dirlab``; textbook policies get the same jobs with textbook rules.
     """
 
     name: str
@@ -61,16 +69,16 @@ class SequenceSet:
 
     @classmethod
     def of(cls, name: str, log: Workload, starts: Sequence[int], jobs: int) -> SequenceSet:
-        """Cut sequences of so many jobs out of a log, from some rows on."""
+        """Return the sequences of `jobs` jobs of a log that begin at some rows."""
         return cls(name, tuple(Scenario.sequence(log, start, jobs) for start in starts))
 
     @property
     def jobs(self) -> int:
-        """Of all sequences."""
+        """Number of jobs of all sequences."""
         return sum(len(scenario.workload) for scenario in self.scenarios)
 
     def words(self, asked: int) -> str:
-        """Say how many sequences there are, and why not as many as were asked for.
+        """Return a text with the number of sequences, and with a reason if it is lower than requested.
 
         >>> log = Workload({"submit_time": range(9), "run_time": [1] * 9, "nodes": [1] * 9}, machine_size=1)
         >>> found = SequenceSet.of("rest", log, starts_apart(0, 9, jobs=4, count=3, seed=0), 4)
@@ -83,22 +91,22 @@ class SequenceSet:
 
 
 def starts_apart(first: int, end: int, *, jobs: int, count: int, seed: int) -> list[int]:
-    """Draw where sequences begin that have no job in common: samples of their own, as tests of them suppose.
+    """Sample the start indices of non-overlapping sequences, as independent samples for tests.
 
     Parameters
     ----------
     first, end : int
-        All jobs of all sequences are in the rows from `first` to before `end`.
+        Range of rows with the jobs of all sequences: the first row, and the row after the last.
     jobs, count : int
-        Jobs of a sequence, and how many sequences are asked for; where there is no room for so many, as many
-        as lie side by side are drawn.
+        Number of jobs of a sequence, and number of sequences, reduced to the maximum number of
+        non-overlapping ones.
     seed : int
-        Where the chance comes from; more sequences of the same seed begin with the same ones.
+        Random seed; the first sequences do not depend on their number.
 
     Raises
     ------
     UsageError
-        There is no room for a single one.
+        The range is shorter than a sequence.
 
     Examples
     --------
@@ -116,22 +124,22 @@ def starts_apart(first: int, end: int, *, jobs: int, count: int, seed: int) -> l
 
 @dataclass(frozen=True)
 class Contestant:
-    """Who schedules sequences: a policy, or a pipeline with a trained agent on its open seat.
+    """Policy in a comparison: a heuristic, or a pipeline with a trained agent at its open seat.
 
     Parameters
     ----------
     name : str
-        Unique in a set of sequences; the row of tables.
+        Name of the row in tables, unique in a set of sequences.
     policy : Policy
-        Who; of a learner's agent the pipeline whose seat it takes.
+        Heuristic, or pipeline with the open seat of an agent.
     rules : {"dirlab", "textbook"}
-        By which rules.
+        Rules of the simulation clock.
     learner : Learner, optional
-        Whose agent takes the seat.
+        Training of the agent at the seat.
     sample : bool
-        The agent draws its actions, or takes the best.
-    changes : mapping of str to object
-        Parameters of the agent's encoder that are others here: those that are about a log.
+        Whether the agent samples its actions; otherwise it takes the best one. Default: True.
+    changes : mapping of str to object, optional
+        Parameters of the agent's encoder that depend on the log and differ from the training.
     """
 
     name: str
@@ -142,7 +150,7 @@ class Contestant:
     changes: Mapping[str, Any] | None = None
 
     def scheduler(self, shelf: Path) -> Policy:
-        """Return who schedules; agents are found in the folder of all tasks."""
+        """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             return self.policy
         agent = trained_agent(self.learner, shelf / self.learner.name, sample=self.sample)
@@ -154,7 +162,7 @@ class Contestant:
 
 
 def with_agent(policy: Policy, agent: Agent) -> Policy:
-    """Return a pipeline with an agent on its open seat, before the heuristic behind it."""
+    """Return a pipeline with an agent at its open seat, and the heuristic behind it."""
     assert isinstance(policy, Pipeline)
     pipeline = copy.copy(policy)
     agent.base = getattr(policy, agent.stage).base
@@ -164,20 +172,21 @@ def with_agent(policy: Policy, agent: Agent) -> Policy:
 
 @dataclass(frozen=True)
 class Meeting(Task):
-    """Runs of a contestant on all sequences of a set; the outcome has a list of values by measure.
+    """Runs of a policy on all sequences of a set; the outcome has a list of values for each measure.
 
     Parameters
     ----------
     contestant : Contestant
-        Who.
+        Policy to run.
     sequences : SequenceSet
-        On what.
+        Sequences to run on.
     seed : int
-        Where the chance of who draws comes from; each sequence adds its number.
+        Random seed of stochastic policies; the number of the sequence is added. Default: 0.
     promises : bool
-        Also count, of each sequence, how many jobs that were blocked at the head were promised a start
-        (``promises``), how many started later (``broken_promises``), and by how much on average [s]
-        (``mean_delay_of_broken``, 0 where none did); see :class:`~hpcsimkit.observers.Promises`.
+        Whether reservations are measured for each sequence: the number of guaranteed start times of blocked
+        head jobs (``promises``), the number of reservation violations (``broken_promises``), and their mean
+        delay [s] (``mean_delay_of_broken``, 0 without any); see
+        :class:`~hpcsimkit.kernel.observers.Promises`. Default: False.
 
     Examples
     --------
@@ -200,33 +209,38 @@ class Meeting(Task):
 
     @property
     def name(self) -> str:
-        """Set and contestant."""
+        """Name of the set and the policy."""
         words = "".join(each if each.isalnum() else " " for each in self.contestant.name.lower())
         return f"runs-{self.sequences.name}-{'-'.join(words.split())}"
 
     @property
     def kind(self) -> str:
-        """Agents, and all others, who are faster."""
+        """Name of the group of runs with the same rate: agents, or heuristics, which are faster."""
         return "runs" if self.contestant.learner is None else "runs of agents"
 
     @property
     def size(self) -> int:
-        """A decision a job."""
+        """Number of decisions, one per job."""
         return self.sequences.jobs
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The keys of the outcome."""
+        """Keys of the outcome."""
         return MEASURES + OF_PROMISES * self.promises
 
     def inputs(self) -> Any:
-        """Return who, and on what."""
+        """Return the policy and the sequences."""
         who = self.contestant
         return {
-            "policy": who.policy, "rules": who.rules, "learner": who.learner, "sample": who.sample,
-            "changes": who.changes, "scenarios": self.sequences.scenarios, "seed": self.seed,
+            "policy": who.policy,
+            "rules": who.rules,
+            "learner": who.learner,
+            "sample": who.sample,
+            "changes": who.changes,
+            "scenarios": self.sequences.scenarios,
+            "seed": self.seed,
             "measures": self.measures,
-        }  # fmt: skip
+        }
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate."""
@@ -255,14 +269,14 @@ class Meeting(Task):
 
 @dataclass(frozen=True)
 class Standing:
-    """A row of a table: how somebody does, and whether one of the rows differs from it for sure.
+    """Row of a comparison table: the mean of a policy, and its comparison with the policy under test.
 
     Parameters
     ----------
     mean : Mean
-        Of a measure over the sequences.
+        Mean of a measure over the sequences.
     against : Comparison or None
-        What that one has more than this, sequence by sequence; None for the row itself.
+        Paired differences, policy under test minus this one; None for the policy under test itself.
     """
 
     mean: Mean
@@ -270,9 +284,10 @@ class Standing:
 
     @property
     def is_beaten(self) -> bool:
-        """Whether that one has less than this for sure: on average, and p is below 0.05 by both tests.
+        """Whether the policy under test has a significantly lower mean than this one.
 
-        By the paired t-test and by Wilcoxon's signed-rank test, each corrected by Holm's method.
+        Both p-values, of the paired t-test and of Wilcoxon's signed-rank test, each corrected by Holm's
+        method, must be below 0.05.
         """
         found = self.against
         if found is None or not found.difference.mean < 0:
@@ -281,14 +296,14 @@ class Standing:
 
 
 def standings(values: Mapping[str, Floats], one: str) -> dict[str, Standing]:
-    """Compare a row with all others on the same sequences.
+    """Compare one row with all others on the same sequences.
 
     Parameters
     ----------
     values : mapping of str to array of float, shape (sequences,)
-        Of each row.
+        Values of each row.
     one : str
-        The row that is compared with the others; p-values are corrected for their number (Holm).
+        Row of the policy under test; p-values are corrected for the number of other rows (Holm).
 
     Examples
     --------

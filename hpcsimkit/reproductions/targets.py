@@ -1,4 +1,4 @@
-"""What a reproduction is to reach, and whether it did: a table, and a file that others can read."""
+"""Targets of a reproduction and whether they were met, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hpcsimkit.campaigns.console import plain_table
+from hpcsimkit.experiments.console import plain_table
 
 __all__ = ["Target", "targets_json", "targets_rows", "targets_table"]
 
@@ -15,20 +15,20 @@ HEADINGS = ("target", "paper", "ours", "spread", "met")
 
 
 class Target(NamedTuple):
-    """One thing to reach.
+    """Target of a reproduction: a published value or statement.
 
     Parameters
     ----------
     what : str
-        In words, with its unit.
+        Description of the target, with its unit.
     paper : float or None
-        What was published, if it was.
+        Published value, if any.
     ours : float
-        What came out here.
+        Reproduced value.
     spread : float or None
-        Standard deviation of it over seeds, if there are several.
+        Standard deviation of the reproduced value over seeds, if there are several.
     met : bool or None
-        Reached, or not; None if it is stated for comparison only.
+        Whether the target was met; None if the value is for comparison only.
     """
 
     what: str
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
 
 def targets_rows(targets: Sequence[Target]) -> list[list[str]]:
-    """Return the targets as rows of a table, below the headings `HEADINGS`.
+    """Return the targets as rows of a table with the headings `HEADINGS`.
 
     >>> targets_rows([Target("mean wait [min]", 456.79, 501.23, 4.0, False)])
     [['mean wait [min]', '456.8', '501.2', '4', 'no']]
@@ -52,12 +52,12 @@ def targets_rows(targets: Sequence[Target]) -> list[list[str]]:
 
 
 def targets_table(targets: Sequence[Target]) -> str:
-    """Return the targets as a table of plain text."""
+    """Return the targets as a plain-text table."""
     return plain_table(HEADINGS, targets_rows(targets))
 
 
 def targets_json(targets: Sequence[Target]) -> bytes:
-    """Return the targets as a list in JSON; what is not a number is null.
+    """Return the targets as a JSON list; non-finite numbers become null.
 
     >>> json.loads(targets_json([Target("p", None, float("nan"), 0.5, True)]))
     [{'what': 'p', 'paper': None, 'ours': None, 'spread': 0.5, 'met': True}]
@@ -74,6 +74,6 @@ def _is_none(value: object) -> bool:
 
 
 def _number(value: float | None) -> str:
-    from hpcsimkit.pictures.figures import format_number
+    from hpcsimkit.reports.figures import format_number
 
     return format_number(value)

@@ -1,7 +1,7 @@
-"""How the simulators behind RLScheduler, SchedInspector and RLBackfilling schedule, to compare with them.
+"""Policies of the simulators behind RLScheduler, SchedInspector and RLBackfilling, for comparison.
 
-With ``semantics="dirlab"`` (:mod:`hpcsimkit.semantics`) and logs read as they read them
-(:mod:`hpcsimkit.workloads.dirlab`) schedules are theirs, to the second.
+With ``semantics="dirlab"`` (:mod:`hpcsimkit.kernel.published_clock`) and the log reader of these simulators
+(:mod:`hpcsimkit.workloads.dirlab`), schedules match theirs to the second.
 """
 
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates, PublishedEASY

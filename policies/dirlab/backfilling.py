@@ -1,4 +1,4 @@
-"""Backfilling as RLScheduler, SchedInspector and RLBackfilling do it."""
+"""Backfilling of RLScheduler, SchedInspector and RLBackfilling."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator
 from itertools import compress
 from operator import attrgetter
 
-from hpcsimkit.job import Job
-from hpcsimkit.policy import Backfiller, Order
-from hpcsimkit.system import System
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Backfiller, Order
+from hpcsimkit.kernel.system import System
 
 __all__ = ["FittingCandidates", "PublishedEASY", "reservation"]
 
 
 def reservation(head: Job, system: System, relax: float = 0.0) -> float:
-    """Return before when a job must be expected to end so that it may be started behind a blocked one [s].
+    """Return the deadline for the expected ends of jobs backfilled behind a blocked job [s].
 
-    That is when the blocked job will fit by the expected ends of running jobs, these taken as they are even
-    where they have passed; and `relax` times its waiting time until then.
+    The deadline is the time at which the blocked job will fit according to the expected ends of running jobs,
+    which are not corrected if they have passed, plus `relax` times its waiting time until then.
     """
     level, cluster = system.free, system.cluster
     for expected_end, _, allocation in system.running.by_expected_end():
@@ -28,22 +28,22 @@ def reservation(head: Job, system: System, relax: float = 0.0) -> float:
 
 
 class PublishedEASY(Backfiller):
-    """What RLScheduler, SchedInspector and RLBackfilling call EASY backfilling.
+    """EASY backfilling as implemented in RLScheduler, SchedInspector and RLBackfilling.
 
-    Unlike in :class:`~hpcsimkit.reservation.EASY`, a job is started only if it is expected to end before the
-    reservation: not at the same second, and not on nodes that the blocked job leaves over. And the
-    reservation is made once for each blocked job: when others end early it stays as it was, and jobs that are
-    started then may delay the blocked one.
+    Unlike in :class:`~hpcsimkit.kernel.reservation.EASY`, a job is started only if it is expected to end
+    strictly before the reservation, even if it would use only extra nodes that the blocked job does not need.
+    The reservation is computed once for each blocked job: when other jobs end early, it does not move, and
+    jobs started after that may delay the blocked job.
 
     Parameters
     ----------
     candidates : Order, optional
-        In which order waiting jobs are looked at; by default as they were submitted.
+        Order in which waiting jobs are examined; by default the order of submission.
     relax : float
-        The blocked job may be delayed by this share of its waiting time, >= 0 (RLBackfilling).
+        Permitted delay of the blocked job as a share of its waiting time, >= 0 (RLBackfilling).
     skips_after_start : bool
-        The job after one that was started is not looked at in that pass (RLBackfilling, whose loop removes
-        jobs from the list it goes through).
+        Whether the job after a started one is skipped in the same pass (RLBackfilling, which removes jobs
+        from the list over which it iterates).
     """
 
     reserves = True
@@ -56,7 +56,7 @@ class PublishedEASY(Backfiller):
         self.skips_after_start = skips_after_start
 
     def reset(self, system: System) -> None:
-        """Forget the reservation."""
+        """Discard the reservation."""
         if self.candidates is not None:
             self.candidates.reset(system)
         self._head: Job | None = None
@@ -82,9 +82,9 @@ class PublishedEASY(Backfiller):
                     next(jobs, None)
 
     def _in_order(self, system: System) -> list[Job]:
-        """Return the waiting jobs, the blocked one among them, in the order in which they are looked at.
+        """Return the waiting jobs, including the blocked job, in the order in which they are examined.
 
-        Ties go by the order of the policy when the blocked job was selected; who came later follows.
+        Ties are broken by policy order at the time the blocked job was selected, with later arrivals last.
         """
         if self.candidates is None:
             return sorted(self._list, key=attrgetter("submit_time"))
@@ -92,19 +92,19 @@ class PublishedEASY(Backfiller):
 
 
 class FittingCandidates(Backfiller):
-    """What RLBackfilling's environment offers: all waiting jobs that fit, in the order of the policy.
+    """The candidates of RLBackfilling's environment: all waiting jobs that fit, in policy order.
 
-    Nothing keeps them from delaying the blocked job. But where only one job fits, nobody is asked: it is
-    started if that delays nobody, as in :class:`PublishedEASY`, the reservation made anew.
+    Candidates may delay the blocked job. But if only one job fits, it is a candidate only if it does not
+    delay the blocked job, as in :class:`PublishedEASY`, with a recomputed reservation.
 
     Parameters
     ----------
     guarded : bool
-        Only what is expected to end before the reservation is offered.
+        Whether only jobs that are expected to end before the reservation are offered; False by default.
     relax : float
-        As in :class:`PublishedEASY`.
+        Permitted delay of the blocked job as a share of its waiting time, >= 0; see :class:`PublishedEASY`.
     slots : int
-        So many candidates are offered at most, the first ones of the order.
+        Maximum number of candidates offered, in policy order.
     """
 
     reserves = True
@@ -115,7 +115,7 @@ class FittingCandidates(Backfiller):
         self.slots = slots
 
     def fill(self, head: Job, system: System) -> Iterable[Job]:
-        """Return the candidates; once one of them is started, those that are left then."""
+        """Return the candidates, recomputed after each start."""
         jobs = self._candidates(head, system)
         return self._one_by_one(jobs, head, system) if jobs else ()
 
@@ -127,7 +127,7 @@ class FittingCandidates(Backfiller):
                 jobs = self._candidates(head, system)
 
     def _candidates(self, head: Job, system: System) -> list[Job]:
-        waiting = list(system.queue)  # the blocked one is among them, and does not fit
+        waiting = list(system.queue)  # includes the blocked job, which does not fit
         jobs = list(compress(waiting, system.cluster.fit_each(waiting, system.free)))
         before = reservation(head, system, self.relax) if jobs else 0.0
         if self.guarded or len(jobs) == 1:

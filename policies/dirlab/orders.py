@@ -1,4 +1,4 @@
-"""The orders of RLScheduler, SchedInspector and RLBackfilling, as their code computes them."""
+"""The orders of RLScheduler, SchedInspector and RLBackfilling, as implemented in their code."""
 
 from __future__ import annotations
 
@@ -8,31 +8,42 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsimkit.job import Job
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import FCFS, Order
 from hpcsimkit.policies import orders
-from hpcsimkit.policy import FCFS, Order
 
 if TYPE_CHECKING:
-    from hpcsimkit.jobqueue import JobColumns
-    from hpcsimkit.system import System
+    from hpcsimkit.jobs.queue import JobColumns
+    from hpcsimkit.kernel.system import System
 
 __all__ = [
-    "LRF", "ORDERS", "CorrectedUNICEF", "InvertedUNICEF", "InvertedWFP3", "LongestExpansion", "PublishedF1",
-    "PublishedF2", "PublishedF3", "PublishedF4", "RecordedMultifactor", "ShortestExpansion", "SmallestSJF",
-]  # fmt: skip
+    "LRF",
+    "ORDERS",
+    "CorrectedUNICEF",
+    "InvertedUNICEF",
+    "InvertedWFP3",
+    "LongestExpansion",
+    "PublishedF1",
+    "PublishedF2",
+    "PublishedF3",
+    "PublishedF4",
+    "RecordedMultifactor",
+    "ShortestExpansion",
+    "SmallestSJF",
+]
 
 ALMOST_NOTHING = 1e-15
-"""What UNICEF adds to the processors, so that it may divide by their logarithm."""
+"""Offset added to the number of processors in UNICEF to avoid division by log2(1) = 0."""
 
 HALF_A_DAY = 12 * 3600
-"""What the multifactor order divides waiting times by [s]."""
+"""Divisor of waiting times in the multifactor order [s]."""
 
 
 class SmallestSJF(Order):
-    """Shortest requested time first; of those, the fewest processors (SchedInspector)."""
+    """Shortest requested time first; ties go to the job with the fewest processors (SchedInspector)."""
 
     def key(self, job: Job) -> tuple[int, int]:
-        """Return requested time [s] and processors."""
+        """Return the requested time [s] and the number of processors."""
         return job.requested_time, job.size
 
 
@@ -40,15 +51,15 @@ class LRF(Order):
     """Largest ratio of requested time to processors first."""
 
     def key(self, job: Job) -> float:
-        """Return minus requested time over processors [s]."""
+        """Return minus the requested time divided by the number of processors [s]."""
         return -(job.requested_time / job.size)
 
 
 class InvertedWFP3(Order):
-    """WFP3 as published code computes it: the waiting time is minus the submission time, less a second.
+    """WFP3 as in the published code, where the waiting time is minus the submission time, less one second.
 
-    So it favours what the original (:class:`~hpcsimkit.policies.orders.WFP3`) does not: long jobs, small
-    ones, early in the log.
+    This inverts the preferences of the original (:class:`~hpcsimkit.policies.orders.WFP3`): it favours long
+    jobs, small jobs and jobs early in the log.
     """
 
     def key(self, job: Job) -> float:
@@ -57,7 +68,7 @@ class InvertedWFP3(Order):
 
 
 class InvertedUNICEF(Order):
-    """UNICEF as published code computes it; see :class:`InvertedWFP3`. Jobs of one processor come last."""
+    """UNICEF as in the published code, with jobs on one processor last; see :class:`InvertedWFP3`."""
 
     def key(self, job: Job) -> float:
         """Return the score."""
@@ -65,16 +76,16 @@ class InvertedUNICEF(Order):
 
 
 class CorrectedUNICEF(Order):
-    """The published UNICEF with the right waiting time: jobs of one processor come first."""
+    """The published UNICEF with the correct waiting time; jobs on one processor come first."""
 
     def scores(self, jobs: JobColumns, now: int) -> np.ndarray[Any, Any]:
-        """Return the scores now."""
+        """Return the current scores."""
         wait = now - jobs.submit_time + ALMOST_NOTHING
         return -wait / (np.log2(jobs.size + ALMOST_NOTHING) * jobs.requested_time)
 
 
 class ShortestExpansion(Order):
-    """SEXP: (wait + requested time) over processors, smallest first, wait as in :class:`InvertedWFP3`."""
+    """SEXP: smallest (wait + requested time) / processors first, with the wait of :class:`InvertedWFP3`."""
 
     def key(self, job: Job) -> float:
         """Return the score."""
@@ -90,7 +101,7 @@ class LongestExpansion(ShortestExpansion):
 
 
 class PublishedF1(orders.F1):
-    """F1; the logarithm of a submission at 0 s counts -1."""
+    """F1, with a logarithm of -1 for submission at 0 s."""
 
     def key(self, job: Job) -> float:
         """Return the score."""
@@ -98,34 +109,34 @@ class PublishedF1(orders.F1):
 
 
 class _ZeroFirst(Order):
-    """An order in which a submission at 0 s comes before everything: its logarithm is minus infinity."""
+    """Mixin that puts jobs submitted at 0 s first: the logarithm of their submission time is -infinity."""
 
     def key(self, job: Job) -> Any:
-        """Return the score of the order that this is mixed into."""
+        """Return the score of the base order, or -infinity for submission at 0 s."""
         return super().key(job) if job.submit_time else -math.inf
 
 
 class PublishedF2(_ZeroFirst, orders.F2):
-    """F2; jobs submitted at 0 s come first."""
+    """F2, with jobs submitted at 0 s first."""
 
 
 class PublishedF3(_ZeroFirst, orders.F3):
-    """F3; jobs submitted at 0 s come first."""
+    """F3, with jobs submitted at 0 s first."""
 
 
 class PublishedF4(_ZeroFirst, orders.F4):
-    """F4; jobs submitted at 0 s come first."""
+    """F4, with jobs submitted at 0 s first."""
 
 
 class RecordedMultifactor(Order):
-    """SchedInspector's multifactor priority: small jobs, and those that waited long *in the log*.
+    """SchedInspector's multifactor priority: favours small jobs and jobs with long waits *in the log*.
 
-    The age is field 3 of the log, which does not change while a job waits; on logs without it this is
-    :class:`~hpcsimkit.policies.orders.SQF`.
+    The age is field 3 of the log (the recorded waiting time), which does not change while a job waits. For
+    logs without this field, the order is :class:`~hpcsimkit.policies.orders.SQF`.
     """
 
     def reset(self, system: System) -> None:
-        """Look up the recorded waiting times, and the size of the machine."""
+        """Look up the recorded waiting times and the size of the cluster."""
         self._waits = system.workload.recorded_wait_time
         self._processors = int(system.workload.header.get("MaxProcs", system.cluster.size))
 
@@ -136,19 +147,35 @@ class RecordedMultifactor(Order):
 
 
 _COMMON: dict[str, Callable[[], Order]] = {
-    "fcfs": FCFS, "sjf": orders.SJF, "sqf": orders.SQF, "f1": PublishedF1, "wfp3": InvertedWFP3,
+    "fcfs": FCFS,
+    "sjf": orders.SJF,
+    "sqf": orders.SQF,
+    "f1": PublishedF1,
+    "wfp3": InvertedWFP3,
     "unicef": InvertedUNICEF,
-}  # fmt: skip
+}
 
 ORDERS: Mapping[str, Mapping[str, Callable[[], Order]]] = {
     "rlscheduler": {**_COMMON, "f2": PublishedF2, "f3": PublishedF3, "f4": PublishedF4},
     "schedinspector": {
-        **_COMMON, "sjf": SmallestSJF, "lcfs": orders.LCFS, "largest": orders.LargestFirst,
-        "ljf": orders.LJF, "saf": orders.SAF, "laf": orders.LAF, "sexp": ShortestExpansion,
-        "lexp": LongestExpansion, "srf": orders.SRF, "lrf": LRF, "multifactor": RecordedMultifactor,
+        **_COMMON,
+        "sjf": SmallestSJF,
+        "lcfs": orders.LCFS,
+        "largest": orders.LargestFirst,
+        "ljf": orders.LJF,
+        "saf": orders.SAF,
+        "laf": orders.LAF,
+        "sexp": ShortestExpansion,
+        "lexp": LongestExpansion,
+        "srf": orders.SRF,
+        "lrf": LRF,
+        "multifactor": RecordedMultifactor,
     },
     "rlbackfilling": {
-        **_COMMON, "largest": orders.LargestFirst, "saf": orders.SAF, "srf": orders.SRF,
+        **_COMMON,
+        "largest": orders.LargestFirst,
+        "saf": orders.SAF,
+        "srf": orders.SRF,
     },
-}  # fmt: skip
-"""The orders of each code base by the kit's names; ties that these leave go to who was submitted first."""
+}
+"""The orders of each code base, by hpcsimkit's names; ties go to the job submitted first."""

@@ -1,30 +1,30 @@
-"""Whole schedulers of the published simulators."""
+"""Complete schedulers of the published simulators."""
 
 from __future__ import annotations
 
-from hpcsimkit.decision import External
 from hpcsimkit.errors import UsageError
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Inspector, Order
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates, PublishedEASY
 from hpcsimkit.policies.dirlab.orders import ORDERS
-from hpcsimkit.policy import Inspector, Order
 
 __all__ = ["MAX_INTERVAL", "MAX_REJECTIONS", "learned_backfilling", "order_of", "published"]
 
 MAX_INTERVAL = 600
-"""SchedInspector asks again about a rejected job after so many seconds at the latest [s]."""
+"""Maximum time until SchedInspector decides again on a rejected job [s]."""
 
 MAX_REJECTIONS = 72
-"""SchedInspector rejects a job so often at most (where it tests; where it trains there is no limit)."""
+"""Maximum number of rejections of a job in SchedInspector's tests (there is no limit in training)."""
 
 
 def order_of(code: str, order: str) -> Order:
-    """Return an order as one of the code bases has it.
+    """Return an order of one of the code bases.
 
     Raises
     ------
     UsageError
-        The code base is not known, or has no such order.
+        If the code base is unknown or has no such order.
     """
     if order not in ORDERS.get(code, ()):
         known = ORDERS.get(code, ORDERS)
@@ -41,22 +41,22 @@ def published(
     inspector: Inspector | External | None = None,
     max_rejections: int | None = MAX_REJECTIONS,
 ) -> Pipeline:
-    """Return the scheduler of a code base: it keeps to a selected job until that starts.
+    """Return the scheduler of a code base, which commits to a selected job until it starts.
 
     Parameters
     ----------
     code : {"rlscheduler", "schedinspector", "rlbackfilling"}
-        Whose.
+        Name of the code base.
     order : str
-        One of its orders: see :data:`~hpcsimkit.policies.dirlab.orders.ORDERS`.
+        Name of one of its orders; see :data:`~hpcsimkit.policies.dirlab.orders.ORDERS`.
     backfilling : bool
-        With its EASY backfilling.
+        Whether its EASY backfilling is used; False by default.
     candidates : Order, optional
-        In which order that looks at waiting jobs; by default as they were submitted.
+        Order in which backfilling examines waiting jobs; by default the order of submission.
     inspector : Inspector or External, optional
-        Who inspects selected jobs.
+        Inspector of selected jobs; by default there is none.
     max_rejections : int, optional
-        How often a job is held at most.
+        Maximum number of times a job is held, 72 by default; None for no limit.
 
     Examples
     --------
@@ -66,19 +66,23 @@ def published(
     """
     easy = PublishedEASY(candidates, skips_after_start=code == "rlbackfilling")
     return Pipeline(
-        order_of(code, order), inspector, backfiller=easy if backfilling else None, commit=True,
-        max_interval=MAX_INTERVAL, max_rejections=max_rejections,
-    )  # fmt: skip
+        order_of(code, order),
+        inspector,
+        backfiller=easy if backfilling else None,
+        commit=True,
+        max_interval=MAX_INTERVAL,
+        max_rejections=max_rejections,
+    )
 
 
 def learned_backfilling(
     order: str = "fcfs", *, guarded: bool = False, relax: float = 0.0, slots: int = 128
 ) -> Pipeline:
-    """Return RLBackfilling's environment: a base scheduler with the backfiller's seat open.
+    """Return the scheduler of RLBackfilling's environment, with an open seat for the backfiller.
 
-    Unlike in its EASY, the head is selected anew at every event. Parameters are those of
-    :func:`published` and :class:`~hpcsimkit.policies.dirlab.backfilling.FittingCandidates`; a menu with a
-    single option is not for the agent (``skip`` of the environments).
+    Unlike with its EASY backfilling, the head of the queue is selected again at every event. Parameters are
+    those of :func:`published` and :class:`~hpcsimkit.policies.dirlab.backfilling.FittingCandidates`.
+    Decisions with a single option are not passed to the agent (``skip`` of the environments).
 
     Examples
     --------

@@ -15,16 +15,16 @@ import pytest
 
 from hpcsimkit import External, Pipeline, Simulation, make
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
-from hpcsimkit.agents.masks import JobMachine, Slots
-from hpcsimkit.agents.model_file import read_model, write_model
-from hpcsimkit.agents.networks import Dense, SlotScores
+from hpcsimkit.agents.networks.model_file import read_model, write_model
+from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
 from hpcsimkit.agents.seats import play
-from hpcsimkit.decision import Answering
+from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
+from hpcsimkit.agents.spaces.masks import JobMachine, Slots
+from hpcsimkit.envs.interfaces import Mask
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.learning import Mask
+from hpcsimkit.experiments.trust import CALLER
+from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.policies import EASY, SJF
-from hpcsimkit.registry import imported
 from hpcsimkit.workloads import burst, default_workload
 
 LOG = default_workload(np.random.default_rng(3), jobs=300)
@@ -242,7 +242,7 @@ def rewritten(path: Path, change: Any) -> Path:
         ),
         (
             lambda about: about["encoder"]["parameters"].update(rows=3),
-            "lacks or misuses .*unexpected keyword",
+            "QueueWindow: got an unexpected keyword",
         ),
         (
             lambda about: about["network"].update(kind="magic"),
@@ -312,7 +312,7 @@ def test_a_model_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.syspath_prepend(tmp_path)
     shortest(encoder=Mine(8)).save(tmp_path / "mine.hpcsim")
     Path("trap.py").write_text(
-        "open('executed', 'w')\nfrom hpcsimkit.agents.encoders import QueueWindow as Mine\n"
+        "open('executed', 'w')\nfrom hpcsimkit.agents.spaces.encoders import QueueWindow as Mine\n"
     )
     rewritten(tmp_path / "mine.hpcsim", lambda about: about["encoder"].update(name="trap:Mine"))
     for load in (Agent.load, lambda path: make(f"agent:{path}+easy")):
@@ -329,9 +329,9 @@ def test_parts_from_a_file_are_named_as_from_a_module(
     monkeypatch.chdir(tmp_path)
     Path("deep").mkdir()
     Path("deep/seeing.py").write_text(
-        "from hpcsimkit.agents.encoders import QueueWindow\nclass Seen(QueueWindow): pass\n"
+        "from hpcsimkit.agents.spaces.encoders import QueueWindow\nclass Seen(QueueWindow): pass\n"
     )
-    seen = imported("deep/seeing.py:Seen")
+    seen = CALLER.imported("deep/seeing.py:Seen")
     agent = shortest(encoder=seen(8))
     agent.save("a.hpcsim")
     assert read_model("a.hpcsim")[1]["encoder"]["name"] == "seeing:Seen"

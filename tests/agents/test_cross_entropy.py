@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from hpcsimkit import make
-from hpcsimkit.agents.cross_entropy import CrossEntropy, CrossEntropySettings
+from hpcsimkit.agents.training.cross_entropy import CrossEntropy, CrossEntropySettings
 from hpcsimkit.errors import UsageError
 from tests.agents.tiny_problem import env, goes_on_as_if_never_stopped, mean_wait, seated, told_by
 
-SHORT = CrossEntropySettings(steps=12 * 8 * 3 * 6, episodes=3, population=8, elite=2)
+SHORT = CrossEntropySettings(total_timesteps=12 * 8 * 3 * 6, episodes=3, population=8, elite=2)
 LONG_FIRST = (0.0, 5.0, 0.0, 0.0, 0.0, 0.0)
 """Weights of the columns of the queue window, and the bias: the longer, the better."""
 
@@ -43,7 +43,7 @@ def test_shortest_first_is_learned() -> None:
     optimum = mean_wait(make("sjf"), unseen)
     for steps in (0, 20_000):
         settings = CrossEntropySettings(
-            steps=steps, episodes=4, population=16, elite=4, spread=8.0, first=LONG_FIRST
+            total_timesteps=steps, episodes=4, population=16, elite=4, spread=8.0, first=LONG_FIRST
         )
         waits.append(mean_wait(seated(CrossEntropy(env(), settings, seed=2).train()), unseen))
     assert waits[0] > 1.5 * optimum

@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit import Pipeline, Simulation, Workload
-from hpcsimkit.agents.cross_entropy import CrossEntropy
 from hpcsimkit.agents.cush.evolved import EVOLVED, JobSets, evolved_environment
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import fared
 from hpcsimkit.agents.cush.rows import StartOrHold, delays
-from hpcsimkit.decision import External
-from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.agents.training.cross_entropy import CrossEntropy
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.machines import Machines
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.policy import Estimator
 from hpcsimkit.policies import SJF
-from hpcsimkit.policies.placements import BreadthFirst
-from hpcsimkit.policies.styles import SuitsKind
-from hpcsimkit.policy import Estimator
-from hpcsimkit.scenario import Scenario
+from hpcsimkit.policies.placing.placements import BreadthFirst
+from hpcsimkit.policies.placing.styles import SuitsKind
 
 PROBLEM = CushProblem()
 FROM_SHORTEST_FIRST = (-1.0, 0.0, 0.0, 0.0, 0.0, -3.0, 0.0, 0.0)
@@ -186,9 +186,10 @@ def turnaround(scenarios: Sequence[Scenario], order: Any) -> float:
     return float(np.mean(found))
 
 
+@pytest.mark.slow
 def test_an_agent_that_has_evolved_for_seconds_beats_shortest_first_on_other_job_sets() -> None:
     settings = replace(
-        EVOLVED, steps=15_000, episodes=4, population=16, elite=4, first=FROM_SHORTEST_FIRST
+        EVOLVED, total_timesteps=15_000, episodes=4, population=16, elite=4, first=FROM_SHORTEST_FIRST
     )  # fmt: skip
     env: SchedulingEnv = evolved_environment(PROBLEM)
     agent = CrossEntropy(env, settings, seed=0).train()

@@ -17,21 +17,21 @@ from hpcsimkit.agents.cush.encoder import JobKind, Sketch
 from hpcsimkit.agents.cush.game import Game, Selector, States, Valid, play
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import Fared, fared, job_selector_returns, local_rewards
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.networks import Dense
+from hpcsimkit.agents.networks.numpy_networks import Dense
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
-from hpcsimkit.locality import BREADTH, DEPTH, LOCALITIES
-from hpcsimkit.machines import Machines
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.locality import BREADTH, DEPTH, LOCALITIES
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Order, Placement
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
 from hpcsimkit.policies.orders import FCFSShortest
-from hpcsimkit.policies.packing import DominantShare
-from hpcsimkit.policies.placements import BreadthFirst, DepthFirst
-from hpcsimkit.policies.styles import DepthOrBreadth, SuitsKind
-from hpcsimkit.policy import Order, Placement
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.cush import CUSH_SYSTEMS, read_job_sets
+from hpcsimkit.policies.placing.packing import DominantShare
+from hpcsimkit.policies.placing.placements import BreadthFirst, DepthFirst
+from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, read_job_sets
 from tests.agents.test_cush import job_set, made
 
 SYSTEMS = ("sierra", "summit")
@@ -63,7 +63,7 @@ def test_rewards_and_returns_are_those_of_the_reference(system: str, selector: s
         )  # fmt: skip
         simulation.run()
         rewards, (_, ntat, wait) = local_rewards(simulation.system), fared(simulation.system)
-        returns = job_selector_returns([rewards], np.array([ntat]), discount=0.9)[:, 0]
+        returns = job_selector_returns([rewards], np.array([ntat]), gamma=0.9)[:, 0]
         assert len(rewards) == len(returns) == int(row["decision_steps"])
         found = {
             "mean_wait": wait, "mean_NTAT": ntat, "sum_r": rewards.sum(),
@@ -124,16 +124,16 @@ def test_what_a_placement_costs_is_part_of_the_service_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("discount", "expected"),
+    ("gamma", "expected"),
     [
         (0.5, [[-9, -16], [-12, 0], [-12, 0]]),  # 3 (1 + 2/2 + 4/4), 3 (2 + 4/2), 3 x 4; 2 x 8
         (0.0, [[-3, -16], [-6, 0], [-12, 0]]),
         (1.0, [[-21, -16], [-18, 0], [-12, 0]]),
     ],
 )
-def test_returns_by_hand(discount: float, expected: list[list[float]]) -> None:
+def test_returns_by_hand(gamma: float, expected: list[list[float]]) -> None:
     rewards = [np.array([-1.0, -2.0, -4.0]), np.array([-8.0])]
-    found = job_selector_returns(rewards, np.array([3.0, 2.0]), discount)
+    found = job_selector_returns(rewards, np.array([3.0, 2.0]), gamma)
     assert found.dtype == np.float32
     assert found.tolist() == expected
 

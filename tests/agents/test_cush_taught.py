@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cross_entropy import CrossEntropySettings
 from hpcsimkit.agents.cush import training as training_module
 from hpcsimkit.agents.cush.encoder import Sketch
 from hpcsimkit.agents.cush.game import Game, States, play
@@ -21,11 +20,12 @@ from hpcsimkit.agents.cush.rows import StartOrHold
 from hpcsimkit.agents.cush.selectors import AT_ONCE, JobSelector
 from hpcsimkit.agents.cush.taught import TaughtGame, TaughtSettings, TaughtTrainer, teacher_of
 from hpcsimkit.agents.cush.workers import Workers
-from hpcsimkit.agents.learning_curve import Report
-from hpcsimkit.agents.masks import QueueSlots, Slots
-from hpcsimkit.agents.networks import SlotScores
+from hpcsimkit.agents.networks.numpy_networks import SlotScores
+from hpcsimkit.agents.spaces.masks import QueueSlots, Slots
+from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.errors import UsageError
-from hpcsimkit.policies.styles import SuitsKind
+from hpcsimkit.policies.placing.styles import SuitsKind
 from tests.agents.test_cush import plain, some_sketches
 from tests.agents.test_cush_trainer import networks_of, rmsprop, stop_at
 from tests.agents.tiny_problem import StopError, without_rates
@@ -33,7 +33,7 @@ from tests.agents.tiny_problem import StopError, without_rates
 torch.set_num_threads(1)
 
 TINY = CushProblem(system="summit", nodes=16, jobs=8, slots=3, horizon=4)
-SHORT = TaughtSettings(epochs=4, job_sets=6, batch=16)
+SHORT = TaughtSettings(epochs=4, job_sets=6, batch_size=16)
 BREADTH = np.array([0.0, 1.0])
 
 
@@ -176,7 +176,7 @@ def test_rates_fall_along_half_a_cosine() -> None:
 
 def test_the_dense_layer_has_a_rate_of_its_own() -> None:
     """A first step of Adam is as long as the rate, in every weight that it has a direction for."""
-    learner = taught(epochs=1, learning_rate=1e-5, filter_learning_rate=1e-2, passes=1, batch=10_000)
+    learner = taught(epochs=1, learning_rate=1e-5, filter_learning_rate=1e-2, passes=1, batch_size=10_000)
     learner._set_up()
     network = learner.job_selector.network
     before = {name: weights.detach().clone() for name, weights in network.named_parameters()}
@@ -239,7 +239,7 @@ def test_what_is_told_is_what_is_lost() -> None:
 
 
 def test_all_is_learned_from_passes_times_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = taught(epochs=1, passes=3, batch=20)
+    learner = taught(epochs=1, passes=3, batch_size=20)
     learner._set_up()
     sizes: list[int] = []
     regrets: list[Any] = []
@@ -258,6 +258,7 @@ def test_all_is_learned_from_passes_times_in_batches(monkeypatch: pytest.MonkeyP
     assert everything[everything > 0].mean() == pytest.approx(1, rel=1e-5), "a regret of 1 is the usual one"
 
 
+@pytest.mark.slow
 def test_the_teacher_is_learned_from() -> None:
     """On job sets of its own in each epoch less and less is lost."""
     learner = taught(epochs=30, job_sets=10, passes=2)
@@ -299,8 +300,8 @@ class Two(Workers):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({"batch": 0}, "CuSH: batch needs a whole number of at least 1, found 0"),
-        ({"batch": 2.5}, "CuSH: batch needs a whole number of at least 1, found 2.5"),
+        ({"batch_size": 0}, "CuSH: batch_size needs a whole number of at least 1, found 0"),
+        ({"batch_size": 2.5}, "CuSH: batch_size needs a whole number of at least 1, found 2.5"),
         ({"passes": 0}, "CuSH: passes needs a whole number of at least 1, found 0"),
         ({"guided": 1.5}, "CuSH: guided needs a number from 0 to 1, found 1.5"),
         ({"certainty": -0.1}, "CuSH: certainty needs a number from 0 to 1, found -0.1"),
@@ -358,7 +359,7 @@ def test_one_simulation_is_for_one_worker() -> None:
 
 
 def test_who_teaches_sees_as_far_as_the_pupil(tmp_path: Path) -> None:
-    few = CrossEntropySettings(steps=60, episodes=1, population=4, elite=2)
+    few = CrossEntropySettings(total_timesteps=60, episodes=1, population=4, elite=2)
     agent = teacher_of(TINY, few, seed=2, folder=tmp_path / "teacher", resume=True)
     assert agent.encoder == StartOrHold(3, horizon=4) and repr(agent.mask) == repr(TINY.mask)
     again = teacher_of(TINY, few, seed=2, folder=tmp_path / "teacher", resume=True)

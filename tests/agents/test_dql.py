@@ -13,8 +13,8 @@ import torch
 
 from hpcsimkit import make
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.dql import DQL, DQLSettings, Memory, Transitions, exploration, q_targets
-from hpcsimkit.agents.learning_curve import Report
+from hpcsimkit.agents.training.dql import DQL, DQLSettings, Memory, Transitions, exploration, q_targets
+from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.errors import UsageError
 from tests.agents.tiny_problem import (
     FEW,
@@ -27,7 +27,14 @@ from tests.agents.tiny_problem import (
 )
 
 SHORT = DQLSettings(
-    steps=8 * 16 * 6, episodes=8, round=16, memory=300, begin=64, batch=32, every=3, target_every=7
+    total_timesteps=8 * 16 * 6,
+    episodes=8,
+    round=16,
+    memory=300,
+    begin=64,
+    batch_size=32,
+    every=3,
+    target_every=7,
 )
 
 
@@ -59,7 +66,7 @@ def test_double_targets_are_chosen_by_the_one_and_valued_by_the_other() -> None:
 @pytest.mark.parametrize("double", [False, True])
 def test_the_loss_by_hand(double: bool) -> None:
     """One layer: what an action is worth is a sum one can write down."""
-    trainer = ready(replace(SHORT, hidden=(), double=double, discount=0.5))
+    trainer = ready(replace(SHORT, hidden=(), double=double, gamma=0.5))
     rng = np.random.default_rng(0)
     weights, of_target = rng.normal(size=(2, FEW, 25)).astype(np.float32)
     for networks, values in ((trainer.networks, weights), (trainer.target, of_target)):
@@ -258,21 +265,22 @@ def test_nothing_is_learned_before_the_memory_has_begun_and_then_every_so_many_d
     assert trainer._updates == len([turn for turn in range(1, 97) if turn >= 20 and turn % 3 == 0])
 
 
-@pytest.mark.parametrize("kind", ["dense", "slots"])
+@pytest.mark.parametrize("kind", [pytest.param("dense", marks=pytest.mark.slow), "slots"])
 def test_shortest_first_is_learned(kind: str) -> None:
-    settings = DQLSettings(steps=10_000, kind=kind, discount=0.9)
+    settings = DQLSettings(total_timesteps=10_000, kind=kind, gamma=0.9)
     unseen, waits = range(1000, 1040), []
     optimum = mean_wait(make("sjf"), unseen, FEW)
-    for some in (0, settings.steps):
-        agent = DQL(small_env(), replace(settings, steps=some), seed=2).train()
+    for some in (0, settings.total_timesteps):
+        agent = DQL(small_env(), replace(settings, total_timesteps=some), seed=2).train()
         waits.append(mean_wait(seated(agent, FEW), unseen, FEW))
     assert waits[0] > 1.2 * optimum
     assert waits[1] == pytest.approx(optimum)
 
 
+@pytest.mark.slow
 def test_scores_are_what_the_rest_of_an_episode_brings() -> None:
     """Two jobs, one node, one decision: minus the wait of the other job."""
-    agent = DQL(small_env(), DQLSettings(steps=10_000, discount=1.0), seed=2).train()
+    agent = DQL(small_env(), DQLSettings(total_timesteps=10_000, gamma=1.0), seed=2).train()
     for short_first, other in ((10, 100), (100, 10)):
         seen = np.zeros((5, 5), dtype=np.float32)
         seen[:2] = [[1, short_first / 100, 1, 1.1, 1], [1, other / 100, 1, 1.1, 1]]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from hpcsimkit import External, Machines, Pipeline, Simulation, Workload
-from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
-from hpcsimkit.agents.machine_encoders import ExpectedFree, JobMachinePairs, MachineRows
+from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
+from hpcsimkit.agents.spaces.machine_encoders import ExpectedFree, JobMachinePairs, MachineRows
+from hpcsimkit.envs.interfaces import Encoder
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encoder
-from hpcsimkit.policies.dispatch import Dispatch
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
 
 CLUSTER = Machines.of(1, cpus=8, memory="64 GB") + Machines.of(1, "gpu", cpus=4, gpus=2, memory="32 GB")
 JOBS = Workload(

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 import torch
 
-from hpcsimkit.agents.learning_curve import Report
-from hpcsimkit.agents.masks import AcceptReject
-from hpcsimkit.agents.on_policy import Batch
-from hpcsimkit.agents.returns import generalised_advantages
-from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.trainer import InspectorSettings, InspectorTrainer
-from hpcsimkit.agents.sequences import Sequences
-from hpcsimkit.agents.trainer import CURVE
-from hpcsimkit.decision import External
-from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.agents.spaces.masks import AcceptReject
+from hpcsimkit.agents.spaces.rewards import Improvement
+from hpcsimkit.agents.spaces.sequences import Sequences
+from hpcsimkit.agents.training.learning_curve import Report
+from hpcsimkit.agents.training.on_policy import Batch
+from hpcsimkit.agents.training.returns import generalised_advantages
+from hpcsimkit.agents.training.trainer import CURVE
+from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.errors import UsageError
-from hpcsimkit.pictures.learning_curve import read_curve
+from hpcsimkit.kernel.decision import External
 from hpcsimkit.policies.dirlab import published
+from hpcsimkit.reports.learning_curve import read_curve
 from hpcsimkit.workloads import default_workload
 from tests.agents.tiny_problem import goes_on_as_if_never_stopped
 
@@ -32,7 +32,7 @@ JOBS = 10
 LONGEST = 22
 """Decisions; who rejects every other time has some 20."""
 
-SETTINGS = InspectorSettings(steps=3_000, episodes=12, epochs=5, longest=LONGEST)
+SETTINGS = InspectorSettings(total_timesteps=3_000, episodes=12, n_epochs=5, longest=LONGEST)
 LOG = default_workload(np.random.default_rng(3), jobs=300, load=1.2)
 
 
@@ -102,7 +102,7 @@ def test_the_curve_tells_what_was_thrown_away() -> None:
 
 def test_a_sequence_is_worth_the_same_after_one_that_was_thrown_away() -> None:
     """Two places: a sequence of one decision; one that is cut off after two, and another of two in its place."""
-    trainer = InspectorTrainer(env(), replace(SETTINGS, episodes=2, discount=0.9, trace=0.8), seed=2)
+    trainer = InspectorTrainer(env(), replace(SETTINGS, episodes=2, gamma=0.9, gae_lambda=0.8), seed=2)
     trainer._set_up()
     critic = trainer.networks.value_network()
     seen = np.random.default_rng(0).random((5, 7)).astype(np.float32)
@@ -131,7 +131,7 @@ def test_a_sequence_is_worth_the_same_after_one_that_was_thrown_away() -> None:
 
 def test_the_environment_stays_as_it_was() -> None:
     given = env()
-    InspectorTrainer(given, replace(SETTINGS, steps=1), seed=2).train()
+    InspectorTrainer(given, replace(SETTINGS, total_timesteps=1), seed=2).train()
     assert given.max_steps is None
 
 
@@ -153,7 +153,7 @@ def test_a_training_ends_though_all_is_thrown_away(tmp_path: Path) -> None:
     assert 0 < first.measures["thrown_away"] < 1
     assert last.measures == {"thrown_away": 1.0} and math.isnan(last.reward)
     assert last.episodes == first.episodes == SETTINGS.episodes
-    assert SETTINGS.steps <= last.steps < SETTINGS.steps + SETTINGS.episodes * LONGEST
+    assert SETTINGS.total_timesteps <= last.steps < SETTINGS.total_timesteps + SETTINGS.episodes * LONGEST
     curve = read_curve(tmp_path / CURVE)
     assert curve["thrown_away"][-1] == 1 and math.isnan(curve["rejected"][-1])
 
@@ -162,7 +162,7 @@ def test_whole_sequences_are_needed() -> None:
     settings = replace(SETTINGS, whole_episodes=False)
     with pytest.raises(UsageError, match="schedinspector: longest needs whole_episodes"):
         InspectorTrainer(env(), settings, seed=2).train()
-    InspectorTrainer(env(), replace(settings, longest=None, steps=1), seed=2).train()
+    InspectorTrainer(env(), replace(settings, longest=None, total_timesteps=1), seed=2).train()
 
 
 def test_it_goes_on_as_if_never_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

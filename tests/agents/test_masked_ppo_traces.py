@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from hpcsimkit import External, Machines
-from hpcsimkit.agents.encoders import RequestsAndMachines
 from hpcsimkit.agents.masked_ppo.published import RunningMeanWait, RunningUtilisation
-from hpcsimkit.agents.masks import JobMachine
-from hpcsimkit.episode import Episode, Player
-from hpcsimkit.policies.dispatch import Dispatch, PairDecision
-from hpcsimkit.scenario import Scenario
+from hpcsimkit.agents.spaces.encoders import RequestsAndMachines
+from hpcsimkit.agents.spaces.masks import JobMachine
+from hpcsimkit.envs.episode import Episode, Player
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.policies.one_seat.dispatch import Dispatch, PairDecision
 from hpcsimkit.workloads import read_job_table
 from tests.kernel.test_machine_references import nine, rows
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from hpcsimkit import External, Pipeline, Simulation, Workload, make
-from hpcsimkit.agents.encoders import QueueWindow
-from hpcsimkit.agents.episodes import Fixed
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.prompt_improvement import ACCOUNTS, PromptImprovement, PromptRatio
-from hpcsimkit.agents.rewards import KINDS, Improvement
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.settings import inspector_environment
-from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.agents.spaces.encoders import QueueWindow
+from hpcsimkit.agents.spaces.episodes import Fixed
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.spaces.prompt_improvement import ACCOUNTS, PromptImprovement, PromptRatio
+from hpcsimkit.agents.spaces.rewards import KINDS, Improvement
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Reward
 from hpcsimkit.workloads import default_workload
 
 LOG = default_workload(np.random.default_rng(3), jobs=200, load=1.3)

@@ -11,12 +11,12 @@ import pytest
 
 from hpcsimkit import External, Machines, Simulation, Workload
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.masks import JobMachine
-from hpcsimkit.agents.networks import SlotScores
-from hpcsimkit.agents.prospects import PairProspects, past_run_times
-from hpcsimkit.decision import Decision
+from hpcsimkit.agents.networks.numpy_networks import SlotScores
+from hpcsimkit.agents.spaces.masks import JobMachine
+from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
 from hpcsimkit.errors import UsageError
-from hpcsimkit.policies.dispatch import Dispatch, PairDecision
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.policies.one_seat.dispatch import Dispatch, PairDecision
 
 CLUSTER = Machines.of(1, cpus=8, memory="64 GB") + Machines.of(1, cpus=4, memory="32 GB")
 GIGABYTE = 10**9

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from hpcsimkit import External, Pipeline, Simulation, Workload, evaluate, make
-from hpcsimkit.agents.episodes import Fixed
-from hpcsimkit.agents.rewards import Capability, Capacity, Improvement
+from hpcsimkit.agents.spaces.episodes import Fixed
+from hpcsimkit.agents.spaces.rewards import Capability, Capacity, Improvement
+from hpcsimkit.envs.interfaces import Reward
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Reward
 from hpcsimkit.policies import SJF
-from hpcsimkit.scenario import Scenario
 from hpcsimkit.workloads import default_workload
 
 LOG = default_workload(np.random.default_rng(3), jobs=200, load=1.2)
@@ -71,9 +71,9 @@ def test_the_baseline_runs_once_for_each_episode(monkeypatch: pytest.MonkeyPatch
 
 
 def test_it_is_paid_at_the_end_only() -> None:
-    from hpcsimkit.agents.encoders import QueueWindow
-    from hpcsimkit.agents.masks import Slots
-    from hpcsimkit.environment import SchedulingEnv
+    from hpcsimkit.agents.spaces.encoders import QueueWindow
+    from hpcsimkit.agents.spaces.masks import Slots
+    from hpcsimkit.envs.environment import SchedulingEnv
 
     env = SchedulingEnv(
         Fixed(LOG), Pipeline(order=External(), window=4), QueueWindow(4), Slots(4), Improvement(make("fcfs"))

@@ -10,20 +10,20 @@ import pytest
 
 from hpcsimkit import Simulation, Workload
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.rewards import Improvement
+from hpcsimkit.agents.networks.torch_networks import ActorCritic
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
 from hpcsimkit.agents.rlbackfilling.reward import BASELINE, TimelyImprovement
 from hpcsimkit.agents.rlbackfilling.seat import MODES, backfilling_seat
 from hpcsimkit.agents.rlbackfilling.settings import PUBLISHED, backfilling_environment
 from hpcsimkit.agents.seats import RandomChoice, default_choice, play
-from hpcsimkit.agents.spinning_up import SpinningUpPPO
-from hpcsimkit.agents.torch_networks import ActorCritic
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.spaces.rewards import Improvement
+from hpcsimkit.agents.training.spinning_up import SpinningUpPPO
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.observers import Promises
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.kernel.observers import Promises
+from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import EASY, FCFS, SJF
-from hpcsimkit.scenario import Scenario
 from hpcsimkit.workloads import default_workload
 from tests.kernel.dirlab_cases import load
 
@@ -166,7 +166,7 @@ def test_it_trains_saves_and_schedules(mode: str, tmp_path: Path) -> None:
     env = backfilling_environment(
         LOG, "sjf", mode, decline=mode == "guarded", jobs=64, slots=16, first=0  # type: ignore[arg-type]
     )  # fmt: skip
-    settings = replace(PUBLISHED, episodes=4, epochs=5, steps=60)
+    settings = replace(PUBLISHED, episodes=4, n_epochs=5, total_timesteps=60)
     agents = [SpinningUpPPO(env, settings, seed=7).train() for _ in range(2)]
     assert agents[0].network == agents[1].network
     agents[0].save(tmp_path / "model.hpcsim")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from hpcsimkit import External, Pipeline, Simulation, Workload
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.rewards import MinusMeanWait
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
 from hpcsimkit.agents.rlbackfilling.seat import backfilling_seat
-from hpcsimkit.episode import Episode, Player
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.spaces.rewards import MinusMeanWait
+from hpcsimkit.envs.episode import Episode, Player
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.policies.dirlab import learned_backfilling
-from hpcsimkit.scenario import Scenario
 from tests.kernel.dirlab_cases import BACKFILLERS, load, rows
 
 

@@ -11,20 +11,20 @@ import torch
 
 from hpcsimkit import Simulation, Workload
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.rewards import FinalScore
+from hpcsimkit.agents.networks.torch_networks import ActorCritic
 from hpcsimkit.agents.rlscheduler.encoder import WaitingJobs
 from hpcsimkit.agents.rlscheduler.seat import scheduling_seat
 from hpcsimkit.agents.rlscheduler.settings import PUBLISHED, scheduling_environment
 from hpcsimkit.agents.seats import default_choice, play
-from hpcsimkit.agents.spinning_up import SpinningUpPPO
-from hpcsimkit.agents.torch_networks import ActorCritic
-from hpcsimkit.decision import Decision
+from hpcsimkit.agents.spaces.rewards import FinalScore
+from hpcsimkit.agents.training.spinning_up import SpinningUpPPO
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import FCFS, SJF
 from hpcsimkit.policies.dirlab import published
-from hpcsimkit.scenario import Scenario
 from hpcsimkit.workloads import default_workload
 
 LOG = default_workload(np.random.default_rng(4), jobs=400, load=1.2)
@@ -94,7 +94,7 @@ def test_who_has_waited_longest_is_offered() -> None:
 
 @pytest.mark.parametrize(("metric", "sign"), [("mean_bounded_slowdown", -1), ("utilisation", 1)])
 def test_the_final_score(metric: str, sign: int) -> None:
-    from hpcsimkit.metrics import evaluate
+    from hpcsimkit.results.metrics import evaluate
 
     reward = FinalScore(metric)
     simulation = Simulation(LOG, Pipeline(FCFS()), observers=[reward])
@@ -124,7 +124,7 @@ def test_networks() -> None:
 
 def test_it_trains_and_schedules(tmp_path: Path) -> None:
     env = scheduling_environment(LOG, jobs=32, slots=16, first=0)
-    settings = replace(PUBLISHED, episodes=4, epochs=3, steps=120)
+    settings = replace(PUBLISHED, episodes=4, n_epochs=3, total_timesteps=120)
     agents = [SpinningUpPPO(env, settings, seed=3).train() for _ in range(2)]
     assert agents[0].network == agents[1].network
     agents[0].save(tmp_path / "model.hpcsim")

@@ -13,21 +13,21 @@ import pytest
 
 from hpcsimkit import External, Pipeline, Simulation, Workload, make
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.episodes import Fixed
-from hpcsimkit.agents.masks import AcceptReject, Slots
-from hpcsimkit.agents.networks import Dense
-from hpcsimkit.agents.rewards import Improvement
+from hpcsimkit.agents.networks.numpy_networks import Dense
+from hpcsimkit.agents.networks.torch_networks import ActorCritic
 from hpcsimkit.agents.schedinspector.features import FEATURES, InspectorFeatures
 from hpcsimkit.agents.schedinspector.settings import METRICS, PUBLISHED, inspector_environment
 from hpcsimkit.agents.schedinspector.whole_state import WholeState
-from hpcsimkit.agents.torch_networks import ActorCritic
-from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.agents.spaces.episodes import Fixed
+from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
+from hpcsimkit.agents.spaces.rewards import Improvement
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.interfaces import Encoder
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.learning import Encoder
-from hpcsimkit.metrics import METRICS as KNOWN
+from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies.dirlab import published
-from hpcsimkit.reservation import EASY
-from hpcsimkit.scenario import Scenario
+from hpcsimkit.results.metrics import METRICS as KNOWN
 from hpcsimkit.workloads import default_workload
 from hpcsimkit.workloads.dirlab import read_published
 from tests.kernel.dirlab_cases import INSPECTORS, held, load

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hpcsimkit.agents.sequences import Sequences
+from hpcsimkit.agents.spaces.sequences import Sequences
 from hpcsimkit.errors import UsageError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 
 LOG = Workload({"submit_time": range(0, 100, 10), "run_time": [5] * 10, "nodes": [1] * 10}, machine_size=1)
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from hpcsimkit.agents.model_file import read_model
-from hpcsimkit.agents.ppo import PPO
-from hpcsimkit.agents.stopping import Stopping
-from hpcsimkit.agents.trainer import CHECKPOINT
+from hpcsimkit.agents.networks.model_file import read_model
+from hpcsimkit.agents.training.ppo import PPO
+from hpcsimkit.agents.training.stopping import Stopping
+from hpcsimkit.agents.training.trainer import CHECKPOINT
 from tests.agents.test_trainers import SHORT
 from tests.agents.tiny_problem import env, told_by
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 
@@ -52,26 +53,29 @@ def test_off_the_main_thread() -> None:
 
 
 def test_a_training_from_python_goes_on_where_it_was_interrupted(tmp_path: Path, root: Path) -> None:
-    """The signal comes in the middle of the third round, from outside."""
+    """The signal comes in the middle of the third round, from outside: rounds begin when they are told to."""
     code = (
-        "import sys, time\nfrom pathlib import Path\nfrom hpcsimkit.agents.ppo import PPO\n"
+        "import sys\nfrom pathlib import Path\nfrom hpcsimkit.agents.training.ppo import PPO\n"
         "from tests.agents.test_trainers import SHORT\nfrom tests.agents.tiny_problem import env\n"
         "trainer = PPO(env(), SHORT, seed=3)\n"
         "play = trainer._play\n"
         "def slow():\n"
-        "    print('round', flush=True)\n    time.sleep(0.3)\n    return play()\n"
+        "    print('round', flush=True)\n    sys.stdin.readline()\n    return play()\n"
         "trainer._play = slow\n"
         "try:\n    trainer.train(Path(sys.argv[1]))\n"
         "except KeyboardInterrupt:\n    sys.exit(7)\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=root, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    for _ in range(3):
+        [sys.executable, "-c", code, str(tmp_path)], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, bufsize=1,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+    for begun in (1, 2, 3):
         assert process.stdout.readline() == "round\n"
+        if begun < 3:
+            process.stdin.write("\n")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 7
     assert read_model(tmp_path / CHECKPOINT)[1]["rounds"] == 3
     rest = told_by(PPO(env(), SHORT, seed=3), folder=tmp_path, resume=True)

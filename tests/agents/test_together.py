@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from hpcsimkit import External, Pipeline
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.masks import AcceptReject, Slots
-from hpcsimkit.agents.rewards import Improvement, MinusMeanBoundedSlowdown
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
 from hpcsimkit.agents.rlbackfilling.settings import PUBLISHED
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.settings import PUBLISHED as OF_INSPECTORS
-from hpcsimkit.agents.sequences import Sequences
-from hpcsimkit.agents.spinning_up import SpinningUpPPO
-from hpcsimkit.agents.together import Together
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.episode import Player
+from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
+from hpcsimkit.agents.spaces.rewards import Improvement, MinusMeanBoundedSlowdown
+from hpcsimkit.agents.spaces.sequences import Sequences
+from hpcsimkit.agents.training.spinning_up import SpinningUpPPO
+from hpcsimkit.agents.training.together import Together
+from hpcsimkit.agents.training.trainer import CHECKPOINT
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.episode import Player
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.errors import UsageError
+from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.dirlab import FittingCandidates, published
-from hpcsimkit.result import Result
-from hpcsimkit.scenario import Scenario
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import default_workload
 
 LOG = default_workload(np.random.default_rng(4), jobs=400, load=1.2)
 EPISODES = Sequences(LOG, 48)
 BASE = published("rlbackfilling", "sjf", backfilling=True)
 ROWS = 8
-TINY = replace(PUBLISHED, episodes=3, epochs=4, steps=30)
-TINY_INSPECTOR = replace(OF_INSPECTORS, episodes=3, epochs=4, steps=60)
+TINY = replace(PUBLISHED, episodes=3, n_epochs=4, total_timesteps=30)
+TINY_INSPECTOR = replace(OF_INSPECTORS, episodes=3, n_epochs=4, total_timesteps=60)
 
 
 def pipeline(inspector: External, backfiller: External) -> Pipeline:
@@ -57,17 +64,20 @@ def trained_one_after_the_other() -> tuple[Agent, Agent]:
     return SpinningUpPPO(inspecting, TINY_INSPECTOR, seed=2).train(), backfiller
 
 
-def trained_together(seed: int) -> tuple[dict[str, Agent], list[dict[str, float]]]:
+def together(seed: int) -> Together:
     players = {
         "inspector": Player(InspectorFeatures(), AcceptReject(), Improvement(BASE)),
         "backfiller": Player(Candidates(ROWS), Slots(ROWS), MinusMeanBoundedSlowdown()),
     }
-    told: list[dict[str, float]] = []
-    trainer = Together(
+    return Together(
         EPISODES, pipeline(External(), External()), players,
         {"inspector": TINY_INSPECTOR, "backfiller": TINY}, seed=seed,
     )  # fmt: skip
-    agents = trainer.train(2, tell=lambda number, sums: told.append({"round": number, **sums}))
+
+
+def trained_together(seed: int) -> tuple[dict[str, Agent], list[dict[str, float]]]:
+    told: list[dict[str, float]] = []
+    agents = together(seed).train(2, tell=lambda number, sums: told.append({"round": number, **sums}))
     return agents, told
 
 
@@ -109,3 +119,28 @@ def test_a_seat_alone_learns_as_well() -> None:
     agents = Together(EPISODES, policy, {"backfiller": player}, {"backfiller": TINY}).train(1)
     assert list(agents) == ["backfiller"]
     assert agents["backfiller"].network.parameters == 897
+
+
+def test_stopped_and_gone_on_bit_for_bit(tmp_path: Path) -> None:
+    """SIGTERM in the second round: it is played to its end; all that is told and written later is the same."""
+    told: dict[str, list[tuple[int, Any]]] = {"straight": [], "stopped": []}
+    whole = together(7).train(3, lambda *each: told["straight"].append(each), folder=tmp_path / "straight")
+
+    def stop(number: int, sums: Any) -> None:
+        if number == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Stopped) as stopped:
+        together(7).train(3, stop, folder=tmp_path / "stopped")
+    assert stopped.value.number == signal.SIGTERM
+    rest = together(7).train(
+        3, lambda *each: told["stopped"].append(each), folder=tmp_path / "stopped", resume=True
+    )
+    assert told["straight"] == told["stopped"]
+    assert {stage: agent.network for stage, agent in whole.items()} == {
+        stage: agent.network for stage, agent in rest.items()
+    }
+    one, other = (tmp_path / name / CHECKPOINT for name in ("straight", "stopped"))
+    assert one.read_bytes() == other.read_bytes()
+    with pytest.raises(UsageError, match="a checkpoint of this training is needed, found another one's"):
+        together(8).train(3, folder=tmp_path / "stopped", resume=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from hpcsimkit.agents.networks import Dense, SlotScores
-from hpcsimkit.agents.torch_networks import ActorCritic, masked_log_probabilities
+from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
+from hpcsimkit.agents.networks.torch_networks import ActorCritic, masked_log_probabilities
 
 RNG = np.random.default_rng(8)
 OBSERVATIONS = RNG.random((50, 13, 6), dtype=np.float32)

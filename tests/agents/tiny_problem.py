@@ -11,14 +11,13 @@ import pytest
 
 from hpcsimkit import External, Pipeline, Simulation, Workload
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.encoders import QueueWindow
-from hpcsimkit.agents.episodes import Generated
-from hpcsimkit.agents.learning_curve import Report
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.model_file import read_model
-from hpcsimkit.agents.rewards import MinusMeanWait
-from hpcsimkit.agents.trainer import CHECKPOINT, CURVE, LAST, Trainer
-from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.agents.spaces.encoders import QueueWindow
+from hpcsimkit.agents.spaces.episodes import Generated
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.spaces.rewards import MinusMeanWait
+from hpcsimkit.agents.training.learning_curve import Report
+from hpcsimkit.agents.training.trainer import CHECKPOINT, CURVE, LAST, Trainer
+from hpcsimkit.envs.environment import SchedulingEnv
 
 JOBS = 12
 FEW = 4
@@ -85,7 +84,7 @@ def goes_on_as_if_never_stopped(
     made: Callable[[], Trainer], last: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Train straight through; train, stop at a report, go on: all that is told and written is the same."""
-    monkeypatch.setattr("hpcsimkit.agents.trainer.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr("hpcsimkit.agents.training.trainer.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     whole: list[Report] = []
     straight = made().train(folder / "straight", tell=whole.append)
     assert len(whole) > last
@@ -107,15 +106,6 @@ def goes_on_as_if_never_stopped(
     assert gone_on.network == straight.network
     for file in (LAST, "best.hpcsim"):
         assert Agent.load(folder / "straight" / file) == Agent.load(folder / "stopped" / file)
-    tensors, about = zip(
-        *(read_model(folder / name / CHECKPOINT) for name in ("straight", "stopped")), strict=True
-    )
-    assert tensors[0].keys() == tensors[1].keys()
-    for name, values in tensors[0].items():
-        assert np.array_equal(values, tensors[1][name]), name
-    for known in about:
-        for row in known["curve"]:
-            del row["steps_per_second"]
-    assert about[0] == about[1]
-    lines = [(folder / name / CURVE).read_text().splitlines() for name in ("straight", "stopped")]
-    assert len(lines[0]) == len(lines[1]) == 1 + len(whole)
+    for file in (CHECKPOINT, CURVE):
+        assert (folder / "straight" / file).read_bytes() == (folder / "stopped" / file).read_bytes(), file
+    assert len((folder / "straight" / CURVE).read_text().splitlines()) == 1 + len(whole)

@@ -66,8 +66,8 @@ def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, 
     """Simulate a log, ``lublin:JOBS`` or ``burst:JOBS``; returns jobs/s, ratio and peak memory."""
     import numpy as np
 
-    from hpcsimkit.registry import make
-    from hpcsimkit.simulation import Simulation
+    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.kernel.simulation import Simulation
     from hpcsimkit.workloads import burst, default_workload, read_swf
 
     kind, _, jobs = source.partition(":")
@@ -94,9 +94,9 @@ def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, 
 def measure_decisions(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Answer every decision of an open order seat with its first option; returns decisions/s."""
     from hpcsimkit import Simulation, read_swf
-    from hpcsimkit.decision import External
-    from hpcsimkit.pipeline import Pipeline
-    from hpcsimkit.reservation import EASY
+    from hpcsimkit.kernel.decision import External
+    from hpcsimkit.kernel.pipeline import Pipeline
+    from hpcsimkit.kernel.reservation import EASY
 
     workload = read_swf(TRACES / LOGS[source]).first(10_000)
     workload = workload.fitting(workload.machine_size)

@@ -37,11 +37,11 @@ def _random_steps(env: Any, repetitions: int, episodes: int = 1) -> dict[str, fl
 def window(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Choose among 16 jobs of a log of 5 000 on counted nodes."""
     from hpcsimkit import External, Pipeline
-    from hpcsimkit.agents.encoders import QueueWindow
-    from hpcsimkit.agents.episodes import Fixed
-    from hpcsimkit.agents.masks import Slots
-    from hpcsimkit.agents.rewards import MinusMeanWait
-    from hpcsimkit.environment import SchedulingEnv
+    from hpcsimkit.agents.spaces.encoders import QueueWindow
+    from hpcsimkit.agents.spaces.episodes import Fixed
+    from hpcsimkit.agents.spaces.masks import Slots
+    from hpcsimkit.agents.spaces.rewards import MinusMeanWait
+    from hpcsimkit.envs.environment import SchedulingEnv
     from hpcsimkit.workloads import default_workload
 
     log = default_workload(np.random.default_rng(1), jobs=5_000, load=1.0)
@@ -54,12 +54,12 @@ def window(traces: Path, source: str, policy: str, repetitions: int) -> dict[str
 def pairs(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Choose among 128 jobs x 9 machines, 2 000 jobs waiting at first."""
     from hpcsimkit import External, Machines, Workload
-    from hpcsimkit.agents.encoders import RequestsAndMachines
-    from hpcsimkit.agents.episodes import Fixed
-    from hpcsimkit.agents.masks import JobMachine
-    from hpcsimkit.agents.rewards import MinusMeanWait
-    from hpcsimkit.environment import SchedulingEnv
-    from hpcsimkit.policies.dispatch import Dispatch
+    from hpcsimkit.agents.spaces.encoders import RequestsAndMachines
+    from hpcsimkit.agents.spaces.episodes import Fixed
+    from hpcsimkit.agents.spaces.masks import JobMachine
+    from hpcsimkit.agents.spaces.rewards import MinusMeanWait
+    from hpcsimkit.envs.environment import SchedulingEnv
+    from hpcsimkit.policies.one_seat.dispatch import Dispatch
 
     rng, jobs = np.random.default_rng(1), 2_000
     columns = {
@@ -89,9 +89,9 @@ def inspector(traces: Path, source: str, policy: str, repetitions: int) -> dict[
 
 def backfilling(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Choose among up to 128 jobs behind a blocked one, RLBackfilling's rules and sequences of 256 jobs."""
-    from hpcsimkit.agents.rewards import MinusMeanBoundedSlowdown
     from hpcsimkit.agents.rlbackfilling.settings import backfilling_environment
-    from hpcsimkit.environment import SchedulingEnv
+    from hpcsimkit.agents.spaces.rewards import MinusMeanBoundedSlowdown
+    from hpcsimkit.envs.environment import SchedulingEnv
     from hpcsimkit.workloads.dirlab import read_published
 
     env = backfilling_environment(read_published(traces / LUBLIN, "rlbackfilling"))
@@ -131,7 +131,7 @@ def training(traces: Path, source: str, policy: str, repetitions: int) -> dict[s
     from sb3_contrib import MaskablePPO
 
     from hpcsimkit.agents.standard import order
-    from hpcsimkit.vector_environment import SchedulingVecEnv
+    from hpcsimkit.envs.vector_environment import SchedulingVecEnv
 
     torch.set_num_threads(1)
     steps, best = 40_960, float("inf")
@@ -145,7 +145,7 @@ def training(traces: Path, source: str, policy: str, repetitions: int) -> dict[s
 
 def inference(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Score 16 actions by the network of an agent, or 128 slots by RLBackfilling's kernel network."""
-    from hpcsimkit.agents.networks import Dense, SlotScores
+    from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
 
     rng = np.random.default_rng(0)
     if policy.startswith("slots"):

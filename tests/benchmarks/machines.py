@@ -41,7 +41,7 @@ def table(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
 def metrics(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Reckon metrics of machines for a month; jobs/s."""
     from hpcsimkit import Machines, Simulation, make
-    from hpcsimkit.metrics import evaluate
+    from hpcsimkit.results.metrics import evaluate
     from hpcsimkit.workloads import read_job_table
 
     workload, cluster = read_job_table(traces / MONTHS[source]), Machines.read(traces / BEOCAT_MACHINES)
@@ -91,7 +91,7 @@ def packing(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
 def episodes(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate CuSH's job sets of 20 jobs on 128 nodes with a heuristic; episodes/s."""
     from hpcsimkit import Machines, Simulation, make
-    from hpcsimkit.locality import LOCALITIES
+    from hpcsimkit.kernel.locality import LOCALITIES
     from hpcsimkit.workloads import CushJobSets
 
     sets = CushJobSets(system=source).generate(np.random.default_rng(1), jobsets=100)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from hpcsimkit.run import main
+from tests.waiting import PATIENCE
 
 
 class Outcome(NamedTuple):
@@ -72,7 +73,7 @@ def shell(tmp_path: Path, command: list[str], environment: dict[str, str]) -> CL
     def run(*arguments: object, **options: object) -> Outcome:
         done = subprocess.run(
             [*command, *map(str, arguments)],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, **options,
+            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, **options,
         )  # fmt: skip
         return Outcome(done.returncode, done.stdout, done.stderr)
 

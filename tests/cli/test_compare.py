@@ -9,17 +9,16 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
 
-from hpcsimkit import __version__
-from hpcsimkit.campaigns.console import HEADLINES
-from hpcsimkit.campaigns.experiment import STANDARD_POLICIES
-from hpcsimkit.pictures.report import SUMMARY
+from hpcsimkit._version import __version__
+from hpcsimkit.experiments.console import HEADLINES
+from hpcsimkit.experiments.experiment import STANDARD_POLICIES
+from hpcsimkit.reports.report import SUMMARY
 from hpcsimkit.workloads import read_swf
 
 COLUMNS = [
@@ -47,12 +46,10 @@ def tables(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 def test_without_arguments(shell, tmp_path) -> None:
-    began = time.monotonic()
     outcome = shell()
-    seconds = time.monotonic() - began
     assert (outcome.code, outcome.err) == (0, "")
-    assert seconds < 60, "15 s are promised on an idle machine"
     lines = outcome.out.splitlines()
     assert lines[0].startswith("lublin-256: 5 000 jobs kept on 256 nodes, offered load 0.90, none skipped")
     start = next(number for number, line in enumerate(lines) if line.startswith("policy"))
@@ -64,12 +61,14 @@ def test_without_arguments(shell, tmp_path) -> None:
     assert len(rows(folder / "jobs" / "fcfs.csv")) == 5000
 
 
+@pytest.mark.smoke
 def test_flags_without_a_command_are_those_of_compare(cli, tmp_path) -> None:
     outcome = cli("--jobs", 30, "--nodes", 16, "-p", "fcfs", "--no-report", "--out", "x")
     assert outcome.out.startswith("lublin-16: 30 jobs kept on 16 nodes")
     assert (tmp_path / "x" / "metrics.csv").is_file()
 
 
+@pytest.mark.smoke
 def test_the_files_of_the_contract(cli, log, tmp_path) -> None:
     assert cli("compare", log, "-p", "fcfs", "-p", "fcfs+easy", "--out", "out").code == 0
     files = {
@@ -319,7 +318,7 @@ def test_trace(cli, log, tmp_path) -> None:
 
 def test_own_order_by_module_and_by_file(shell, log, tmp_path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from hpcsimkit.policy import Order\n\n"
+        "from hpcsimkit.kernel.policy import Order\n\n"
         "class Smallest(Order):\n    def key(self, job):\n        return job.nodes\n"
     )
     outcome = shell(
@@ -329,10 +328,10 @@ def test_own_order_by_module_and_by_file(shell, log, tmp_path) -> None:
     assert outcome.code == 0, outcome.err
     jobs = tmp_path / "out" / "jobs"
     assert {path.name for path in jobs.glob("*.csv")} == {
-        "mine:Smallest.csv", "mine:Smallest+easy.csv", "._mine.py:Smallest.csv",
+        "mine_Smallest.csv", "mine_Smallest+easy.csv", "._mine.py_Smallest.csv",
     }  # fmt: skip
     # no job is ever blocked by a larger one that came earlier
-    assert [int(row["start_time"]) for row in rows(jobs / "mine:Smallest.csv")] == [100, 150, 110, 111]
+    assert [int(row["start_time"]) for row in rows(jobs / "mine_Smallest.csv")] == [100, 150, 110, 111]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 MINE = """
 import os, signal
-from hpcsimkit.policy import Order, Policy
+from hpcsimkit.kernel.policy import Order, Policy
 
 class Twice(Policy):
     def schedule(self, system):
@@ -210,9 +210,9 @@ def test_experiment_files_name_the_line(cli, tmp_path, text, message) -> None:
     [
         ("Twice", ": job 1 at t=100 s cannot start: it must be waiting; it started at t=100 s"),
         ("TooLarge", ": job 2 at t=109 s needs 8 nodes; 4 are free"),
-        ("Raises", " at t=100 s: ValueError: no idea ({folder}/mine.py:19)"),
+        ("Raises", " at t=100 s, in Raises: ValueError: no idea ({folder}/mine.py:19)"),
         ("Never", ": stalled at t=111 s: 4 jobs wait, nothing runs, nothing is to come"),
-        ("Leaves", ": the policy asked to exit: bye"),
+        ("Leaves", " at t=100 s, in Leaves: SystemExit: bye ({folder}/mine.py:27)"),
     ],
 )
 def test_policies_that_misbehave(cli, log, mine, tmp_path, policy, message, workers) -> None:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,13 @@ from scipy import stats
 
 from hpcsimkit import Simulation, make
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.encoders import QueueWindow, RequestsAndMachines
-from hpcsimkit.agents.masks import JobMachine, Slots
-from hpcsimkit.agents.networks import Dense, SlotScores
-from hpcsimkit.metrics import METRICS, evaluate
-from hpcsimkit.registry import imported
+from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
+from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
+from hpcsimkit.agents.spaces.masks import JobMachine, Slots
+from hpcsimkit.experiments.trust import CALLER
+from hpcsimkit.results.metrics import METRICS, evaluate
 from hpcsimkit.workloads import read_log
+from tests.waiting import PATIENCE, until
 
 ROW = {"weight.0": np.array([[100, -1, 0, 0, 0]]), "bias.0": np.zeros(1)}
 """Prefers the shortest requested time (column 1), and any job (column 0) to the row of the machine."""
@@ -83,7 +83,8 @@ def test_an_evaluation(cli, model, log, tmp_path) -> None:
     for name in names:
         mean, wait = found["policies"][name], waits[name]
         assert mean["mean"] == pytest.approx(wait.mean())
-        low, high = stats.t.interval(0.95, 5, wait.mean(), stats.sem(wait))
+        bootstrap = stats.bootstrap([wait], np.mean, n_resamples=9999, rng=np.random.default_rng(0))
+        low, high = bootstrap.confidence_interval  # BCa, 95 %
         assert (mean["low"], mean["high"]) == pytest.approx((low, high))
     for name in names[1:]:
         comparison = found["agent_minus"][name]
@@ -157,14 +158,16 @@ def test_an_agent_like_a_heuristic_is_no_better(cli, model, log, tmp_path) -> No
 
 
 def test_the_same_again(cli, model, log, tmp_path) -> None:
-    flags = ["-p", "random+easy", *SMALL, "-q"]
+    drawn = ["-p", "random+easy", "--jobs", 50, "-q"]
+    flags = [*drawn, "--sequences", 6, "--seed", 3]
     cli("evaluate", model, log, *flags, "--out", "one")
     cli("evaluate", model, log, *flags, "--out", "two", "--workers", 2)
-    cli("evaluate", model, log, *flags, "--out", "other", "--seed", 4)
+    cli("evaluate", model, log, *drawn, "--sequences", 6, "--seed", 4, "--out", "other")
     one, two, other = (tmp_path / name for name in ("one", "two", "other"))
     for file in ("evaluation.csv", "evaluation.json"):
         assert (one / file).read_bytes() == (two / file).read_bytes() != (other / file).read_bytes()
-    assert cli("evaluate", model, log, *flags, "--out", "one", "--sequences", 7) == (0, "", "")  # replaced
+    more = [*drawn, "--sequences", 7, "--seed", 3]
+    assert cli("evaluate", model, log, *more, "--out", "one") == (0, "", "")  # replaced
     assert rows_of(one)[: 3 * 6] == rows_of(two)
 
 
@@ -188,8 +191,8 @@ def test_a_single_sequence_proves_nothing(cli, model, tmp_path) -> None:
 
 OWN = """
 from pathlib import Path
-from hpcsimkit.agents.encoders import QueueWindow
-from hpcsimkit.learning import Mask
+from hpcsimkit.agents.spaces.encoders import QueueWindow
+from hpcsimkit.envs.interfaces import Mask
 
 Path("executed").touch()
 
@@ -209,7 +212,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The agent of `model`, with an encoder and a mask from seen.py; the mask says nothing of slots."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "seen.py").write_text(OWN)
-    parts = [imported(f"seen.py:{name}") for name in ("Seen", "Free")]
+    parts = [CALLER.imported(f"seen.py:{name}") for name in ("Seen", "Free")]
     about = {"training": {"policy": "fcfs+easy", "metric": "mean_wait_time", "slots": 8}}
     Agent(parts[0](8), parts[1](), SlotScores(ROW), "order", about=about).save("own.hpcsim")
     (tmp_path / "executed").unlink()
@@ -238,7 +241,13 @@ def test_own_parts_in_names(cli, own, model, log, tmp_path) -> None:
     assert cli("compare", log, *policies, "--no-report", "--out", "c", "-q") == (0, "", "")
     metrics = json.loads((tmp_path / "c" / "metrics.json").read_text())
     assert metrics[names[0]] == metrics[names[1]] == metrics[f"fcfs+easy+agent:{model}"]
-    assert cli("compare", "c/experiment.toml", "--out", "again", "--no-report", "-q") == (0, "", "")
+    assert (
+        cli("compare", "c/experiment.toml", "--out", "no", "-q")
+        .line()
+        .endswith(f"--allow-code seen (looked for in {tmp_path} too)")
+    )
+    allowed = ["--allow-code", "seen", "--allow-code", "seen.py"]
+    assert cli("compare", "c/experiment.toml", *allowed, "--out", "again", "--no-report", "-q") == (0, "", "")
     assert cli("evaluate", model, log, "-p", names[0], *SMALL, "-q", "--out", "e") == (0, "", "")
 
 
@@ -280,15 +289,13 @@ def test_interrupted_and_gone_on(shell, model, log, tmp_path, command, environme
         [*command, *flags, "--out", "e"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    end = time.monotonic() + 60
-    while not ((tmp_path / "runs").exists() and (tmp_path / "runs").stat().st_size > 2):
-        assert time.monotonic() < end, process.poll()
-        time.sleep(0.01)
+    until(lambda: (tmp_path / "runs").exists() and (tmp_path / "runs").stat().st_size > 2, process)
     os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (
-        130,
-        "hpcsimkit: stopped; 2 of 6 sequences are finished; to go on: the same command with --resume --out e\n",
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert err.startswith("hpcsimkit: stopped in waits:Waits at t=")
+    assert err.endswith(
+        "waits.py:13); 2 of 6 sequences are finished; to go on: the same command with --resume --out e\n"
     )
     (tmp_path / "go").touch()
     assert shell(*flags, "--out", "e", "--resume") == (0, "", "")
@@ -377,7 +384,7 @@ def test_safetensors_is_not_installed(cli, model, monkeypatch) -> None:
 
 def test_a_policy_that_fails(cli, model, log, tmp_path) -> None:
     (tmp_path / "fails.py").write_text(
-        "from hpcsimkit.policy import Order\nclass Fails(Order):\n    def key(self, job):\n        return 1 / 0\n"
+        "from hpcsimkit.kernel.policy import Order\nclass Fails(Order):\n    def key(self, job):\n        return 1 / 0\n"
     )
     line = cli("evaluate", model, log, "-p", "fails:Fails", *SMALL, "--out", "e", "-q").line()
     assert line.startswith("fails:Fails at t=")

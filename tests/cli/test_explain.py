@@ -10,13 +10,13 @@ import pytest
 
 from hpcsimkit import External, Pipeline, Workload, make
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.masks import AcceptReject
-from hpcsimkit.agents.networks import Dense
+from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.agents.schedinspector.features import FEATURES, InspectorFeatures
-from hpcsimkit.campaigns.explanation import Explanation, explained
+from hpcsimkit.agents.spaces.masks import AcceptReject
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.pictures.explanation import draw_explanation
-from hpcsimkit.scenario import Scenario
+from hpcsimkit.experiments.explanation import Explanation, explained
+from hpcsimkit.reports.explanation import draw_explanation
 from hpcsimkit.workloads import default_workload
 from tests.cli.conftest import CLI
 

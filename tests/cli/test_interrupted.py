@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 
 import pytest
+
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 
 SLOW = '''
 import os, time
 from pathlib import Path
-from hpcsimkit.policy import Policy
+from hpcsimkit.kernel.policy import Policy
 
 class Slow(Policy):
     """Waits for a file to appear; leaves the number of its process in another."""
@@ -33,13 +35,6 @@ class Slow(Policy):
 '''
 
 
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.01)
-
-
 def alive(process: int) -> bool:
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, 0)
@@ -49,10 +44,10 @@ def alive(process: int) -> bool:
 
 @pytest.fixture
 def interrupted(log, tmp_path, command, environment) -> Callable[..., tuple[int, str]]:
-    """Start a comparison of `fcfs` and a policy that hangs; press Ctrl-C when the first is finished."""
+    """Start a comparison of `fcfs` and a policy that hangs; send a signal when the first is finished."""
     (tmp_path / "slow.py").write_text(SLOW)
 
-    def run(*flags: str, workers: int = 1) -> tuple[int, str]:
+    def run(*flags: str, workers: int = 1, number: int = signal.SIGINT) -> tuple[int, str]:
         arguments = ["compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--workers", str(workers), *flags]
         process = subprocess.Popen(
             [*command, *arguments], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -60,23 +55,49 @@ def interrupted(log, tmp_path, command, environment) -> Callable[..., tuple[int,
         )  # fmt: skip
         partial = next(flag for flag in (*flags, "results/tiny") if not flag.startswith("-"))
         finished = tmp_path / f"{partial}.partial" / "finished" / "fcfs.json"
-        until(lambda: finished.exists() and (tmp_path / "slow.pid").exists())
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
-        _, err = process.communicate(timeout=30)
+        slow = tmp_path / "slow.pid"
+        until(lambda: finished.exists() and slow.exists() and bool(slow.read_text()))
+        os.killpg(process.pid, number)  # as a terminal and a batch system do: to all processes
+        _, err = process.communicate(timeout=PATIENCE)
         return process.returncode, err
 
     return run
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c(interrupted, tmp_path, workers) -> None:
-    code, err = interrupted("--out", "out", workers=workers)
-    assert code == 130
-    assert err == (
-        "hpcsimkit: stopped; 1 of 2 policies are finished; to go on: the same command with --resume --out out\n"
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm(interrupted, tmp_path, workers, number) -> None:
+    code, err = interrupted("--out", "out", workers=workers, number=number)
+    assert code == 128 + number
+    # A signal arrives in one of the two lines of the loop.
+    place = (
+        rf" in slow:Slow at t=100 s, in Slow \({re.escape(str(tmp_path))}/slow\.py:1[12]\)"
+        if workers == 1
+        else ""
+    )
+    assert re.fullmatch(
+        rf"hpcsimkit: stopped{place}; 1 of 2 policies are finished; "
+        r"to go on: the same command with --resume --out out\n",
+        err,
     )
     assert not (tmp_path / "out").exists()
     assert not alive(int((tmp_path / "slow.pid").read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_workers_end_with_the_one_that_started_them(shell, log, tmp_path, command, environment) -> None:
+    """`kill -9` of the main process: no worker lives on, none holds the lock, and `--resume` goes on."""
+    (tmp_path / "slow.py").write_text(SLOW.replace('"slow.pid"', 'f"slow-{os.getpid()}.pid"'))
+    (tmp_path / "other.py").write_text("from slow import Slow\nclass Other(Slow):\n    pass\n")
+    flags = ["-p", "slow:Slow", "-p", "other:Other", "--workers", "2", "--out", "out", "--no-report", "-q"]
+    process = subprocess.Popen([*command, "compare", log.name, *flags], cwd=tmp_path, env=environment)
+    until(lambda: len(list(tmp_path.glob("slow-*.pid"))) == 2)
+    process.kill()
+    process.wait()
+    workers = [int(file.stem.removeprefix("slow-")) for file in tmp_path.glob("slow-*.pid")]
+    until(lambda: not any(map(alive, workers)))
+    (tmp_path / "go").touch()
+    assert shell("compare", log.name, *flags, "--resume") == (0, "", "")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -99,7 +120,15 @@ def test_resume_takes_what_is_finished(interrupted, shell, log, tmp_path, worker
 
 
 @pytest.mark.parametrize(
-    "change", [["--seed", "1"], ["--walltime", "kill"], ["--jobs", "3"], ["--warmup", "1"], []]
+    "change",
+    [
+        ["--seed", "1"],
+        [],
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (["--walltime", "kill"], ["--jobs", "3"], ["--warmup", "1"])
+        ),
+    ],
 )
 def test_resume_takes_only_what_is_the_same(interrupted, shell, log, tmp_path, change) -> None:
     interrupted("--out", "out")
@@ -122,9 +151,7 @@ def test_resume_without_out_finds_the_folder(interrupted, shell, log, tmp_path) 
 
 def test_a_policy_of_other_code_runs_again(shell, log, tmp_path) -> None:
     """`first` is finished when `second` fails; then both files change."""
-    order = (
-        "from hpcsimkit.policy import Order\nclass Mine(Order):\n    def key(self, job):\n        return {}\n"
-    )
+    order = "from hpcsimkit.kernel.policy import Order\nclass Mine(Order):\n    def key(self, job):\n        return {}\n"
     (tmp_path / "first.py").write_text(order.format("job.nodes"))
     (tmp_path / "second.py").write_text(order.format("1 / 0"))
     flags = [
@@ -142,12 +169,12 @@ def test_a_policy_of_other_code_runs_again(shell, log, tmp_path) -> None:
     line = shell(*flags).line()
     assert line.startswith("second:Mine at t=")
     assert "1 of 2 policies are finished" in line
-    before = (tmp_path / "out.partial" / "jobs" / "first:Mine.csv").read_bytes()
+    before = (tmp_path / "out.partial" / "jobs" / "first_Mine.csv").read_bytes()
     (tmp_path / "first.py").write_text(order.format("-job.nodes"))
     (tmp_path / "second.py").write_text(order.format("-job.nodes"))
     assert shell(*flags, "--resume").code == 0
     first, second = (
-        (tmp_path / "out" / "jobs" / f"{name}:Mine.csv").read_bytes() for name in ("first", "second")
+        (tmp_path / "out" / "jobs" / f"{name}_Mine.csv").read_bytes() for name in ("first", "second")
     )
     assert first == second != before
 
@@ -202,4 +229,4 @@ def test_a_process_that_dies_once_is_replaced(shell, log, tmp_path) -> None:
     assert shell("compare", log, *flags) == (0, "", "")
     assert (tmp_path / "died").exists()
     jobs = tmp_path / "out" / "jobs"
-    assert (jobs / "mine:Fragile.csv").read_bytes() == (jobs / "fcfs.csv").read_bytes()
+    assert (jobs / "mine_Fragile.csv").read_bytes() == (jobs / "fcfs.csv").read_bytes()

@@ -11,12 +11,12 @@ import torch
 
 from hpcsimkit.reproductions.cush import learners, reproduction
 from hpcsimkit.reproductions.cush.data import Scale
-from hpcsimkit.reproductions.cush.methods import ADDED, CUSH, HEURISTICS
+from hpcsimkit.reproductions.cush.methods import ADDED, CUSH, FRESH, HEURISTICS, OUTSIDE
 from tests.cli.conftest import CLI
 
 TINY = Scale(
     systems=("sierra",), epochs=2, job_sets=1, simulations=2, seeds=2, fresh_seeds=1, taught_seeds=1,
-    taught_epochs=1, evolved_seeds=1, evolved_steps=30, validation=1, unseen=2, draws=2, sweep_epochs=1, nodes=(4, 128), horizons=(2,),
+    taught_epochs=1, evolved_seeds=1, evolved_steps=30, whole_queue_steps=30, validation=1, unseen=2, draws=2, sweep_epochs=1, nodes=(4, 128), horizons=(2,),
     sweep_unseen=1,
 )  # fmt: skip
 
@@ -28,6 +28,8 @@ JOBS = "0,0,0,4,200,10,0\n0,1,1,2,100,20,1\n1,0,0,6,1,300,1\n1,1,0,3,30,300,0\n"
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A file for each system; hardly any learning."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
+    for name in list(OUTSIDE)[2:]:
+        monkeypatch.delitem(OUTSIDE, name)  # type: ignore[arg-type]
     few = replace(learners.EVOLVED, population=2, elite=1, episodes=1)
     monkeypatch.setattr(learners, "EVOLVED", few)
     torch.optim.RMSprop([torch.zeros(1, requires_grad=True)])  # loads much, here once for all processes
@@ -36,13 +38,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["sierra.csv", "mine-Summit.csv"]
 
 
+@pytest.mark.slow
 def test_the_whole_of_it(cli: CLI, files: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "cush", *files, "--quick", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
     assert lines[0].startswith("Sierra: 128 nodes of 2 CPUs and 4 GPUs; 1 job sets to learn from")
     assert lines[1:3] == ["sierra.csv: 2 job sets for Sierra", "mine-Summit.csv: 2 job sets for Summit"]
-    assert lines[3] == "10 trainings, 12 contests"
+    assert lines[3] == "11 trainings, 12 contests"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     page_is_whole(report)
@@ -77,19 +80,20 @@ def page_is_whole(report: str) -> None:
                     "How far CuSH sees (section 4.2.2)", "Trainings", "Targets"):  # fmt: skip
         assert f"\n## {heading}\n" in report
     assert "**The quick version** (`--quick`)" in report
-    added = [f"*{name}*" for name in ADDED]
+    outside = ADDED[2 : ADDED.index(FRESH)]
+    added = [f"*{name}*" for name in ADDED if name in OUTSIDE or name not in outside]
     for part in ("the job sets learned from", "unseen job sets"):
         rows = table(report, f"Sierra: table 1 on {part}")
-        assert list(rows)[: 1 + len(HEURISTICS) + len(ADDED)] == [CUSH, *HEURISTICS, *added]
+        assert list(rows)[: 1 + len(HEURISTICS) + len(added)] == [CUSH, *HEURISTICS, *added]
         assert rows["FCFS DF"][0] == "7.13", "the paper's"
     assert list(table(report, "sierra.csv: table 1 on 2 job sets of a file")) == [CUSH, *HEURISTICS, *added]
     assert list(table(report, "mine-Summit.csv: table 1 on 2 job sets of a file")) == [
         *HEURISTICS,
-        *added[:2],
+        *added[: 2 + len(OUTSIDE)],
     ], "nobody is trained for Summit"
     assert list(table(report, "The size of the cluster (figure 8)")) == ["4", "128", "nodes"], "in two tables"
     assert list(table(report, "How far CuSH sees (section 4.2.2)")) == ["2"]
-    assert len(table(report, "Trainings")) == 2 + 1 + 1 + 1 + 1 + 3 + 1
+    assert len(table(report, "Trainings")) == 2 + 1 + 1 + 1 + 1 + 1 + 3 + 1
 
 
 def table(report: str, heading: str) -> dict[str, list[str]]:
@@ -104,10 +108,24 @@ def targets_are_stated(out: Path) -> None:
     names = [each["what"] for each in targets]
     assert sum(name.startswith("sierra.csv: ") for name in names) == 16
     assert sum(name.startswith("mine-Summit.csv: ") for name in names) == 16
-    assert sum("NTAT below that of" in name for name in names) == 8, "of four who learn, two rivals each"
+    assert sum("NTAT below that of" in name for name in names) == 15, "of five who learn, three rivals each"
     assert sum("placed as suits them" in name for name in names) == 6, "two kinds, CuSH trained in three ways"
     assert names[-1].startswith("longest training, ")
     assert all(each["met"] in (True, False) for each in targets)
+
+
+def test_rivals_alone(cli: CLI, files: list[str], tmp_path: Path) -> None:
+    """Heuristics without any training."""
+    outcome = cli("reproduce", "cush", *files, "--quick", "--rivals", "--out", "out", "--workers", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    report = (tmp_path / "out" / "report.md").read_text()
+    for name in ("Sierra, job sets learned from", "Sierra, unseen job sets", "sierra.csv", "mine-Summit.csv"):
+        assert f"**{name}**: best of the page: " in report
+    rows = table(report, "Heuristics outside the paper")
+    assert set(rows) >= {*HEURISTICS, *(f"*{name}*" for name in OUTSIDE)}
+    assert "## Targets" not in report
+    names = {path.name for path in (tmp_path / "out" / "tasks").iterdir()}
+    assert all(name.startswith("runs-") for name in names), "nothing is trained"
 
 
 def test_without_files(cli: CLI, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import torch
 from hpcsimkit import Workload
 from hpcsimkit.reproductions.dras import reproduction
 from hpcsimkit.reproductions.dras.data import Scale
+from hpcsimkit.reproductions.dras.methods import OUTSIDE, SLOTS
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 
@@ -29,6 +30,9 @@ DAYS = 110
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A log called as Theta's, which is made smaller, and one paid by equation 2; hardly any learning."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
+    for rows in (OUTSIDE, SLOTS):
+        for name in list(rows)[2:]:
+            monkeypatch.delitem(rows, name)  # type: ignore[arg-type]
     torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads much, here once for all processes
     names = ["ALCF-Theta-2022.swf", "HPC2N-mine.swf"]
     for seed, name in enumerate(names):
@@ -44,6 +48,7 @@ def stretched(log: Workload) -> Workload:
     return replace(log, columns={**log.columns, **columns})
 
 
+@pytest.mark.slow
 def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")
@@ -62,7 +67,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     targets_say_which_log(tmp_path / "out")
 
     again = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
-    assert again.out.splitlines()[3] == "all 69 tasks are done"
+    assert again.out.splitlines()[3] == "all 97 tasks are done"
     assert (tmp_path / "out" / "report.md").read_text().split("## How it was made")[0] == (
         report.split("## How it was made")[0]
     ), "the same, from what is kept"
@@ -73,7 +78,8 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
 def page_is_whole(report: str) -> None:
     for heading in ("In short", "How it was done", "What is not as in the paper", "Figure 7: everything at a glance",
                     "Theta-2022: metrics", "Theta-2022: who waits longest (figure 8)",
-                    "Theta-2022: how jobs start (table 4, figure 9)", "HPC2N: learning (figure 6)",
+                    "Theta-2022: how jobs start (table 4, figure 9)",
+                    "Theta-2022: best action, drawn, constant slot", "Heuristics outside the paper", "HPC2N: learning (figure 6)",
                     "HPC2N: static and dynamic (figure 10)", "Figure 4: synthetic jobs",
                     "Figure 5: the order of job sets", "Trainings", "Overhead (section 6.7)",
                     "Targets"):  # fmt: skip
@@ -82,7 +88,8 @@ def page_is_whole(report: str) -> None:
     metrics = table(report, "Theta-2022: metrics")
     assert list(metrics) == [
         "FCFS/EASY", "Optimization", "BinPacking", "Random", "*SJF/EASY*", "*Random, two levels*",
-        "*Shortest, two levels*", "*Largest, two levels*", "Decima-PG", "DRAS-PG", "DRAS-PPO",
+        "*Shortest, two levels*", "*Largest, two levels*", *(f"*{name}*" for name in (*SLOTS, *OUTSIDE)),
+        "Decima-PG", "DRAS-PG", "*DRAS-PG, drawn*", "DRAS-PPO", "*DRAS-PPO, drawn*",
         "*DRAS-DQL, paid for short waits*", "*Evolved, two levels*",
     ]  # fmt: skip
     modes = table(report, "Theta-2022: how jobs start (table 4, figure 9)")
@@ -111,6 +118,36 @@ def targets_say_which_log(out: Path) -> None:
     assert len(theta) == len(others) == 12, "of the best of the four, and of two that the paper lacks"
     assert [each["met"] is None for each in theta] == [False] * 4 + [True] * 8
     assert all(each["met"] is None for each in others), "for comparison only"
+
+
+def test_rivals_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
+    """Heuristics and constant slots, without any training."""
+    outcome = cli("reproduce", "dras", *logs, "--quick", "--rivals", "--out", "out", "--workers", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    report = (tmp_path / "out" / "report.md").read_text()
+    rows = table(report, "Heuristics outside the paper")
+    assert {f"*{name}*" for name in OUTSIDE} | set(SLOTS) | {"FCFS/EASY"} <= set(rows)
+    assert not [row for row in rows if "DRAS" in row or "Evolved" in row]
+    assert {path.name.split("-")[0] for path in (tmp_path / "out" / "tasks").iterdir()} == {"runs"}
+    other = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
+    assert (
+        other.line() == "out: a folder of its own (--out) is needed for no --rivals; this one holds --rivals"
+    )
+
+
+def test_behaviour_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
+    """The four learners beside a random agent and constant slots; no other agent is trained."""
+    outcome = cli("reproduce", "dras", logs[1], "--quick", "--behaviour", "--out", "out", "--workers", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    report = (tmp_path / "out" / "report.md").read_text()
+    rows = table(report, "HPC2N: best action, drawn, constant slot")
+    agents = ["DRAS-PG", "DRAS-PPO", "*DRAS-PG, drawn*", "*DRAS-PPO, drawn*"]
+    assert list(rows) == ["FCFS/EASY", "*Random, two levels*", *(f"*{name}*" for name in SLOTS), *agents]
+    assert {rows[name][4] for name in agents} <= {"yes", "no"}
+    trained = [
+        path.name for path in (tmp_path / "out" / "tasks").iterdir() if path.name.startswith("HPC2N-p")
+    ]
+    assert sorted(trained) == ["HPC2N-pg-0", "HPC2N-pg-1", "HPC2N-ppo-0", "HPC2N-ppo-1"]
 
 
 def test_full_size_is_for_dras_only(cli: CLI, logs: list[str]) -> None:

@@ -12,7 +12,9 @@ import pytest
 from hpcsimkit import Workload
 from hpcsimkit.agents.rlbackfilling.reward import TimelyImprovement
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.reproductions.contests import Scores
+from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.rlbackfilling import learners as made
 from hpcsimkit.reproductions.rlbackfilling import reproduction
 from hpcsimkit.reproductions.rlbackfilling.contest import (
@@ -30,14 +32,12 @@ from hpcsimkit.reproductions.rlbackfilling.contest import (
     row,
 )
 from hpcsimkit.reproductions.rlbackfilling.data import AS_PUBLISHED, FULL, JOBS, Scale, Trace, Traces, Way
-from hpcsimkit.reproductions.rlbackfilling.draws import Draws
 from hpcsimkit.reproductions.rlbackfilling.noise import ACTUAL, REQUESTED, Noise, noisy
 from hpcsimkit.reproductions.rlbackfilling.published_numbers import SEEDS, TABLE_4, TABLE_5
 from hpcsimkit.reproductions.rlbackfilling.rivals import by_chance
 from hpcsimkit.reproductions.rlbackfilling.tables import promises_table, table_4
 from hpcsimkit.reproductions.rlbackfilling.targets import agent_targets, base_targets
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, SequenceSet
-from hpcsimkit.reproductions.tasks import Shelf
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 
@@ -54,7 +54,7 @@ LOG_JOBS = 3200
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Two logs, one of the paper's by its name; and as little learning as there can be."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
-    monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, epochs=2))
+    monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, n_epochs=2))
     monkeypatch.setattr(made, "EVOLVED", replace(made.EVOLVED, episodes=2, population=2, elite=1))
     for seed, name in enumerate(("lublin-1.swf", "other.swf")):
         log = default_workload(np.random.default_rng(seed), jobs=LOG_JOBS, load=1.1)
@@ -142,13 +142,13 @@ def test_modes_are_trained_as_they_say(logs: list[str], tmp_path: Path) -> None:
     evolved = {way for way, each in found.items() if each.trainer == "cem"}
     assert evolved == {"unguarded, evolved", "guarded, evolved"}
     assert len({each.name for each in found.values()}) == 5
-    assert all(each.settings.steps == TINY.steps for each in found.values())
+    assert all(each.settings.total_timesteps == TINY.steps for each in found.values())
     assert learners.published(trace, "sjf", AS_PUBLISHED).episodes.first == 256  # type: ignore[attr-defined]
 
 
 def test_light_logs_are_learned_from_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody waits in most sequences, others are drawn until there is something to decide."""
-    monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, epochs=1))
+    monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, n_epochs=1))
     log = default_workload(np.random.default_rng(0), jobs=LOG_JOBS, load=0.3)
     write_swf(log, tmp_path / "light.swf")
     traces = Traces([tmp_path / "light.swf"], replace(TINY, steps=1), seed=0)
@@ -212,7 +212,7 @@ def played(trace: Trace, scale: Scale, tmp_path: Path, *names: str) -> Scores[Co
     return Scores.kept(contest, shelf)
 
 
-@pytest.mark.parametrize("name", UNTRAINED)
+@pytest.mark.parametrize("name", [pytest.param("lublin-1.swf", marks=pytest.mark.slow), "lublin-2.swf"])
 def test_rows_without_training(name: str, shared: Path, tmp_path: Path) -> None:
     scale = replace(TINY, published_sequences=10, orders=("fcfs", "sjf"))
     trace = Trace(shared / "traces" / name, scale, seed=0)

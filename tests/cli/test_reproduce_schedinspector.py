@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.policies.dirlab import published
 from hpcsimkit.reproductions.schedinspector import learners as made
 from hpcsimkit.reproductions.schedinspector import reproduction
@@ -16,7 +17,6 @@ from hpcsimkit.reproductions.schedinspector.contest import BASE, INSPECTOR, NOT_
 from hpcsimkit.reproductions.schedinspector.data import Scale, Trace, Traces
 from hpcsimkit.reproductions.schedinspector.published_numbers import TABLE_4, improvement
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet, standings
-from hpcsimkit.reproductions.tasks import Shelf
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 
@@ -28,8 +28,8 @@ JOBS = 1400
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Two logs, one of the paper's by its name; and as little learning as there can be."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
-    monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, epochs=2))
-    monkeypatch.setattr(made, "RATIO", replace(made.RATIO, episodes=2, epochs=2))
+    monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, n_epochs=2))
+    monkeypatch.setattr(made, "RATIO", replace(made.RATIO, episodes=2, n_epochs=2))
     for seed, name in enumerate(("lublin-1.swf", "other.swf")):
         write_swf(default_workload(np.random.default_rng(seed), jobs=JOBS, load=1.1), tmp_path / name)
     return ["lublin-1.swf", "other.swf"]

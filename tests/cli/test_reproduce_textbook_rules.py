@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcsimkit.agents.spinning_up import SpinningUpSettings
+from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
 from hpcsimkit.reproductions.textbook_rules import learners as made
 from hpcsimkit.reproductions.textbook_rules import reproduction
 from hpcsimkit.reproductions.textbook_rules.data import Scale
@@ -26,9 +26,9 @@ LOG_JOBS = 1400
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Two logs, one without estimates, one with jobs that cannot run; and as little learning as can be."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
-    monkeypatch.setattr(made, "INSPECTOR", replace(made.INSPECTOR, episodes=1, epochs=1))
+    monkeypatch.setattr(made, "INSPECTOR", replace(made.INSPECTOR, episodes=1, n_epochs=1))
     monkeypatch.setattr(made, "EVOLVED", replace(made.EVOLVED, episodes=1, population=2, elite=1))
-    monkeypatch.setattr(made, "TOGETHER", SpinningUpSettings(episodes=1, epochs=1, hidden=(4,)))
+    monkeypatch.setattr(made, "TOGETHER", SpinningUpSettings(episodes=1, n_epochs=1, hidden=(4,)))
     exact, other = (
         default_workload(np.random.default_rng(seed), jobs=LOG_JOBS, load=1.2) for seed in range(2)
     )
@@ -41,6 +41,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["lublin_256.swf", "mine.swf"]
 
 
+@pytest.mark.slow
 def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "textbook-rules", *logs, "--quick", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.campaigns.training import Training
-from hpcsimkit.registry import make
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.training import Training
 from tests.cli.test_train import without_rates
 
 BEOCAT = """
@@ -29,7 +29,7 @@ scale = 3600.0
 
 [trainer]
 algorithm = "{algorithm}"
-steps = 384
+total_timesteps = 384
 episodes = 4
 hidden = [8]
 {settings}
@@ -42,7 +42,7 @@ metric = "mean_wait_time"
 windows = 2
 every = 2
 """
-OURS = "rollout = 32\nepochs = 2\nbatch = 64\nclip_value = 1.0\nnormalise = 'batch'\n"
+OURS = "n_steps = 32\nn_epochs = 2\nbatch_size = 64\nclip_range_vf = 1.0\nnormalise = 'batch'\n"
 THEIRS = "[trainer.options]\nn_steps = 32\nbatch_size = 64\nn_epochs = 2\n"
 
 

@@ -11,31 +11,35 @@ from typing import Any
 
 import pytest
 
-from hpcsimkit.agents.model_file import read_model
+from hpcsimkit.agents.networks.model_file import read_model
 from tests.cli.test_train import TINY, names, tiny, without_rates
+from tests.waiting import PATIENCE
 
 __all__ = ["tiny"]
 
 LOUD = (
-    "import sys\nfrom hpcsimkit.agents.on_policy import OnPolicyTrainer\nfrom hpcsimkit.run import main\n"
+    "import sys\nfrom hpcsimkit.agents.training.on_policy import OnPolicyTrainer\nfrom hpcsimkit.run import main\n"
     "play = OnPolicyTrainer._play\n"
-    "def loud(self):\n    print('round', flush=True)\n    return play(self)\n"
+    "def loud(self):\n    print('round', flush=True)\n    sys.stdin.readline()\n    return play(self)\n"
     "OnPolicyTrainer._play = loud\nmain(sys.argv[1:])\n"
 )
-"""The command line, which says when a round begins; checkpoints are written as ever."""
+"""The command line, which says when a round begins and goes on when told; checkpoints are written as ever."""
 
 
 def interrupted(after: int, number: int, *arguments: str, folder: Path, environment: Any) -> Any:
     """Send a signal when so many rounds have begun; returns exit code and standard error."""
     process = subprocess.Popen(
         [sys.executable, "-c", LOUD, *arguments],
-        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, bufsize=1,
     )  # fmt: skip
-    assert process.stdout is not None
-    for _ in range(after):
+    assert process.stdin is not None and process.stdout is not None
+    for begun in range(after):
+        if begun:
+            process.stdin.write("\n")
         assert process.stdout.readline() == "round\n", process.communicate()
     os.kill(process.pid, number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     return process.returncode, err
 
 
@@ -43,28 +47,42 @@ def interrupted(after: int, number: int, *arguments: str, folder: Path, environm
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_is_lost_by_an_interruption(cli, tiny, tmp_path, environment, number) -> None:
     """Long before a checkpoint is due: the round at hand is in it, and what follows is the same bit for bit."""
-    flags = ["--steps", "5120", "-q", "--out"]
+    flags = ["--steps", "1280", "-q", "--out"]
     assert cli("train", tiny, *flags, "straight") == (0, "", "")
     train = ["train", "tiny.toml", *flags, "stopped"]
     code, err = interrupted(5, number, *train, folder=tmp_path, environment=environment)
-    assert code == 130
+    assert code == 128 + number
     assert err == (
         "hpcsimkit: stopped; to go on from the last checkpoint: the same command with --resume --out stopped\n"
     )
     partial = tmp_path / "stopped.partial"
     played = len(without_rates(partial))
-    assert 5 <= played < 40
+    assert 5 <= played < 10
     assert read_model(partial / "checkpoint.safetensors")[1]["rounds"] == played
     assert not list(partial.glob(".*.tmp"))
 
     code, err = interrupted(2, number, *train, "--resume", folder=tmp_path, environment=environment)
-    assert code == 130
-    assert played + 2 <= len(without_rates(partial)) < 40
+    assert code == 128 + number
+    assert played + 2 <= len(without_rates(partial)) < 10
     assert cli("train", tiny, *flags, "stopped", "--resume") == (0, "", "")
     straight, stopped = tmp_path / "straight", tmp_path / "stopped"
     assert without_rates(straight) == without_rates(stopped)
     for file in ("best.hpcsim", "last.hpcsim", "training.toml"):
         assert (straight / file).read_bytes() == (stopped / file).read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_two_trainings_in_one_folder(cli, tiny, tmp_path, environment) -> None:
+    train = ["train", "tiny.toml", "--steps", "1000000", "-q", "--out", "agent"]
+    with subprocess.Popen(
+        [sys.executable, "-c", LOUD, *train], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.readline()
+        for flags in ([], ["--resume"]):
+            line = cli(*train, *flags).line()
+            assert line == f"{tmp_path}/agent.partial: another run is writing these results now"
+        process.kill()
 
 
 # --- files that are not what they were ---------------------------------------------------------------------
@@ -108,7 +126,7 @@ def test_a_changed_log(cli, tmp_path, monkeypatch, head, changed) -> None:
 
 def stops(cli: Any, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Train until the second round is over, and leave a checkpoint."""
-    from hpcsimkit.agents.on_policy import OnPolicyTrainer
+    from hpcsimkit.agents.training.on_policy import OnPolicyTrainer
 
     learn, turns = OnPolicyTrainer.round, iter(range(99))
 
@@ -131,10 +149,10 @@ def test_hashes_need_their_logs(cli, tmp_path) -> None:
 # --- parts that go wrong on the way --------------------------------------------------------------------------
 
 PARTS = """
-from hpcsimkit.agents.encoders import QueueWindow
-from hpcsimkit.agents.masks import Slots
-from hpcsimkit.agents.rewards import MinusMeanWait
-import hpcsimkit.agents.trainer as trainer
+from hpcsimkit.agents.spaces.encoders import QueueWindow
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.spaces.rewards import MinusMeanWait
+import hpcsimkit.agents.training.trainer as trainer
 
 trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 calls = 0
@@ -186,18 +204,19 @@ class AllowsNothing(Slots):
 )
 def test_parts_that_go_wrong_on_the_way(cli, tiny, tmp_path, monkeypatch, part, name, message) -> None:
     """One line, exit code 2, and the checkpoint before it is there to go on from once the part is mended."""
-    from hpcsimkit.agents import trainer
+    from hpcsimkit.agents.training import trainer
 
     monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     module = f"parts_{name.lower()}"
     (tmp_path / f"{module}.py").write_text(PARTS)
     tiny.write_text(TINY + f'[{part}]\nname = "{module}:{name}"\n')
-    line = cli("train", tiny, "--out", "agent", "--steps", 2000, "-q").line()
-    assert line.startswith(message)
+    flags = ("--out", "agent", "--steps", 2000, "--allow-code", module, "-q")
+    line = cli("train", tiny, *flags).line()
+    assert message in line
     assert line.endswith("; to go on from the last checkpoint: the same command with --resume --out agent")
     assert 1 <= len(without_rates(tmp_path / "agent.partial")) < 15
     sys.modules[module].calls = -(10**9)  # mended
-    assert cli("train", tiny, "--out", "agent", "--steps", 2000, "-q", "--resume") == (0, "", "")
+    assert cli("train", tiny, *flags, "--resume") == (0, "", "")
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "maskable-ppo"])
@@ -217,7 +236,7 @@ def test_nothing_to_decide(cli, tmp_path, algorithm) -> None:
 
 def test_a_model_whose_encoder_is_another(cli, tiny, tmp_path) -> None:
     """The file says one encoder, the network was made for another: told when it is loaded, by each command."""
-    from hpcsimkit.agents.model_file import write_model
+    from hpcsimkit.agents.networks.model_file import write_model
 
     assert cli("train", tiny, "--out", "agent", "-q") == (0, "", "")
     tensors, about = read_model(tmp_path / "agent" / "best.hpcsim")

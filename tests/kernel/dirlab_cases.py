@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.decision import Decision, External
-from hpcsimkit.job import Job
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab import learned_backfilling, published
 from hpcsimkit.policies.dirlab.orders import CorrectedUNICEF
 from hpcsimkit.policies.orders import SJF, WFP3, LargestFirst
-from hpcsimkit.result import Result
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.workload import Workload
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.dirlab import read_published
 
 CODES = {"rls": "rlscheduler", "insp": "schedinspector", "rlbf": "rlbackfilling"}

@@ -9,11 +9,11 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from hpcsimkit.policy import Policy
-from hpcsimkit.registry import make
-from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.workload import Workload
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.results.result import Result
 
 Row = tuple[int, int, int, int]
 """Submission, run time, requested time, nodes."""
@@ -40,9 +40,9 @@ def starts(jobs: Workload, policy: Policy | str, **options: Any) -> list[int]:
 def deep(limit: int) -> Iterator[None]:
     """Let queues count as deep (numpy scans) from so many waiting jobs on."""
     with (
-        mock.patch("hpcsimkit.cluster.DEEP", limit),
-        mock.patch("hpcsimkit.machines.DEEP", limit),
-        mock.patch("hpcsimkit.jobqueue.DEEP", limit),
+        mock.patch("hpcsimkit.cluster.base.DEEP", limit),
+        mock.patch("hpcsimkit.cluster.machines.DEEP", limit),
+        mock.patch("hpcsimkit.jobs.queue.DEEP", limit),
     ):
         yield
 

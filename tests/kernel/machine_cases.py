@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from hpcsimkit.machines import Machines
-from hpcsimkit.result import Result
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.results.result import Result
 from tests.kernel.machine_helpers import RESOURCES, Asked, clusters
 
 Given = dict[int, tuple[int, ...]]
@@ -81,9 +81,9 @@ def fits_empty(job: Asked, cluster: Machines) -> bool:
     allowed = [
         row for row, has in zip(cluster.capacity.tolist(), cluster.features, strict=True) if features <= has
     ]
-    if job.spread:
+    if job.spread and any(wanted):
         return bool(allowed) and covers([sum(column) for column in zip(*allowed, strict=True)], wanted)
-    return sum(covers(row, wanted) for row in allowed) >= job.nodes
+    return (any(wanted) or job.exclusive) and sum(covers(row, wanted) for row in allowed) >= job.nodes
 
 
 def covers(there: Sequence[int], wanted: Sequence[int]) -> bool:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from hpcsimkit.allocation import Allocation, MachineLevel
-from hpcsimkit.job import Job, Request
-from hpcsimkit.machines import Machines
-from hpcsimkit.policy import Policy
-from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.workload import Workload
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.jobs.job import Job, Request
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.results.result import Result
 
 RESOURCES = ("cpus", "gpus", "memory")
 
@@ -128,6 +128,8 @@ def every_allocation(
     """Yield all (machines, amounts) that give a job what it asks for, by the words of `Request` alone."""
     wanted = [request.amount(name) for name in cluster.resources]
     if any(request.amount(name) for name in request.resources if name not in cluster.resources):
+        return
+    if not (any(wanted) or request.exclusive):
         return
     features = set(filter(None, request.constraint.split("&")))
     rows, whole = level.tolist(), cluster.capacity.tolist()

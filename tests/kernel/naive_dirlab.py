@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hpcsimkit.job import Job
+from hpcsimkit.jobs.job import Job
 
 Key = Callable[[Job], Any]
 Rejects = Callable[[int, Job], bool]

@@ -6,7 +6,7 @@ first fit. They return start times and what each job was given, in the order of 
 
 from __future__ import annotations
 
-from hpcsimkit.machines import Machines
+from hpcsimkit.cluster.machines import Machines
 from tests.kernel.machine_cases import Given, covers
 from tests.kernel.machine_helpers import Asked
 from tests.kernel.naive import _clock

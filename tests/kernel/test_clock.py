@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hpcsimkit.policy import Policy
-from hpcsimkit.system import System
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.system import System
 from tests.kernel.helpers import run, starts, workload
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.job import Job
-from hpcsimkit.observers import Observer
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policy import Order, Policy
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.observers import Observer
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Order, Policy
+from hpcsimkit.kernel.system import System
 from tests.kernel.helpers import Row, run, starts, workload
 
 

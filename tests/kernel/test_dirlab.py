@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsimkit.decision import External
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import StalledError, UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Inspector, Policy
+from hpcsimkit.kernel.published_clock import DirlabSimulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, SJF, WFP3, HoldUnfit
 from hpcsimkit.policies.dirlab import PublishedEASY, published
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3, SmallestSJF
-from hpcsimkit.policy import Inspector, Policy
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.semantics import DirlabSimulation
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
 from tests.kernel.helpers import Row, rows_and_size, workload
 from tests.kernel.helpers import starts as textbook_starts
 from tests.kernel.naive_dirlab import simulate
@@ -192,7 +192,6 @@ def test_nothing_is_backfilled_on_a_rejection() -> None:
 # --- against lists sorted again and again -----------------------------------------------------------------
 
 
-@settings(max_examples=300)
 @given(
     crowd=rows_and_size(max_jobs=20), unit=st.sampled_from([1, 1, 100, 400]), by_size=st.booleans(),
     backfilling=st.booleans(), skips=st.booleans(), relax=st.sampled_from([0.0, 0.0, 0.5]),

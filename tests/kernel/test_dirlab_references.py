@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcsimkit.metrics import evaluate
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, FCFS, SJF
 from hpcsimkit.policies.dirlab import learned_backfilling, published
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.simulation import Simulation
+from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 from tests.kernel.dirlab_cases import (
     BACKFILLERS,
@@ -33,20 +33,26 @@ STARTS = {"rls_lublin256_bf0_starts": False, "rls_lublin256_bf1_starts": True,
 COUNTS = {"rls": 11, "insp": 14, "rlbf": 10}
 """Policies of each code base in the references."""
 
-FAST_SEQUENCES = 4
+FAST_SEQUENCES = 1
 """The first so many sequences of 256 jobs are played by all inspectors in every run of the tests."""
+
+some_or_all = pytest.mark.parametrize(
+    "every", [pytest.param(8, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+)
+"""One sequence of so many is compared in every run of the tests."""
 
 
 # --- schedules --------------------------------------------------------------------------------------------
 
 
+@some_or_all
 @pytest.mark.parametrize("name", STARTS)
-def test_every_start_time(name: str, shared: Path) -> None:
+def test_every_start_time(name: str, every: int, shared: Path) -> None:
     code = name.partition("_")[0]
     log, expected = load(shared, "lublin256", code), table(shared, name)
     policies = [column for column in expected if column.startswith("start_")]
     assert len(policies) == COUNTS[code]
-    for sequence in np.unique(expected["seq"]):
+    for sequence in np.unique(expected["seq"])[::every]:
         part = expected["seq"] == sequence
         scenario = Scenario.sequence(log, int(expected["job_index"][part][0]), np.count_nonzero(part))
         jobs = scenario.workload
@@ -128,7 +134,8 @@ def test_all_other_inspector_episodes(shared: Path) -> None:
     assert inspector_episodes(shared, fast=False) == 52 * (20 - FAST_SEQUENCES)
 
 
-def test_backfiller_episodes(shared: Path) -> None:
+@some_or_all
+def test_backfiller_episodes(every: int, shared: Path) -> None:
     log = load(shared, "lublin256", "rlbf")
     starts = table(shared, "rlbf_env_lublin256_starts")
     names = ("t", "queue_len", "n_running", "free", "rjob_id", "cand_ids", "action")
@@ -137,7 +144,7 @@ def test_backfiller_episodes(shared: Path) -> None:
         episode = row["base"], row["guarded"], row["policy"], int(row["start_index"])
         steps[episode].append(tuple(row[name] if name == "cand_ids" else int(row[name]) for name in names))
     played = 0
-    for row in rows(shared, "rlbf_env_summary"):
+    for row in list(rows(shared, "rlbf_env_summary"))[:: min(every, 3)]:
         played += 1
         begin, jobs, guarded = int(row["start_index"]), int(row["n"]), row["guarded"] == "1"
         scenario = Scenario.sequence(log, begin, jobs)
@@ -151,7 +158,7 @@ def test_backfiller_episodes(shared: Path) -> None:
         episode = row["base"], row["guarded"], row["policy"], begin
         if episode in steps and jobs == 64:
             assert seen == steps[episode], row
-    assert played == 368
+    assert played == (123 if every > 1 else 368)
 
 
 # --- published figures ------------------------------------------------------------------------------------
@@ -167,18 +174,20 @@ FIGURES = {
 """Mean bounded slowdowns as published: RLScheduler's read-me, SchedInspector's and RLBackfilling's Table 4."""
 
 
-def slowdowns(shared: Path, code: str, trace: str, policy: Pipeline, seed: int, count: int) -> list[float]:
-    """Simulate the sequences of a published test; returns the mean bounded slowdown of each."""
+def slowdowns(shared: Path, code: str, trace: str, policy: Pipeline, starts: list[int]) -> list[float]:
+    """Simulate sequences of a published test; returns the mean bounded slowdown of each."""
     log = load(shared, trace, code)
     jobs = 256 if code == "insp" else 1024
     return [
         evaluate(Scenario.sequence(log, start, jobs).simulation(policy).run())["mean_bounded_slowdown"]
-        for start in published_starts(CODES[code], len(log), seed, count).tolist()
+        for start in starts
     ]
 
 
+@some_or_all
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_published_baselines(protocol: str, shared: Path) -> None:
+def test_published_baselines(protocol: str, every: int, shared: Path) -> None:
+    """The mean of all sequences is the published figure."""
     code = PROTOCOLS[protocol]
     expected: dict[tuple[str, str, str, int], list[tuple[int, float]]] = defaultdict(list)
     for row in rows(shared, "published_protocols"):
@@ -191,15 +200,16 @@ def test_published_baselines(protocol: str, shared: Path) -> None:
         log = load(shared, trace, code)
         assert published_starts(CODES[code], len(log), seed, len(starts)).tolist() == list(starts)
         scheduler = base(code, policy, backfilling=backfill == "1")
-        found = slowdowns(shared, code, trace, scheduler, seed, len(starts))
-        assert found == pytest.approx(values, rel=1e-9), (trace, policy)
-        published_figure = FIGURES.get((code, trace, backfill), {}).get(policy)
+        found = slowdowns(shared, code, trace, scheduler, list(starts)[::every])
+        assert found == pytest.approx(values[::every], rel=1e-9), (trace, policy)
+        published_figure = FIGURES.get((code, trace, backfill), {}).get(policy) if every == 1 else None
         if published_figure is not None:
             figures += 1
             assert np.mean(found) == pytest.approx(
                 published_figure, abs=0.0065
             )  # 333.196 is printed as 333.19
-    assert figures == sum(len(each) for case, each in FIGURES.items() if case[0] == code)
+    if every == 1:
+        assert figures == sum(len(each) for case, each in FIGURES.items() if case[0] == code)
 
 
 @pytest.mark.slow

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit.cluster import Level
+from hpcsimkit.cluster.base import Level
 from hpcsimkit.errors import HpcsimkitError, PolicyError, ScheduleError, StalledError, UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Backfiller, Inspector, Order, Placement, Policy
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, SJF
-from hpcsimkit.policy import Backfiller, Inspector, Order, Placement, Policy
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
 from tests.kernel.helpers import starts, workload
 
 ROWS = [(5, 10, 10, 3), (7, 10, 10, 3), (8, 2, 2, 1)]

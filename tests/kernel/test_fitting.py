@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.agents.seats import RandomChoice, Replay, default_choice, play
-from hpcsimkit.decision import Decision, External
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import StalledError, UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.jobqueue import JobColumns
-from hpcsimkit.machines import Machines
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import JobColumns
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Inspector, Order
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, SJF, LargestFirst
-from hpcsimkit.policies.placements import BestFit, FirstFit, RandomPlacement
-from hpcsimkit.policy import Inspector, Order
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
+from hpcsimkit.policies.placing.placements import BestFit, FirstFit, RandomPlacement
 from tests.kernel.helpers import deep, rows_and_size, starts, workload
 from tests.kernel.machine_helpers import Asked, asked, clusters, jobs_on_machines, placed, requests, run_on
 
@@ -199,7 +199,6 @@ class JobByJob(Pipeline):
         return [job for job in ordered if job in joined]
 
 
-@settings(max_examples=250, deadline=None)
 @given(
     case=cases(),
     order=st.sampled_from(sorted(ORDERS)),
@@ -218,7 +217,6 @@ def test_fitting_equals_its_simplest_form(
     assert placed(found) == placed(expected)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     case=rows_and_size(),
     order=st.sampled_from(sorted(ORDERS)),
@@ -234,7 +232,6 @@ def test_fitting_on_counted_nodes_equals_its_simplest_form(
         assert found == starts(jobs, JobByJob(ORDERS[order], fitting=True, window=window))
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     case=cases(),
     order=st.sampled_from(sorted(ORDERS)),

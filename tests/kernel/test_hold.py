@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hpcsimkit.errors import StalledError
-from hpcsimkit.job import Job
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Inspector
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, HoldUnfit, Pipeline
-from hpcsimkit.policy import Inspector
-from hpcsimkit.system import System
 from tests.kernel.helpers import starts, workload
 
 

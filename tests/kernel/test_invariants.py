@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcsimkit.job import Job
-from hpcsimkit.observers import Observer
+from hpcsimkit.experiments.registry import entries, make
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.observers import Observer
+from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY
-from hpcsimkit.registry import entries, make
-from hpcsimkit.reservation import reserve
-from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
+from hpcsimkit.results.result import Result
 from tests.kernel.helpers import deep, rows_and_size, run, starts, workload
 
 NAMES = {
@@ -40,7 +40,6 @@ def policies(draw: st.DrawFn, oracles: bool = True) -> str:
     extra = draw(st.sampled_from(EXTRAS))
     if backfilling not in OWN_ESTIMATES and draw(st.booleans()):
         extra += "+" + draw(st.sampled_from(names("estimates")))
-    order = "slurm(shares=equal)" if order == "slurm" and not oracles else order
     return f"{order}+{backfilling}{extra}"
 
 
@@ -111,7 +110,6 @@ def check_schedule(result: Result, told: list[tuple[str, int]]) -> None:
     assert (timeline.busy <= result.size).all()
 
 
-@settings(max_examples=300, deadline=None)
 @given(jobs=workloads(), name=policies(), how=options(), limit=st.sampled_from([200, 2]))
 def test_rules_of_the_machine(jobs: Workload, name: str, how: dict[str, Any], limit: int) -> None:
     told = Capacity()
@@ -124,7 +122,6 @@ def test_rules_of_the_machine(jobs: Workload, name: str, how: dict[str, Any], li
         np.testing.assert_array_equal(result.submit_time, jobs.submit_time)
 
 
-@settings(max_examples=150, deadline=None)
 @given(jobs=workloads(), other=workloads(), name=policies(), how=options())
 def test_same_seed_same_schedule_whatever_ran_before(
     jobs: Workload, other: Workload, name: str, how: dict[str, Any]
@@ -159,7 +156,7 @@ class PromisingEASY(EASY):
 @pytest.mark.parametrize(
     "name", ["fcfs", "sjf+commit", "laf+commit", "wfp3+commit", "fcfs+easy-sjf", "lcfs+easy-bestfit+commit"]
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(drawn=rows_and_size())
 def test_easy_never_delays_the_reserved_job(name: str, drawn: Any) -> None:
     """Where the head stays the head (FCFS, or committed to) and jobs are killed at their estimates."""
@@ -170,7 +167,6 @@ def test_easy_never_delays_the_reserved_job(name: str, drawn: Any) -> None:
     assert all(found[row] <= promise for row, promise in PromisingEASY.promised.items())
 
 
-@settings(max_examples=200, deadline=None)
 @given(drawn=rows_and_size(exact=True, shortest=1))
 def test_conservative_with_exact_estimates_starts_nobody_later_than_strict_fcfs(drawn: Any) -> None:
     """By induction: when FCFS starts a job, all before it have started in both, and ended no later here."""
@@ -193,7 +189,6 @@ def disagreement(jobs: Workload, name: str, row: int, run_time: int, how: dict[s
     return earlier_starts(one, until) != earlier_starts(two, until)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     jobs=workloads(), name=policies(oracles=False), how=options(), row=st.integers(0, 99),
     run_time=st.integers(0, 20),
@@ -214,7 +209,6 @@ def test_oracles_are_clairvoyant(name: str) -> None:
     assert disagreement(workload(rows, 2), name, 2, 30, {})
 
 
-@settings(max_examples=100, deadline=None)
 @given(jobs=workloads(), name=policies(), how=options())
 def test_a_run_that_was_driven_in_steps_is_the_run(jobs: Workload, name: str, how: dict[str, Any]) -> None:
     """Without open seats there is nothing to ask, and asking for the result twice changes nothing."""

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit.allocation import Allocation
-from hpcsimkit.cluster import Cluster, Level, Nodes
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.base import Cluster, Level, Nodes
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import PolicyError, ScheduleError, UsageError
-from hpcsimkit.job import Job, Request
-from hpcsimkit.locality import BREADTH, COMPUTE_BOUND, DEPTH, LOCALITIES, NETWORK_BOUND, KindLocality
-from hpcsimkit.machines import Machines
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.job import Job, Request
+from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH, LOCALITIES, NETWORK_BOUND, KindLocality
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Placement
+from hpcsimkit.kernel.service_time import ServiceTime, as_service_time
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY
-from hpcsimkit.policies.placements import BreadthFirst, DepthFirst, FirstFit
-from hpcsimkit.policy import Placement
-from hpcsimkit.service_time import ServiceTime, as_service_time
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
+from hpcsimkit.policies.placing.placements import BreadthFirst, DepthFirst, FirstFit
 from tests.kernel.helpers import workload
 from tests.kernel.machine_helpers import asked, jobs_on_machines, placed, run_on
 
@@ -153,6 +153,28 @@ def test_killed_at_the_requested_time() -> None:
     assert full.end_time.tolist() == [15, 10, 20, 12] and not full.killed.any()
 
 
+class Jitter(ServiceTime):
+    """Draws the penalty anew whenever it is asked, and writes down how long the job would take."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.drawn: dict[int, int] = {}
+
+    def penalty(self, job: Job, seconds: int, allocation: Any, cluster: Cluster) -> float:
+        penalty = int(self.random.integers(-5, 6))
+        self.drawn[job.index] = seconds + penalty
+        return penalty
+
+
+def test_killed_is_who_was_killed_though_the_model_draws_random_numbers() -> None:
+    """The penalty counts that was drawn when the job started; the model is not asked again."""
+    jobs, model = [asked(0, 10, requested=10, cpus=1)] * 60, Jitter(1)
+    result = run_on(Machines.of(1, cpus=4), jobs, Pipeline(), service_time=model, walltime="kill")
+    wanted = np.array([model.drawn[row] for row in range(60)])
+    assert result.killed.tolist() == (wanted > 10).tolist() and 0 < result.killed.sum() < 60
+    np.testing.assert_array_equal(result.end_time - result.start_time, np.minimum(wanted, 10))
+
+
 def test_overrunning_penalties_and_easy() -> None:
     """A is believed to end at 10 and ends at 20; at each pass the head's reservation moves with the clock."""
     cluster = Machines.of(2, cpus=2)
@@ -251,7 +273,7 @@ def test_penalties_may_be_numbers_of_any_kind(penalty: Any) -> None:
     assert Simulation(log, Pipeline(), service_time=lambda *_: penalty).run().end_time.tolist() == [13]
 
 
-@pytest.mark.parametrize("penalty", [float("nan"), float("inf"), -11, None, "3", 2j])
+@pytest.mark.parametrize("penalty", [float("nan"), float("inf"), -11, -10, -10.0, None, "3", 2j])
 def test_penalties_that_make_no_sense(penalty: Any) -> None:
     def mine(job: Job, seconds: int, allocation: Any, cluster: Cluster) -> Any:
         return penalty
@@ -259,11 +281,11 @@ def test_penalties_that_make_no_sense(penalty: Any) -> None:
     log = workload([(0, 10, 10, 1)], 4, id=[7])
     with pytest.raises(
         ScheduleError,
-        match=r"mine for job 7: a penalty needs to be a number of seconds, at least -10 where the job takes 10 s, found ",
+        match=r"mine for job 7: a penalty needs to be a number of seconds, more than -10 where the job takes 10 s and up to 10\^11 s with it, found ",
     ) as error:
         Simulation(log, Pipeline(), service_time=mine).run()
     assert str(error.value).endswith(f"found {penalty!r}")
-    assert Simulation(log, Pipeline(), service_time=lambda *_: -10.0).run().end_time.tolist() == [1]
+    assert Simulation(log, Pipeline(), service_time=lambda *_: -9.9).run().end_time.tolist() == [1]
 
 
 def test_an_error_inside_a_model_is_told_with_its_line() -> None:
@@ -271,7 +293,8 @@ def test_an_error_inside_a_model_is_told_with_its_line() -> None:
         return seconds / 0
 
     with pytest.raises(
-        PolicyError, match=r"at t=0 s: ZeroDivisionError: division by zero \(.*test_locality\.py:\d+\)"
+        PolicyError,
+        match=r"at t=0 s, in mine for job 1: ZeroDivisionError: division by zero \(.*test_locality\.py:\d+\)",
     ):
         Simulation(workload([(0, 10, 10, 1)], 4), Pipeline(), service_time=mine).run()
 

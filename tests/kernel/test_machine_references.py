@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from hpcsimkit.agents.seats import RandomChoice, play
-from hpcsimkit.decision import External
-from hpcsimkit.locality import LOCALITIES
-from hpcsimkit.machines import Machines
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.locality import LOCALITIES
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Placement, Policy
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import FCFS, SJF, BestFitBinPacking, OracleSJF
 from hpcsimkit.policies.orders import FCFSShortest
-from hpcsimkit.policies.packing import DominantShare
-from hpcsimkit.policies.placements import BreadthFirst, DepthFirst, FirstFit
-from hpcsimkit.policy import Placement, Policy
-from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.workload import Workload
+from hpcsimkit.policies.placing.packing import DominantShare
+from hpcsimkit.policies.placing.placements import BreadthFirst, DepthFirst, FirstFit
+from hpcsimkit.results.result import Result
 
 BEOCAT: dict[str, Policy] = {
     "fcfs": Pipeline(order=FCFS(), placement=FirstFit()),

@@ -8,19 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from hpcsimkit.cluster import Nodes
-from hpcsimkit.decision import External
+from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.errors import PolicyError, ScheduleError, StalledError, UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.observers import Observer
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.observers import Observer
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Estimator, Inspector, Order, Policy
+from hpcsimkit.kernel.reservation import EASY
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import FCFS, Conservative, LastTwo, RandomOrder
-from hpcsimkit.policy import Estimator, Inspector, Order, Policy
-from hpcsimkit.registry import make
-from hpcsimkit.reservation import EASY
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
 
 ONE_JOB = Workload({"submit_time": [5], "run_time": [3], "nodes": [1]}, machine_size=2)
 

@@ -25,7 +25,7 @@ def killed(rows: list[Row]) -> list[Row]:
 @pytest.mark.parametrize("limit", [200, 2], ids=["lists", "numpy"])
 @pytest.mark.parametrize("walltime", ["run", "kill"])
 @pytest.mark.parametrize("backfilling", ["none", "easy", "easy-k(1)"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(drawn=rows_and_size(), order=st.sampled_from(sorted(ORDERS)))
 def test_none_and_easy(backfilling: str, walltime: str, limit: int, drawn, order: str) -> None:
     rows, size = drawn
@@ -35,7 +35,6 @@ def test_none_and_easy(backfilling: str, walltime: str, limit: int, drawn, order
         assert starts(workload(rows, size), f"{order}+{backfilling}", walltime=walltime) == expected
 
 
-@settings(max_examples=400, deadline=None)
 @given(drawn=rows_and_size())
 def test_conservative(drawn) -> None:
     rows, size = drawn

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsimkit.cluster import Level
-from hpcsimkit.decision import Decision, External
+from hpcsimkit.cluster.base import Level
 from hpcsimkit.errors import ScheduleError, UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Placement
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, SJF, Conservative, Greedy, LargestFirst
-from hpcsimkit.policy import Placement
-from hpcsimkit.registry import make
-from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
+from hpcsimkit.results.result import Result
 from tests.kernel.helpers import run, workload
 from tests.kernel.test_invariants import options, policies, workloads
 
@@ -159,7 +159,6 @@ def test_declining_the_only_job_and_holding_it_are_the_same() -> None:
     assert drive(jobs, policies[0], later).start_time.tolist() == [0, 10, 30]
 
 
-@settings(max_examples=150, deadline=None)
 @given(jobs=workloads(), how=options(), data=st.data(), interval=st.integers(1, 4), fitting=st.booleans())
 def test_who_declined_is_asked_again_in_time(
     jobs: Workload, how: dict[str, Any], data: st.DataObject, interval: int, fitting: bool
@@ -250,7 +249,6 @@ def test_a_placement_that_finds_no_place_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("seat", ["order", "inspector", "placement", "backfiller"])
-@settings(max_examples=100, deadline=None)
 @given(jobs=workloads(), name=policies(), how=options(), decline=st.booleans())
 def test_default_answers_give_the_closed_pipelines_schedule(
     seat: str, jobs: Workload, name: str, how: dict[str, Any], decline: bool
@@ -264,7 +262,6 @@ def test_default_answers_give_the_closed_pipelines_schedule(
     assert found.mode.tolist() == closed.mode.tolist()
 
 
-@settings(max_examples=150, deadline=None)
 @given(jobs=workloads(), how=options(), data=st.data(), decline=st.booleans())
 def test_any_answers_give_a_schedule_and_options_are_never_empty(
     jobs: Workload, how: dict[str, Any], data: st.DataObject, decline: bool

@@ -10,18 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcsimkit.job import Job
-from hpcsimkit.jobqueue import JobColumns
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import JobColumns
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Backfiller, Order
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, SJF, SQF, WFP3, Conservative, Greedy, LargestFirst, Reservations
-from hpcsimkit.policy import Backfiller, Order
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
 from tests.kernel.helpers import deep, rows_and_size, run, starts, workload
 from tests.kernel.test_invariants import options, policies, workloads
 
 
-@settings(max_examples=200, deadline=None)
 @given(jobs=workloads(), name=policies(), how=options(), limit=st.sampled_from([1, 2, 5]))
 def test_numpy_equals_lists(jobs: Workload, name: str, how: dict[str, Any], limit: int) -> None:
     expected = run(jobs, name, **how)
@@ -57,7 +56,6 @@ FILLERS: dict[str, Callable[[], Backfiller]] = {
 
 
 @pytest.mark.parametrize("filler", FILLERS)
-@settings(max_examples=120, deadline=None)
 @given(jobs=workloads(), how=options(), order=st.sampled_from([None, SJF(), LargestFirst(), WFP3()]))
 def test_shortened_passes_equal_full_ones(
     filler: str, jobs: Workload, how: dict[str, Any], order: Any
@@ -86,7 +84,7 @@ class ScoredArrival(Order):
 @pytest.mark.parametrize(
     "backfiller", [None, EASY(), EASY(candidates=SJF()), Greedy(), Reservations(), Conservative()]
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     jobs=workloads(), how=options(), limit=st.sampled_from([200, 2]),
     pair=st.sampled_from([(ScoredSize(), SQF()), (ScoredLength(), SJF()), (ScoredArrival(), None)]),
@@ -108,7 +106,6 @@ def test_scores_that_stand_still_equal_a_key(
 
 
 @pytest.mark.parametrize("walltime", ["run", "kill"])
-@settings(max_examples=120, deadline=None)
 @given(
     drawn=rows_and_size(),
     order=st.sampled_from(["fcfs", "sjf", "wfp3", "largest"]),

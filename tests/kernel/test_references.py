@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcsimkit.registry import make
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.workload import Workload
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.workloads import read_swf
 
 LOGS = {

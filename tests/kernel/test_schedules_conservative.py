@@ -5,12 +5,12 @@ Rows are (submission, run time, requested time, nodes); jobs are named A, B, C .
 
 from __future__ import annotations
 
-from hpcsimkit.decision import External
-from hpcsimkit.job import Job
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.policy import Inspector
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import Conservative, Pipeline
-from hpcsimkit.policy import Inspector
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
 from tests.kernel.helpers import run, starts, workload
 
 

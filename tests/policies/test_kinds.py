@@ -7,18 +7,22 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.agents.seats import play
-from hpcsimkit.allocation import Allocation
-from hpcsimkit.cluster import Cluster
-from hpcsimkit.decision import Decision, External
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.base import Cluster
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.job import UNKNOWN, Job
-from hpcsimkit.locality import BREADTH, COMPUTE_BOUND, DEPTH, LOCALITIES, NETWORK_BOUND, KindLocality
-from hpcsimkit.machines import Machines
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.job import UNKNOWN, Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH, LOCALITIES, NETWORK_BOUND, KindLocality
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Placement, Policy
+from hpcsimkit.kernel.service_time import Penalty
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import (
     SJF,
     BreadthFirst,
@@ -30,12 +34,8 @@ from hpcsimkit.policies import (
     LearnedKinds,
     SuitsKind,
 )
-from hpcsimkit.policy import Placement, Policy
-from hpcsimkit.service_time import Penalty
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.cush import CUSH_SYSTEMS, CushJobSets
-from hpcsimkit.workloads.cush_programs import CushPrograms
+from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, CushJobSets
+from hpcsimkit.workloads.models.cush_programs import CushPrograms
 from tests.kernel.machine_helpers import asked, jobs_on_machines
 
 Execution = tuple[int, str, float, float]
@@ -172,7 +172,6 @@ executions = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     seen=executions, told=st.dictionaries(st.integers(0, 3), st.integers(0, 1), max_size=2), data=st.data()
 )

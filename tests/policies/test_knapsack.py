@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.policies.knapsack import assign, choose, choose_many
+from hpcsimkit.policies.placing.knapsack import assign, choose, choose_many
 
 Array = NDArray[Any]
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit.checks import check_policy
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
-from hpcsimkit.machines import Machines
+from hpcsimkit.experiments.checks import check_policy, random_workloads
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.policies import Optimization
-from hpcsimkit.policies.knapsack import choose, choose_many
-from hpcsimkit.policies.objectives import capability, capability_values, capacity, capacity_values
-from hpcsimkit.registry import make
-from hpcsimkit.workload import Workload
+from hpcsimkit.policies.placing.knapsack import choose, choose_many
+from hpcsimkit.policies.placing.objectives import capability, capability_values, capacity, capacity_values
 from tests.kernel.helpers import run, starts, workload
 
 
@@ -192,7 +192,13 @@ def test_it_is_a_catalogued_policy() -> None:
     ids=repr,
 )  # fmt: skip
 def test_it_keeps_the_rules(policy: Optimization) -> None:
-    assert check_policy(policy).rejected == 0
+    assert check_policy(policy, cluster=16).rejected == 0
+
+
+def test_it_keeps_the_rules_on_machines() -> None:
+    machines = Machines.of(2, cpus=4) + Machines.of(1, cpus=8, gpus=2)
+    workloads = random_workloads(np.random.default_rng(0), 12, cluster=machines, shared=True)
+    assert not check_policy(Optimization(), workloads=workloads, cluster=machines).notes
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import Job
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import (
     F1,
     F2,
@@ -32,7 +33,6 @@ from hpcsimkit.policies import (
     SlurmMultifactor,
     XFactor,
 )  # fmt: skip
-from hpcsimkit.policy import Order
 from tests.kernel.helpers import starts, workload
 
 JOB = Job(index=0, id=1, submit_time=1000, run_time=50, requested_time=100, nodes=4)
@@ -111,27 +111,81 @@ def test_slurm_multifactor_by_hand() -> None:
     Job 4: age 80/100, fair share 2^-(1/2 / (4/7)), size 1, attribute 1 - 50/400, partition 1.
     """
     Spying.seen.clear()
-    order = Spying(age=1000, fair_share=2000, size=10, attribute=300, partition=500, max_age=100)
+    order = Spying(
+        age=1000, fair_share=2000, size=10, attribute=300, partition=500, max_age=100, shares="log"
+    )
     starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=order))
     third = 900 + 2000 * 2 ** (-7 / 6) + 10 + 225 + 200
     fourth = 800 + 2000 * 2 ** (-7 / 8) + 10 + 262.5 + 500
     assert Spying.seen[100] == pytest.approx({3: third, 4: fourth})
 
 
-def test_slurm_with_equal_shares_and_full_age() -> None:
+def test_slurm_by_default_has_equal_shares_and_full_age() -> None:
     """Each of two users and queues is entitled to a half; at 300 all of the age counts. Job 2 used 600 of 800.
 
     Job 3 (user 1, 200 of 800): 2^-(1/4 / 1/2); job 4 (user 2): 2^-(3/4 / 1/2); queues 1 and 1.
     """
     Spying.seen.clear()
-    order = Spying(age=1, fair_share=1, attribute=1, partition=1, max_age=100, shares="equal")
+    order = Spying(age=1, fair_share=1, attribute=1, partition=1, max_age=100)
     starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=order))
     assert Spying.seen[300] == pytest.approx({3: 1 + 2**-0.5 + 0.75 + 1, 4: 1 + 2**-1.5 + 0.875 + 1})
 
 
 def test_slurm_shares_are_checked() -> None:
-    with pytest.raises(UsageError, match="'log' or 'equal', found 'mine'"):
+    with pytest.raises(UsageError, match="'equal' or 'log', found 'mine'"):
         starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=SlurmMultifactor(shares="mine")))
+
+
+def slurm_of_two_qos(**parameters: Any) -> dict[int, float]:
+    """Return the priorities at 300, when jobs 3 (partition big, QOS high) and 4 (small, normal) wait."""
+    from hpcsimkit import Workload
+
+    submit, run, requested, nodes = zip(*ROWS, strict=True)
+    columns = {"submit_time": submit, "run_time": run, "requested_time": requested, "nodes": nodes}
+    owners = {"user": [1, 2, 1, 2], "queue": [0, 0, 1, 0], "qos": [0, 0, 1, 0]}
+    labels = {"queue": ("small", "big"), "qos": ("normal", "high")}
+    log = Workload({**columns, **owners}, machine_size=4, labels=labels)
+    Spying.seen.clear()
+    starts(log, Pipeline(order=Spying(age=0, fair_share=0, attribute=0, **parameters)))
+    return Spying.seen[300]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "third", "fourth"),
+    [
+        ({}, 1000, 1000),  # nothing is known of any partition (1) or QOS (0)
+        ({"qos_priority": {"high": 10, "normal": 4}}, 1000 + 1000, 1000 + 400),
+        ({"qos_priority": {"high": 10, "normal": 0, "low": 40}, "partition": 0}, 250, 0),  # nobody is low
+        ({"partition_priority": {"big": 1, "small": 4}}, 250, 1000),
+        ({"partition_priority": {"big": 0.5, "small": 0}, "qos": 5}, 500, 0),  # others would have 1
+        ({"shares": "log"}, 400, 1000),  # big has 400 of 1400 node-seconds, small 1000
+        ({"shares": "log", "partition_priority": {"big": 2, "small": 1}}, 1000, 500),
+        ({"qos_priority": {"high": 0, "normal": 0}, "partition": 0}, 0, 0),
+    ],
+)
+def test_priorities_of_partitions_and_qos(parameters: Any, third: float, fourth: float) -> None:
+    assert slurm_of_two_qos(**parameters) == pytest.approx({3: third, 4: fourth})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"qos_priority": {"hihg": 2, "normal": 1}},
+            "qos_priority needs a number for 'high', which jobs of the log have",
+        ),
+        (
+            {"partition_priority": {}},
+            "partition_priority needs a number for 'small', which jobs of the log have",
+        ),
+        ({"qos_priority": {"high": -1}}, "qos_priority of 'high' needs a number of at least 0, found -1"),
+        ({"qos_priority": 7}, "qos_priority needs numbers by name, found 7"),
+        ({"qos": -1}, "qos needs a number of at least 0, found -1"),
+    ],
+)
+def test_priorities_that_make_no_sense(parameters: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^slurm: {message}$"):
+        slurm_of_two_qos(**parameters)
 
 
 def test_slurm_of_jobs_that_take_no_time_and_users_unknown() -> None:
@@ -163,7 +217,7 @@ def test_scores_change_as_jobs_wait() -> None:
 
 def test_on_machines_sizes_are_what_is_asked_for_of_the_first_resource() -> None:
     from hpcsimkit import Machines, Pipeline, Simulation, Workload
-    from hpcsimkit.jobqueue import JobColumns
+    from hpcsimkit.jobs.queue import JobColumns
     from hpcsimkit.policies import LAF, SAF, SQF, WFP3, LargestFirst
 
     columns = {
@@ -181,3 +235,55 @@ def test_on_machines_sizes_are_what_is_asked_for_of_the_first_resource() -> None
     simulation = Simulation(workload, Pipeline(order=WFP3()), Machines.of(4, cpus=40, gpus=2))
     simulation.run()
     assert JobColumns(simulation.system, np.array([2, 0])).size.tolist() == [20, 32]
+
+
+ASKED = [(2, 4, 0), (1, 8, 0), (4, 8, 1), (3, 0, 0)]
+"""Nodes, CPUs and `spread` of jobs that ask for 8, 8, 8 and 0 CPUs in all."""
+
+
+@pytest.mark.parametrize(
+    "order",
+    [SAF(), LAF(), SQF(), LargestFirst(), SRF(), F1(), F2(), F3(), F4(), OracleSAF(), WFP3(), UNICEF(),
+     SlurmMultifactor(size=1000)],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.parametrize(("nodes", "cpus", "spread"), ASKED)
+def test_nodes_of_a_formula_are_processors_on_machines_too(
+    order: Order, nodes: int, cpus: int, spread: int
+) -> None:
+    """A job of so many CPUs scores as a job of so many processors of the Standard Workload Format.
+
+    What a reader of the SWF would never give, a job without any, scores 0 where a formula allows for it.
+    """
+    from hpcsimkit import Machines, Simulation, Workload
+
+    processors = cpus if spread else nodes * cpus
+    times = {"submit_time": [0, 50], "run_time": [100, 50], "requested_time": [100, 80], "user": [1, 2]}
+    request = {"nodes": [1, nodes], "cpus": [8, cpus], "gpus": [0, 1], "spread": [0, spread]}
+    log = Workload({**times, **request}, resources=("cpus", "gpus"))
+    assert log.size.tolist() == [8, processors]
+    found = score_at_90(Simulation(log, Pipeline(order=order), Machines.of(4, cpus=8, gpus=4)))
+    by_hand = {
+        "SAF": 80 * processors, "LAF": -80 * processors, "SQF": processors, "LargestFirst": -processors,
+        "SRF": 80 / max(processors, 1), "F1": np.log10(80) * processors + 870 * np.log10(50),
+        "F2": 80**0.5 * processors + 25_600 * np.log10(50), "F3": 80 * processors + 6_860_000 * np.log10(50),
+        "F4": 80 * processors**0.5 + 530_000 * np.log10(50), "OracleSAF": 50 * processors,
+        "WFP3": -((40 / 80) ** 3) * processors, "UNICEF": -40 / (np.log2(max(processors, 2)) * 80),
+    }  # fmt: skip
+    if processors:
+        plain = Workload({**times, "nodes": [8, processors]}, machine_size=32)
+        assert found == pytest.approx(score_at_90(Simulation(plain, Pipeline(order=order))))
+    if type(order).__name__ in by_hand:
+        assert found == pytest.approx(by_hand[type(order).__name__])
+
+
+def score_at_90(simulation: Any) -> float:
+    """Return what the order of a simulation gives the second job at 90 s, while the first runs."""
+    from hpcsimkit.jobs.queue import JobColumns
+
+    simulation.run()
+    system, order = simulation.system, simulation.system.order
+    system.now = 90
+    if not order.dynamic:
+        return float(order.key(system.jobs[1]))
+    return float(order.scores(JobColumns(system, np.array([1])), 90)[0])

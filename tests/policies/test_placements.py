@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Sequence
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsimkit.agents.seats import RandomChoice, Replay, default_choice, play
-from hpcsimkit.allocation import Allocation, MachineLevel
-from hpcsimkit.cluster import Level
-from hpcsimkit.decision import External
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel
+from hpcsimkit.cluster.base import Level
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.request import Need, Places
 from hpcsimkit.errors import ScheduleError
-from hpcsimkit.job import Job, Request
-from hpcsimkit.locality import BREADTH, DEPTH
-from hpcsimkit.machines import Machines
-from hpcsimkit.need import Need, Places
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.jobs.job import Job, Request
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.locality import BREADTH, DEPTH
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Inspector, Placement
+from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, SJF
-from hpcsimkit.policies.placements import (
+from hpcsimkit.policies.placing.placements import (
     BestFit,
     BreadthFirst,
     DepthFirst,
@@ -33,12 +39,7 @@ from hpcsimkit.policies.placements import (
     WorstFit,
     margins,
 )
-from hpcsimkit.policy import Inspector, Placement
-from hpcsimkit.reservation import reserve
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.cush import CushJobSets
+from hpcsimkit.workloads.models.cush import CushJobSets
 from tests.kernel.machine_helpers import (
     RESOURCES,
     asked,
@@ -174,11 +175,9 @@ def test_whole_machines(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PLACEMENTS)
-def test_who_asks_for_nothing_gets_a_machine(name: str) -> None:
-    full = level_of([[0, 0]] * 4)
+def test_who_asks_for_nothing_gets_no_machine(name: str) -> None:
     for request in (Request(("cpus",), (0,)), Request(("cpus",), (0,), spread=True)):
-        allocation = place(PLACEMENTS[name], request, level=full)
-        assert allocation is not None and len(allocation.machines) == 1 and not allocation.amounts.any()
+        assert place(PLACEMENTS[name], request, level=FREE) is None
     assert place(PLACEMENTS[name], Request(("nics",), (1,)), level=FREE) is None
     assert place(PLACEMENTS[name], Request(("nics",), (1,), spread=True), level=FREE) is None
 
@@ -229,7 +228,6 @@ def test_on_counted_nodes_placements_change_nothing() -> None:
 # --- by trying everything --------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
 @given(data=st.data(), name=st.sampled_from(sorted(PLACEMENTS)))
 def test_there_is_a_place_wherever_there_is_room(data: st.DataObject, name: str) -> None:
     cluster = data.draw(clusters())
@@ -243,7 +241,6 @@ def test_there_is_a_place_wherever_there_is_room(data: st.DataObject, name: str)
     assert (level == before).all()
 
 
-@settings(max_examples=200)
 @given(data=st.data())
 def test_options_of_an_open_seat_are_all_machines_the_best_first(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -290,7 +287,6 @@ def totals_that_fit(draw: st.DrawFn, resources: int) -> tuple[list[list[int]], l
     return rows, wanted
 
 
-@settings(max_examples=300, deadline=None)
 @given(case=st.integers(1, 3).flatmap(totals_that_fit))
 def test_breadth_first_uses_the_most_machines_possible(case: tuple[list[list[int]], list[int]]) -> None:
     used, possible = machines_in_use(*case, BreadthFirst())
@@ -325,6 +321,63 @@ def test_breadth_first_uses_the_most_machines_of_scarce_resources(resources: int
         assert len(allocation.machines) == most_machines(has, wanted.tolist())
 
 
+Rows = list[list[int]]
+
+
+def divided_evenly(free: Rows, wanted: Sequence[int], scarce: Sequence[int]) -> Rows:
+    """Return the first step of the written rule: rounds of one unit."""
+    shares = [[0] * len(wanted) for _ in free]
+    for k in set(range(len(wanted))) - set(scarce):
+        while (left := wanted[k] - sum(row[k] for row in shares)) > 0:
+            for row in [mine for mine, has in zip(shares, free, strict=True) if has[k] > mine[k]][:left]:
+                row[k] += 1
+    return shares
+
+
+def with_scarce_one_by_one(free: Rows, wanted: Sequence[int], scarce: Sequence[int], shares: Rows) -> Rows:
+    """Return the second step of the written rule: the best machines, for up to two scarce resources."""
+    for k in scarce:
+
+        def rank(machine: int, k: int = k) -> tuple[bool, bool, int]:
+            has_later = any(free[machine][other] for other in scarce if other > k)
+            return any(shares[machine]), has_later, machine
+
+        best = sorted((machine for machine in range(len(free)) if free[machine][k]), key=rank)
+        for machine in best[: wanted[k]]:
+            shares[machine][k] = 1
+    return shares
+
+
+def first_set_of_most(free: Rows, wanted: Sequence[int], scarce: Sequence[int], shares: Rows) -> list[int]:
+    """Return the machines of the third step of the written rule, by trying every assignment."""
+    machines = range(len(free))
+    before = {machine for machine in machines if any(shares[machine])}
+    givers = (combinations([m for m in machines if free[m][k]], wanted[k]) for k in scarce)
+    sets = {tuple(sorted(before.union(*chosen))) for chosen in product(*givers)}
+    return list(min(sets, key=lambda each: (-len(each), each)))
+
+
+@settings(max_examples=300)
+@given(case=st.integers(1, 4).flatmap(totals_that_fit))
+def test_breadth_first_follows_its_written_rule(case: tuple[Rows, list[int]]) -> None:
+    free, wanted = case
+    resources = range(len(wanted))
+    scarce = [k for k in resources if 0 < wanted[k] < sum(row[k] > 0 for row in free)]
+    names = tuple(f"r{k}" for k in resources)
+    cluster = Machines([f"m{n}" for n in range(len(free))], names, [[9] * len(wanted)] * len(free))
+    request = Request(names, tuple(wanted), spread=True)
+    found = gives(place(BreadthFirst(), request, 1, level_of(free), cluster))
+    shares = divided_evenly(free, wanted, scarce)
+    if len(scarce) < 3:
+        expected = with_scarce_one_by_one(free, wanted, scarce, shares)
+        assert found == {n: tuple(row) for n, row in enumerate(expected) if any(row)}
+        return
+    assert sorted(found) == first_set_of_most(free, wanted, scarce, shares)
+    for n, row in enumerate(shares):
+        amounts = found.get(n, (0,) * len(wanted))
+        assert all(amounts[k] <= 1 if k in scarce else amounts[k] == row[k] for k in resources)
+
+
 def test_breadth_first_gives_one_before_any_gives_two() -> None:
     cluster = Machines.of(4, cpus=9)
     level = level_of([[1], [5], [5], [9]])
@@ -339,7 +392,6 @@ def test_breadth_first_gives_one_before_any_gives_two() -> None:
         assert allocation is not None and allocation.amounts[:, 0].tolist() == shares
 
 
-@settings(max_examples=300, deadline=None)
 @given(case=totals_that_fit(1))
 def test_depth_first_uses_the_fewest_machines_of_one_resource(
     case: tuple[list[list[int]], list[int]],
@@ -355,6 +407,8 @@ def test_depth_first_is_seldom_far_from_the_fewest_machines() -> None:
     for _ in range(1500):
         rows = rng.integers(0, 4, (rng.integers(1, 6), rng.integers(2, 4)))
         wanted = np.minimum(rng.integers(0, 4, rows.shape[1]), rows.sum(axis=0))
+        if not wanted.any():
+            continue
         subsets = (each for size in range(1, len(rows) + 1) for each in combinations(range(len(rows)), size))
         needed = next(len(each) for each in subsets if (rows[list(each)].sum(axis=0) >= wanted).all())
         names = tuple(f"r{k}" for k in range(len(wanted)))
@@ -394,7 +448,9 @@ class Compared(DepthFirst):
         return allocation
 
 
-@pytest.mark.parametrize(("fragments", "most"), [(False, 1.002), (True, 1.02)])
+@pytest.mark.parametrize(
+    ("fragments", "most"), [pytest.param(False, 1.002, marks=pytest.mark.slow), (True, 1.02)]
+)
 def test_depth_first_on_the_job_sets_of_cush(fragments: bool, most: float) -> None:
     """Measured on 60 job sets: 1.0005 times the fewest machines, and 1.009 times among fragments."""
     cluster = Machines.of(128, cpus=2, gpus=4)
@@ -422,7 +478,6 @@ class Promising(EASY):
         return super().fill(head, system)
 
 
-@settings(max_examples=250, deadline=None)
 @given(data=st.data(), name=st.sampled_from(sorted(PLACEMENTS)), simple=st.booleans())
 def test_easy_delays_no_head_beyond_its_first_promise(data: st.DataObject, name: str, simple: bool) -> None:
     cluster = data.draw(clusters())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.job import Job
-from hpcsimkit.observers import Observer
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.observers import Observer
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, Actual, LastTwo, Noisy, Pipeline
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
 from tests.kernel.helpers import Row, run, starts, workload
 
 PAST: list[Row] = [(0, 10, 100, 2), (10, 20, 100, 2)]

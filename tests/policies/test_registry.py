@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hpcsimkit import registry
 from hpcsimkit.errors import UsageError
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.experiments import registry
+from hpcsimkit.experiments.registry import entries, make
+from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import (
     EASY,
     F1,
@@ -30,7 +31,6 @@ from hpcsimkit.policies import (
     ShortestPredicted,
     SlurmMultifactor,
 )  # fmt: skip
-from hpcsimkit.registry import entries, make
 from tests.kernel.helpers import run, workload
 
 JOBS = workload(
@@ -69,6 +69,8 @@ def test_every_name_runs_alone_and_has_one_line(entry: registry.Entry) -> None:
         ("conservative-replan", Pipeline(backfiller=Reservations(None))),
         ("slurm(age=5.5, shares=equal)+conservative",
          Pipeline(order=SlurmMultifactor(age=5.5, shares="equal"), backfiller=Conservative())),
+        ("slurm(qos_priority={'high': 10, 'normal': 1})",
+         Pipeline(order=SlurmMultifactor(qos_priority={"high": 10, "normal": 1}))),
         ("slurm(shares='equal')", Pipeline(order=SlurmMultifactor(shares="equal"))),
         ("easy-saf", Pipeline(backfiller=EASY(candidates=SAF()))),
         ("easy++", Pipeline(backfiller=EASY(candidates=ShortestPredicted()), estimates=LastTwo())),
@@ -108,9 +110,14 @@ def test_grammar(name: str, policy: Pipeline) -> None:
         ("fcfs(3)", "too many positional arguments; parameters: none"),
         ("no_such_module:Policy", "'no_such_module:Policy' cannot be imported: ModuleNotFoundError"),
         ("json:NoSuchThing", "json has no 'NoSuchThing'"),
-        ("json:__doc__", "needs a class or a function that makes a policy"),
-        ("json:JSONDecoder", "no policy and no stage of one: it is JSONDecoder"),
-        ("builtins:dict", "builtins:dict"),
+        ("json:__doc__", "'json:__doc__' is no policy and no stage of one: it is a str"),
+        ("json:JSONDecoder", "no policy and no stage of one: it is the class JSONDecoder"),
+        ("builtins:dict", "no policy and no stage of one: it is the class dict"),
+        ("os:popen('touch executed')", "is no policy .* a function that does not say that it makes one"),
+        ("no_such_module:a.b", "needs the form module:Name or file.py:Name, found 'a.b'"),
+        ("fcfs+no_such_module:Policy+esay", "unknown policy 'esay'"),
+        (f"fcfs({'-' * 1500}1)", "not understood"),
+        ("f" * 3000, "a policy's name has at most 2000 characters, found 3000"),
         ("no/such/file.py:Policy", "no such file: no/such/file.py"),
     ],
 )
@@ -121,7 +128,7 @@ def test_what_is_not_a_name(name: str, message: str) -> None:
 
 
 SOURCE = """
-from hpcsimkit.policy import Order, Policy
+from hpcsimkit.kernel.policy import Order, Policy
 
 class Smallest(Order):
     def __init__(self, sign=1):
@@ -135,9 +142,12 @@ class Whole(Policy):
             if system.fits(job):
                 system.start(job)
 
-def ready_made():
-    from hpcsimkit.pipeline import Pipeline
+def ready_made() -> Policy:
+    from hpcsimkit.kernel.pipeline import Pipeline
     return Pipeline(order=Smallest(-1))
+
+def unsaid():
+    raise AssertionError("must not be called")
 
 class Broken(Order):
     def __init__(self):
@@ -178,7 +188,8 @@ def test_own_policies_by_absolute_path(own: Path) -> None:
         ("own_policies_xyz:Smalest", "own_policies_xyz has no 'Smalest'"),
         ("own_policies_xyz:Whole+easy", "is a whole policy: it cannot be joined"),
         ("easy+own_policies_xyz:Whole", "is a whole policy: it cannot be joined"),
-        ("own_policies_xyz:Broken", "ValueError: not today.*own_policies_xyz.py:22"),
+        ("own_policies_xyz:Broken", "ValueError: not today.*own_policies_xyz.py:25"),
+        ("own_policies_xyz:unsaid", r"a function that does not say .*: def unsaid\(...\) -> Policy"),
         ("wrong_xyz:Policy", r"RuntimeError: bad day.*wrong_xyz.py:2\)"),
         ("wrong_xyz.py:Policy", r"RuntimeError: bad day.*wrong_xyz.py:2\)"),
         ("unreadable_xyz:Policy", r"SyntaxError.*unreadable_xyz.py:1\)"),

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from hpcsimkit.agents.seats import default_choice, play
-from hpcsimkit.allocation import Allocation
-from hpcsimkit.cluster import Level
-from hpcsimkit.decision import Answering, Decision, External
-from hpcsimkit.job import UNKNOWN, Job
-from hpcsimkit.locality import BREADTH, COMPUTE_BOUND, DEPTH, NETWORK_BOUND
-from hpcsimkit.machines import Machines
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policies.placements import BreadthFirst, DepthFirst
-from hpcsimkit.policies.styles import STYLES, DepthOrBreadth, SuitsKind
-from hpcsimkit.policy import Placement
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.system import System
-from hpcsimkit.workload import Workload
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.base import Level
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.jobs.job import UNKNOWN, Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import Answering, Decision, External
+from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH, NETWORK_BOUND
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Placement
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.placing.placements import BreadthFirst, DepthFirst
+from hpcsimkit.policies.placing.styles import STYLES, DepthOrBreadth, SuitsKind
 
 THREE = Machines.of(3, cpus=2, gpus=2)
 
@@ -99,7 +99,7 @@ def test_an_offer_is_worked_out_when_it_is_looked_at(monkeypatch: pytest.MonkeyP
             placed.append(type(self.style).__name__)
             return self.style.place(job, level, system)
 
-    monkeypatch.setattr("hpcsimkit.policies.styles.STYLES", tuple(map(Noted, STYLES)))
+    monkeypatch.setattr("hpcsimkit.policies.placing.styles.STYLES", tuple(map(Noted, STYLES)))
     simulation = Simulation(spread((3, 4, 0)), Pipeline(placement=External(DepthOrBreadth())), THREE)
     decision = simulation.next_decision()
     assert decision is not None

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit import Pipeline, Simulation, Workload
-from hpcsimkit.agents.masks import Slots
 from hpcsimkit.agents.seats import RandomAgent
-from hpcsimkit.decision import Answering, Decision, External
+from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.errors import UsageError
-from hpcsimkit.observers import Promises
+from hpcsimkit.kernel.decision import Answering, Decision, External
+from hpcsimkit.kernel.observers import Promises
+from hpcsimkit.kernel.system import Mode
 from hpcsimkit.policies import EASY, SJF
-from hpcsimkit.policies.two_level import TwoLevel
-from hpcsimkit.result import Result
-from hpcsimkit.system import Mode
+from hpcsimkit.policies.one_seat.two_level import TwoLevel
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import days, read_job_table, training_set
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.workloads import CATALOGUE, read_swf, verify
-from hpcsimkit.workloads.swf_lines import parse_lines
+from hpcsimkit.workloads.readers.swf_lines import parse_lines
 
 
 def test_entries_are_complete_and_unlike() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.job import Request
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.job import Request
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import CUSH_KINDS, CushJobSets, read_job_sets
 
 SETS = 2000

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.cush import CUSH_KINDS, CushJobSets
-from hpcsimkit.workloads.cush_programs import CushPrograms
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.workloads.models.cush import CUSH_KINDS, CushJobSets
+from hpcsimkit.workloads.models.cush_programs import CushPrograms
 
 
 def log_of(jobsets: int, seed: int = 3, **parameters: Any) -> Workload:

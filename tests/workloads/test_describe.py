@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import burst, describe, poisson, read_swf
 
 

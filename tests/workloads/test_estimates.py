@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import POPULAR_ESTIMATES, LublinModel, default_workload, with_estimates
 
 

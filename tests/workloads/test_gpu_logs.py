@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.job import Request
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.job import Request
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import LOG_FORMATS, read_eagle, read_log, read_openb, read_philly
-from hpcsimkit.workloads.gpu_logs import EAGLE_FIELDS, OPENB_FIELDS
+from hpcsimkit.workloads.readers.gpu_logs import EAGLE_FIELDS, OPENB_FIELDS
 
 MIB = 1024**2
 OPENB = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
@@ -72,7 +72,7 @@ def test_openb_pods(log: Write) -> None:
     assert w.recorded_wait_time.tolist() == [30, 10, 0]
     assert w.status.tolist() == [-1, 1, 0]
     assert w.nodes.tolist() == [1, 1, 1]
-    assert w.labels == {"id": ("pod-a", "pod-b", "pod-c"), "queue": ("LS", "BE"), "constraint": ("V100M32",)}
+    assert w.labels == {"id": ("pod-a", "pod-b", "pod-c"), "qos": ("LS", "BE"), "constraint": ("V100M32",)}
     assert dict(w.skipped) == {"never scheduled (first: line 5)": 1}
     assert dict(w.notes) == {
         "no estimate: run time taken": 3,
@@ -177,7 +177,7 @@ def test_eagle_jobs(log: Write) -> None:
     assert w.recorded_wait_time.tolist() == [60, 0, 0]
     assert w.status.tolist() == [1, 0, 5]
     assert w.labels == {
-        "user": ("u1", "u2"), "group": ("a1",), "queue": ("normal", "high"), "partition": ("p1", "p2")
+        "user": ("u1", "u2"), "group": ("a1",), "queue": ("p1", "p2"), "partition": ("p1", "p2"), "qos": ("normal", "high")
     }  # fmt: skip
     assert dict(w.notes) == {
         "run time longer than requested": 1,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import PHASES, default_workload, read_swf, sampled, scaled, three_phases, weeks
 
 WEEK = 7 * 86_400
@@ -205,7 +205,7 @@ def test_scaled_refuses_and_knows_of_no_machine() -> None:
         scaled(Workload(columns, resources=("cpus",), name="x"), 2)
     del columns["cpus"]
     assert scaled(Workload(columns), 2).machine_size is None
-    with pytest.raises(WorkloadError, match="workload: sizes are divided by 1 or more, found 0"):
+    with pytest.raises(WorkloadError, match=r"workload: sizes are divided by 1 to 2\^31 - 1, found 0"):
         scaled(Workload(columns), 0)
     assert scaled(Workload(columns, machine_size=9), 1).hash == Workload(columns, machine_size=9).hash
 
@@ -229,7 +229,8 @@ def test_theta(shared: Path) -> None:
 
 
 def test_job_sets_can_be_simulated() -> None:
-    from hpcsimkit import Simulation, registry
+    from hpcsimkit import Simulation
+    from hpcsimkit.experiments import registry
 
     log = default_workload(rng(1), jobs=300, nodes=64)
     for made in three_phases(log, rng(2), sampled=1, synthetic=1, jobs=100, order=("synthetic", "sampled")):

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.job import Request
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.job import Request
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import read_job_table, write_job_table
-from hpcsimkit.workloads.cells import duration
+from hpcsimkit.workloads.readers.cells import duration
 
 HEADER = "JobName,ReqMem,ReqCPUs,ReqGPUs,ReqDuration,ActualDuration,Submit"
 Write = Callable[..., Path]

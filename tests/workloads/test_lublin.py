@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import BATCH, INTERACTIVE, TYPED, UNTYPED, JobClass, LublinModel, read_swf
-from hpcsimkit.workloads.lublin import DAY, _gaps, daily_weights
+from hpcsimkit.workloads.models.lublin import DAY, _gaps, daily_weights
 
 JOBS = 200_000
 

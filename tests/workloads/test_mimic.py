@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import Mimic, read_swf, write_swf
-from hpcsimkit.workloads.mimic import size_class
-from hpcsimkit.workloads.weekly_arrivals import HOUR, WEEK, weekly_counts
+from hpcsimkit.workloads.models.mimic import size_class
+from hpcsimkit.workloads.models.weekly_arrivals import HOUR, WEEK, weekly_counts
 
 DAY = 24 * HOUR
 MONDAY = {"UnixStartTime": "1704067200"}  # 1 January 2024 0:00 UTC

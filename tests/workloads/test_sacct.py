@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.job import Request
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.job import Request
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import describe, read_sacct, write_job_table
-from hpcsimkit.workloads.cells import moment
-from hpcsimkit.workloads.sacct_cells import tres
+from hpcsimkit.workloads.readers.cells import moment
+from hpcsimkit.workloads.readers.sacct_cells import tres
 
 GIB = 1024**3
 USUAL = {
@@ -76,7 +76,7 @@ def test_a_job_with_all_fields(export: Write) -> None:
     assert w.recorded_wait_time.tolist() == [300]
     assert w.status.tolist() == [1]
     assert w.labels == {
-        "user": ("ada",), "group": ("physics",), "partition": ("gpu",), "queue": ("normal",),
+        "user": ("ada",), "group": ("physics",), "queue": ("gpu",), "partition": ("gpu",), "qos": ("normal",),
         "constraint": ("ib&ssd",),
     }  # fmt: skip
     assert w.jobs[0].nodes == 2
@@ -84,6 +84,30 @@ def test_a_job_with_all_fields(export: Write) -> None:
     assert w.jobs[0].request == Request(names, (16, 2, 64 * GIB), constraint="ib&ssd")
     assert dict(w.notes) == {} and dict(w.skipped) == {}
     assert w.name == "export"
+
+
+def test_a_higher_qos_waits_no_longer_under_slurm(export: Write) -> None:
+    """Every fourth job has QOS high, the rest is normal; all else about them is alike.
+
+    Read as the queue, whose share of node-seconds counted, the rarer QOS waited longer.
+    """
+    from hpcsimkit import Machines, Simulation, make
+
+    jobs = [{"JobID": str(1000 + n), "QOS": "high" if n % 4 == 0 else "normal", "User": f"u{n % 3}", "Partition": "cpu",
+             "ElapsedRaw": "3600", "ReqTRES": "cpu=8,node=1"} for n in range(48)]  # fmt: skip
+    w = read_sacct(export(*jobs))
+    assert w.labels["qos"] == ("high", "normal") and w.labels["queue"] == ("cpu",)
+    high = w.qos == w.labels["qos"].index("high")
+
+    def waits(policy: str) -> tuple[float, float]:
+        result = Simulation(w, make(policy), Machines.of(2, cpus=16, memory="1 TB")).run()
+        wait = result.start_time - result.submit_time
+        return float(wait[high].mean()), float(wait[~high].mean())
+
+    urgent, usual = waits("slurm(qos_priority={'high': 10, 'normal': 1})+easy")
+    assert urgent < usual / 2
+    alike, others = waits("slurm+easy")
+    assert alike == pytest.approx(others, rel=0.15)
 
 
 def test_fewest_fields(export: Write) -> None:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsimkit.columns import LOG_COLUMNS
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.columns import LOG_COLUMNS
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import SWF_FIELDS, read_swf, swf_text, write_swf
-from hpcsimkit.workloads import swf_lines as parser
+from hpcsimkit.workloads.readers import swf_lines as parser
 
 Log = Callable[..., Path]
 
@@ -433,11 +433,11 @@ def test_unreadable_file(log: Log) -> None:
 
 
 def test_unreadable_file_whoever_runs_the_tests(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, mode: str) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
     path = log(row())
+    monkeypatch.setattr(Path, "open", refuse)
     assert message(lambda: read_swf(path)) == f"{path}: cannot be read: Permission denied"
 
 
@@ -529,12 +529,10 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(
     target.parent.mkdir()
     target.write_text("old")
 
-    def fill_the_disk(path: Path, data: bytes) -> int:
-        with path.open("wb") as file:
-            file.write(data[:5])
+    def fill_the_disk(path: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", fill_the_disk)
+    monkeypatch.setattr(Path, "replace", fill_the_disk)
     assert message(lambda: write_swf(w, target)) == f"{target}: cannot be written: No space left on device"
     assert [path.name for path in target.parent.iterdir()] == ["b.swf"]
     assert target.read_text() == "old"
@@ -555,13 +553,25 @@ def test_what_is_no_ordinary_file_is_written_to_and_stays(log: Log) -> None:
     assert Path(os.devnull).is_char_device()
 
 
-def test_a_link_is_followed(log: Log, tmp_path: Path) -> None:
+def test_a_link_is_not_followed(log: Log, tmp_path: Path) -> None:
     target, link = tmp_path / "target.swf", tmp_path / "link.swf"
-    target.write_text("old")
     link.symlink_to(target)
-    write_swf(read_swf(log(row())), link)
-    assert link.is_symlink()
-    assert len(read_swf(target)) == 1
+    for text in (None, "old"):  # nothing there, something there
+        if text is not None:
+            target.write_text(text)
+        expected = f"{link}: cannot be written: it is a symbolic link, which is not followed"
+        assert message(lambda: write_swf(read_swf(log(row())), link)) == expected
+        assert link.is_symlink()
+        assert (target.read_text() if target.exists() else None) == text
+
+
+def test_a_link_in_place_of_the_temporary_file_is_not_followed(log: Log, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("old")
+    (tmp_path / f".x.swf.{os.getpid()}.tmp").symlink_to(target)
+    write_swf(read_swf(log(row())), tmp_path / "x.swf")
+    assert target.read_text() == "old"
+    assert len(read_swf(tmp_path / "x.swf")) == 1
 
 
 def test_text_of_a_schedule() -> None:

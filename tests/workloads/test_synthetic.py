@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import burst, poisson
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workload import Workload
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import WeeklyArrivals, read_swf
-from hpcsimkit.workloads.weekly_arrivals import HOUR, WEEK, mean_gap, weekly_counts
+from hpcsimkit.workloads.models.weekly_arrivals import HOUR, WEEK, mean_gap, weekly_counts
 
 MONDAY = {"UnixStartTime": "1704067200"}  # 1 January 2024 0:00 UTC
 DAY = 24 * HOUR

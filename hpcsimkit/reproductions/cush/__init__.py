@@ -1,6 +1,7 @@
-"""CuSH (Domeniconi et al., DRL4KDD 2019), done again on generated job sets, and on files of them.
+"""Reproduction of CuSH (Domeniconi et al., DRL4KDD 2019) on generated job sets, and on job sets from files.
 
-``data`` are job sets, ``learners`` agents and their trainings, ``methods`` who schedules, ``contest`` who
-meets on which sets, ``runs`` and ``classes`` what is measured of it; ``measured`` and ``published_numbers``
-are behind ``tables``, ``figures``, ``targets``, ``explanations`` and ``conclusions``: what comes out.
+``data`` holds the job sets, ``learners`` the agents and their trainings, ``methods`` and ``contest`` the
+policies under test on each collection of job sets, and ``runs`` and ``classes`` the measurements.
+``measured`` and ``published_numbers`` support ``tables``, ``figures``, ``targets``, ``explanations`` and
+``conclusions``, which write the results.
 """

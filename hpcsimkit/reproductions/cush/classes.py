@@ -1,4 +1,4 @@
-"""Jobs by class: how long they run, how much they ask for, and what kind of work they do."""
+"""Classes of jobs by requested time, by resource demand, and by job type."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.locality import BREADTH, COMPUTE_BOUND, DEPTH
-from hpcsimkit.resource_metrics import locality_penalty, normalised_turnaround
-from hpcsimkit.result import Result
-from hpcsimkit.workloads.cush import CUSH_KINDS
+from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH
+from hpcsimkit.results.resource_metrics import locality_penalty, normalised_turnaround
+from hpcsimkit.results.result import Result
+from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 __all__ = ["LENGTHS", "SIZES", "SUMS", "class_sums", "mean_of_class", "share_suited"]
 
 Floats = NDArray[np.float64]
 
 LENGTHS: Mapping[str, float] = {"short": 5, "medium short": 10, "medium long": 15, "long": np.inf}
-"""Longest request of each class [steps]."""
+"""Maximum requested time of each class [steps]."""
 
 SIZES: Mapping[str, float] = {"small": 0.25, "medium small": 0.5, "medium large": 0.75, "large": np.inf}
-"""Largest share of all CPUs, or of all GPUs, of each class."""
+"""Maximum share of all CPUs, or of all GPUs, of each class."""
 
 JOBS, WAIT, NTAT, PENALTY, SUITED = "jobs", "wait", "ntat", "penalty", "suited"
-"""What is added up."""
+"""Quantities to sum."""
 
 
 def key(quantity: str, name: str) -> str:
-    """Return what the sum of a quantity over a class is called.
+    """Return the key of the sum of a quantity over a class.
 
     >>> key("wait", "short")
     'wait, short'
@@ -37,25 +37,28 @@ def key(quantity: str, name: str) -> str:
 
 def _keys() -> Iterator[str]:
     for names, quantities in (
-        (LENGTHS, (JOBS, WAIT, NTAT)), (SIZES, (JOBS, PENALTY)), (CUSH_KINDS, (JOBS, SUITED)),
-    ):  # fmt: skip
+        (LENGTHS, (JOBS, WAIT, NTAT)),
+        (SIZES, (JOBS, PENALTY)),
+        (CUSH_KINDS, (JOBS, SUITED)),
+    ):
         for name in names:
             yield from (key(quantity, name) for quantity in quantities)
 
 
 SUMS = tuple(_keys())
-"""All sums."""
+"""Keys of all sums."""
 
 
 def class_sums(result: Result, styles: Sequence[str]) -> dict[str, float]:
-    """Return sums over the jobs of each class, and how many they are.
+    """Return sums over the jobs of each class, and their numbers.
 
     Parameters
     ----------
     result : Result
-        Of a run on machines, with a locality model.
+        Result of a run on machines, with a locality model.
     styles : sequence of str, shape (jobs,)
-        How each job was placed: :data:`~hpcsimkit.locality.DEPTH` or :data:`~hpcsimkit.locality.BREADTH`.
+        Placement style of each job: :data:`~hpcsimkit.kernel.locality.DEPTH` or
+        :data:`~hpcsimkit.kernel.locality.BREADTH`.
     """
     workload, ones = result.workload, np.ones(len(result))
     length = np.searchsorted(list(LENGTHS.values()), workload.requested_time)
@@ -85,14 +88,14 @@ def dominant_shares(result: Result) -> Floats:
 
 
 def mean_of_class(values: Mapping[str, Floats], quantity: str, name: str) -> float:
-    """Return the mean over all jobs of a class; not a number if there are none.
+    """Return the mean over all jobs of a class; NaN if there are none.
 
     Parameters
     ----------
     values : mapping of str to array of float, shape (job sets,)
-        Sums by what they are called: `SUMS`.
+        Sums by their keys, `SUMS`.
     quantity, name : str
-        Of what, and of which class.
+        Quantity and class.
 
     Examples
     --------
@@ -105,5 +108,5 @@ def mean_of_class(values: Mapping[str, Floats], quantity: str, name: str) -> flo
 
 
 def share_suited(values: Mapping[str, Floats], kind: str) -> float:
-    """Return the share of a kind's jobs that were placed as suits them."""
+    """Return the share of a type's jobs with the suitable placement style."""
     return mean_of_class(values, SUITED, kind)

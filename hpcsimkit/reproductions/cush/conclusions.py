@@ -1,4 +1,4 @@
-"""What the runs say: the page with all tables, tests and pictures, and the targets."""
+"""Results page: tables, significance tests, figures and targets."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.pictures.figures import save_figure
-from hpcsimkit.pictures.learning_curve import Curve
+from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.reports.figures import save_figure
+from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import BOTH_TESTS, standings_table
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.cush import explanations as words
@@ -46,30 +47,29 @@ from hpcsimkit.reproductions.learners import Training, learning_curve_of
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.targets import Target
-from hpcsimkit.reproductions.tasks import Shelf
 
 __all__ = ["Findings"]
 
 Both = tuple[Measured, Measured]
-"""On the job sets learned from, and on others."""
+"""Measurements on the training job sets, and on unseen ones."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was measured, and about whom.
+    """All measurements, with the job sets and agents that they belong to.
 
     Parameters
     ----------
     job_sets : JobSets
-        The data.
+        Data of the experiment.
     trainings : sequence of Task
-        Of all agents.
+        Trainings of all agents.
     scores : sequence of Scores
-        Of all contests.
+        Scores of all comparisons.
     quick : bool
-        It is the small version.
+        Whether this is the quick version.
     shelf : Shelf
-        Where outcomes are.
+        Store of the tasks' outcomes.
     """
 
     job_sets: JobSets
@@ -78,17 +78,17 @@ class Findings:
     quick: bool
     shelf: Shelf
 
-    # --- what was measured -----------------------------------------------------------------------------
+    # --- measurements ---------------------------------------------------------------------------------------
 
     @cached_property
     def ways(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """By system, how CuSH's agents do on the sets to choose by: taking the best action, and drawing."""
+        """Mean NTAT of CuSH's agents on the validation sets, greedy and sampled, by system."""
         found = [each for each in self.scores if each.contest.part == "validation"]
         return {each.contest.problem.system: both_ways(each) for each in found}
 
     @cached_property
     def systems(self) -> dict[str, Both]:
-        """What was measured, by system."""
+        """Measurements by system."""
         return {
             system: (self._measured("learned", problem), self._measured("unseen", problem))
             for system in self.job_sets.scale.systems
@@ -97,20 +97,19 @@ class Findings:
 
     @cached_property
     def given(self) -> dict[str, Measured]:
-        """What was measured on the job sets of files, by their names."""
+        """Measurements on the job sets from files, by file name."""
         found = [each for each in self.scores if each.contest.part == "given"]
         return {each.contest.sequences.name: self._of([each]) for each in found}
 
     def swept(self, **changes: int) -> Both:
-        """Return what was measured on Sierra with another cluster or horizon."""
+        """Return the measurements on Sierra with another cluster or horizon."""
         problem = CushProblem(**changes)  # type: ignore[arg-type]
         return self._measured("swept learned", problem), self._measured("swept unseen", problem)
 
     def _measured(self, part: Part, problem: CushProblem) -> Measured:
-        return self._of([
-            each for each in self.scores
-            if each.contest.part == part and each.contest.problem == problem
-        ])  # fmt: skip
+        return self._of(
+            [each for each in self.scores if each.contest.part == part and each.contest.problem == problem]
+        )
 
     def _of(self, scores: Sequence[Scores[Contest]]) -> Measured:
         ways = self.ways.get(scores[0].contest.problem.system, {})
@@ -128,7 +127,7 @@ class Findings:
     # --- the page --------------------------------------------------------------------------------------
 
     def conclusion(self, heading: str, pictures: Path) -> Conclusion:
-        """Return the page and the targets; pictures are drawn into a folder."""
+        """Return the page and the targets; figures are written to a folder."""
         page = Page(heading)
         self._introduce(page)
         for system, both in self.systems.items():

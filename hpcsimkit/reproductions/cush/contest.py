@@ -1,4 +1,4 @@
-"""Who meets on which job sets: those learned from, others, those of files; other clusters and horizons."""
+"""Policies under test on training, unseen and given job sets, and on other clusters and horizons."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from hpcsimkit.reproductions.cush.methods import (
     CUSH,
     EVOLVED,
     EVOLVED_IN_SIGHT,
+    EVOLVED_ON_ALL,
     FRESH,
     TAUGHT,
     Method,
     evolved,
     heuristics,
+    outsiders,
     trained,
 )
 from hpcsimkit.reproductions.cush.runs import Run
@@ -26,26 +28,26 @@ from hpcsimkit.reproductions.sequences import SequenceSet
 __all__ = ["Contest", "Part", "contests", "swept_problems"]
 
 Part = Literal["validation", "learned", "unseen", "given", "swept learned", "swept unseen"]
-"""What job sets are for: learned from by CuSH or not; likewise of who was trained for less long (swept)."""
+"""Uses of job sets: for training CuSH or not; "swept" ones belong to agents with shorter trainings."""
 
 
 class Contest(NamedTuple):
-    """Everybody on the same job sets.
+    """All policies under test on the same job sets.
 
     Parameters
     ----------
     problem : CushProblem
-        On which cluster.
+        Cluster and observation.
     part : str
-        What the job sets are for.
+        Use of the job sets.
     sequences : SequenceSet
-        The job sets.
+        Job sets.
     contestants : sequence of Method
-        Who schedules.
+        Policies under test.
     seed : int
-        Where the chance of who draws comes from.
+        Random seed of stochastic policies.
     draws : int
-        Runs of who draws, on each of them.
+        Number of runs of a stochastic policy on each job set.
     """
 
     problem: CushProblem
@@ -57,20 +59,19 @@ class Contest(NamedTuple):
 
     @property
     def meetings(self) -> dict[str, Run]:
-        """Runs of everybody, by row."""
+        """Runs of all policies, by row."""
         return {
             each.name: Run(each, self.sequences, self.seed, draws=self.draws if each.by_chance else 1)
             for each in self.contestants
         }
 
     def families(self, drawn: Collection[str] = ()) -> dict[str, list[str]]:
-        """Return rows by what tables call them.
+        """Return rows by name in the tables.
 
         Parameters
         ----------
         drawn : collection of str
-            Families of CuSH whose agents are judged by what they draw; of all others, by what they take for
-            the best.
+            Groups of CuSH agents compared with sampled actions; all others are compared with greedy actions.
         """
         found: dict[str, list[str]] = {}
         for each in self.contestants:
@@ -80,7 +81,7 @@ class Contest(NamedTuple):
 
 
 def contests(job_sets: JobSets, learners: Learners) -> Iterator[Contest]:
-    """Yield all contests: of each system, of each file, and of Sierra with other clusters and horizons."""
+    """Yield all comparisons: by system, by file, and for Sierra with other clusters and horizons."""
     maker = _Contests(job_sets, learners)
     scale = job_sets.scale
     for system in scale.systems:
@@ -88,7 +89,7 @@ def contests(job_sets: JobSets, learners: Learners) -> Iterator[Contest]:
     for given in job_sets.given:
         problem = CushProblem(system=given.system)
         known = given.system in scale.systems
-        everybody = maker.everybody(problem) if known else list(heuristics(problem))
+        everybody = maker.everybody(problem) if known else [*heuristics(problem), *outsiders(problem)]
         yield maker.contest(problem, "given", given.sequences, everybody, scale.draws)
     for problem in swept_problems(job_sets):
         yield from maker.of_swept(problem)
@@ -103,26 +104,33 @@ def swept_problems(job_sets: JobSets) -> list[CushProblem]:
 
 @dataclass(frozen=True)
 class _Contests:
-    """Makes contests; see :func:`contests`."""
+    """Factory of comparisons; see :func:`contests`."""
 
     job_sets: JobSets
     learners: Learners
 
     def contest(
-        self, problem: CushProblem, part: Part, sequences: SequenceSet, contestants: Sequence[Method],
+        self,
+        problem: CushProblem,
+        part: Part,
+        sequences: SequenceSet,
+        contestants: Sequence[Method],
         draws: int = 1,
-    ) -> Contest:  # fmt: skip
+    ) -> Contest:
         return Contest(problem, part, sequences, contestants, self.job_sets.seed, draws)
 
     def others(self, problem: CushProblem) -> list[Method]:
-        """Return everybody but CuSH as published."""
+        """Return all policies but CuSH as published."""
         learners = self.learners
         return [
-            *heuristics(problem), *trained(FRESH, learners.fresh(problem)),
+            *heuristics(problem),
+            *outsiders(problem),
+            *trained(FRESH, learners.fresh(problem)),
             *trained(TAUGHT, learners.taught(problem)),
             *evolved(EVOLVED, learners.evolved(problem)),
             *evolved(EVOLVED_IN_SIGHT, learners.evolved_in_sight(problem)),
-        ]  # fmt: skip
+            *evolved(EVOLVED_ON_ALL, learners.evolved_on_all(problem)),
+        ]
 
     def everybody(self, problem: CushProblem) -> list[Method]:
         return [*self.others(problem), *trained(CUSH, self.learners.cush(problem))]
@@ -141,12 +149,12 @@ class _Contests:
     def of_swept(self, problem: CushProblem) -> Iterator[Contest]:
         job_sets, learner = self.job_sets, self.learners.swept(problem)
         contestants = [*heuristics(problem), *trained(CUSH, [learner])]
-        if problem == CushProblem(horizon=problem.horizon):  # the cluster is the usual one
+        if problem == CushProblem(horizon=problem.horizon):  # the cluster has its default size
             contestants += evolved(EVOLVED_IN_SIGHT, self.learners.evolved_in_sight(problem)[:1])
         yield self.contest(problem, "swept learned", _played(learner), contestants, job_sets.scale.draws)
         yield self.contest(problem, "swept unseen", job_sets.swept(problem), contestants)
 
 
 def _played(learner: CushLearner) -> SequenceSet:
-    """Return the job sets that a learner is trained on."""
+    """Return the training job sets of a learner."""
     return SequenceSet(f"{learner.name}-learned", tuple(learner.job_sets()))

@@ -1,4 +1,4 @@
-"""Job sets: those that everybody is tested on, those to choose by, and those of files that are given."""
+"""Job sets for validation and tests, generated or read from files."""
 
 from __future__ import annotations
 
@@ -11,47 +11,52 @@ from typing import Literal, cast
 import numpy as np
 
 from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
-from hpcsimkit.machines import Machines
 from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.sequences import SequenceSet
-from hpcsimkit.workloads.cush import CUSH_SYSTEMS, read_job_sets
+from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, read_job_sets
 
 __all__ = ["FULL", "QUICK", "Given", "JobSets", "Scale", "System", "label_of", "title_of"]
 
 System = Literal["sierra", "summit"]
 
 VALIDATION, UNSEEN = 101, 102
-"""What random numbers are for; trainings have other ones."""
+"""Keys of the random streams for validation and test sets; trainings use other streams."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done.
+    """Size preset of the experiment.
 
     Parameters
     ----------
     systems : tuple of {"sierra", "summit"}
-        For which agents are trained.
+        Systems for which agents are trained.
     epochs, job_sets, simulations : int
-        Of a training of CuSH; see :class:`~hpcsimkit.agents.cush.trainer.CushSettings`.
+        Settings of a training of CuSH; see :class:`~hpcsimkit.agents.cush.trainer.CushSettings`.
     seeds, fresh_seeds, taught_seeds, evolved_seeds : int
-        Agents of each kind and system: trained as published, on other job sets in each epoch, by a teacher,
-        and evolved.
+        Number of agents of each type and system: trained as published, trained on new job sets in each epoch,
+        trained by imitation, and trained by the cross-entropy method.
     taught_epochs : int
-        Of a training by a teacher.
+        Number of epochs of imitation learning.
     evolved_steps : int or None
-        Decisions that an agent takes while it evolves; None for the usual number.
+        Number of decisions used to train a cross-entropy agent; None for the default.
+    whole_queue_seeds : int
+        Number of cross-entropy agents of each system with all jobs in slots.
+    whole_queue_steps : int
+        Number of decisions used to train each of these.
     validation, unseen : int
-        Job sets to choose by, and to be tested on.
+        Number of job sets for validation, and for tests.
     draws : int
-        Runs of who draws on each of few job sets: on those learned from, and on those of files.
+        Number of runs of a stochastic policy on each training job set and on each set from a file.
     sweep_epochs : int
-        Of each training on clusters of other sizes, and with other horizons.
+        Number of epochs of each training on clusters of other sizes, and with other horizons.
     nodes, horizons : tuple of int
-        Sizes of Sierra's cluster (figure 8), and steps that are seen; none for none of it.
+        Sizes of Sierra's cluster (figure 8), and horizons of the observation [steps]; an empty tuple omits
+        the comparison.
     sweep_unseen : int
-        Job sets that these agents are tested on.
+        Number of test job sets of these agents.
     """
 
     systems: tuple[System, ...] = ("sierra", "summit")
@@ -64,6 +69,8 @@ class Scale:
     evolved_seeds: int = 3
     taught_epochs: int = 450
     evolved_steps: int | None = None
+    whole_queue_seeds: int = 1
+    whole_queue_steps: int = 400_000
     validation: int = 100
     unseen: int = 500
     draws: int = 30
@@ -75,14 +82,29 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    systems=("sierra",), epochs=30, job_sets=5, simulations=12, seeds=1, fresh_seeds=1, taught_seeds=1,
-    evolved_seeds=1, taught_epochs=10, evolved_steps=100_000, validation=20, unseen=50, draws=3,
-    sweep_epochs=5, nodes=(16, 128), horizons=(2, 5), sweep_unseen=50,
-)  # fmt: skip
+    systems=("sierra",),
+    epochs=30,
+    job_sets=5,
+    simulations=12,
+    seeds=1,
+    fresh_seeds=1,
+    taught_seeds=1,
+    evolved_seeds=1,
+    taught_epochs=10,
+    evolved_steps=100_000,
+    whole_queue_steps=20_000,
+    validation=20,
+    unseen=50,
+    draws=3,
+    sweep_epochs=5,
+    nodes=(16, 128),
+    horizons=(2, 5),
+    sweep_unseen=50,
+)
 
 
 def title_of(system: str) -> str:
-    """Return what texts call a system.
+    """Return the name of a system in texts.
 
     >>> title_of("sierra")
     'Sierra'
@@ -91,7 +113,7 @@ def title_of(system: str) -> str:
 
 
 def label_of(problem: CushProblem) -> str:
-    """Return a short name of a problem, fit to be part of the name of a folder.
+    """Return a short name of a problem, valid as part of a folder name.
 
     >>> label_of(CushProblem()), label_of(CushProblem(system="summit", nodes=16, horizon=2))
     ('sierra', 'summit-16-nodes-horizon-2')
@@ -108,8 +130,8 @@ class Given(Log):
     Parameters
     ----------
     path : Path
-        CSV, plain or gzip; see :func:`~hpcsimkit.workloads.cush.read_job_sets`. Its name says for which
-        system its job sets are.
+        CSV file, plain or gzip; see :func:`~hpcsimkit.workloads.models.cush.read_job_sets`. Its name contains
+        the name of the system.
 
     Examples
     --------
@@ -119,7 +141,7 @@ class Given(Log):
 
     @property
     def system(self) -> System:
-        """Whose nodes the job sets are for."""
+        """System of the job sets, by the file name."""
         found = [system for system in CUSH_SYSTEMS if system in self.path.name.lower()]
         if len(found) != 1:
             raise UsageError(
@@ -130,7 +152,7 @@ class Given(Log):
 
     @cached_property
     def sequences(self) -> SequenceSet:
-        """The job sets on the paper's cluster."""
+        """Job sets on the paper's cluster."""
         problem = CushProblem(system=self.system)
         scenarios = tuple(map(problem.scenario, read_job_sets(self.path)))
         for scenario in scenarios:
@@ -145,23 +167,23 @@ class Given(Log):
         return SequenceSet(self.name, scenarios)
 
     def line(self) -> str:
-        """Say what there is."""
+        """Return a line on the file."""
         count = len(self.sequences.scenarios)
         return f"{self.name}: {count} job set{'s' * (count != 1)} for {title_of(self.system)}"
 
 
 @dataclass(frozen=True)
 class JobSets:
-    """All job sets but those that agents learn from.
+    """All job sets other than the training ones.
 
     Parameters
     ----------
     paths : sequence of Path
-        Files that are given.
+        Files of given job sets.
     scale : Scale
-        How many are drawn.
+        Size preset of the experiment.
     seed : int
-        Where the chance comes from.
+        Random seed.
     """
 
     paths: Sequence[Path]
@@ -170,19 +192,19 @@ class JobSets:
 
     @cached_property
     def given(self) -> Sequence[Given]:
-        """Those of files."""
+        """Files of given job sets."""
         return each_once([Given(path) for path in self.paths])
 
     def validation(self, problem: CushProblem) -> SequenceSet:
-        """Return those by which it is chosen whether agents draw or take the best action."""
+        """Return the validation sets, which decide between sampled and greedy actions."""
         return self._drawn(problem, "validation", VALIDATION, self.scale.validation)
 
     def unseen(self, problem: CushProblem) -> SequenceSet:
-        """Return those that everybody is tested on: nobody has learned from them."""
+        """Return the test sets, on which no agent is trained."""
         return self._drawn(problem, "unseen", UNSEEN, self.scale.unseen)
 
     def swept(self, problem: CushProblem) -> SequenceSet:
-        """Return the first of them on another cluster: jobs ask for the same shares of it."""
+        """Return the first test sets on another cluster: jobs request the same shares of it."""
         return self._drawn(problem, "swept-unseen", UNSEEN, self.scale.sweep_unseen)
 
     def _drawn(self, problem: CushProblem, part: str, purpose: int, count: int) -> SequenceSet:
@@ -190,7 +212,7 @@ class JobSets:
         return SequenceSet(f"{label_of(problem)}-{part}", tuple(problem.scenarios(rng, count)))
 
     def lines(self) -> Iterator[str]:
-        """Say what there is."""
+        """Yield a line on each system and each file."""
         scale = self.scale
         for system in scale.systems:
             node = CUSH_SYSTEMS[system]

@@ -1,11 +1,11 @@
-"""What readers of the results must know: who is who, how it is measured, and what came out, in words."""
+"""Texts of the page on policies, measurements and results."""
 
 from __future__ import annotations
 
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.taught import TaughtSettings
 from hpcsimkit.agents.cush.trainer import CushSettings
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.experiments.console import grouped
 from hpcsimkit.reproductions.cush.data import Scale, title_of
 from hpcsimkit.reproductions.cush.learners import FARTHER, FASTER, Learners
 from hpcsimkit.reproductions.cush.measured import Measured
@@ -14,6 +14,7 @@ from hpcsimkit.reproductions.cush.methods import (
     CUSH,
     EVOLVED,
     EVOLVED_IN_SIGHT,
+    EVOLVED_ON_ALL,
     FRESH,
     IN_SIGHT,
     RAND,
@@ -22,9 +23,23 @@ from hpcsimkit.reproductions.cush.methods import (
 from hpcsimkit.reproductions.cush.published_numbers import GAINS
 
 __all__ = [
-    "CURVES", "GIVEN", "HORIZONS", "IN_SHORT", "LENGTHS", "ON_LEARNED", "ON_UNSEEN", "PENALTIES",
-    "PLACEMENTS", "QUICK", "SIZES", "TRAININGS", "WAYS", "differences", "in_short", "method",
-]  # fmt: skip
+    "CURVES",
+    "GIVEN",
+    "HORIZONS",
+    "IN_SHORT",
+    "LENGTHS",
+    "ON_LEARNED",
+    "ON_UNSEEN",
+    "PENALTIES",
+    "PLACEMENTS",
+    "QUICK",
+    "SIZES",
+    "TRAININGS",
+    "WAYS",
+    "differences",
+    "in_short",
+    "method",
+]
 
 QUICK = (
     "**The quick version** (`--quick`): Sierra only, one agent of each kind, few epochs on few job sets. It "
@@ -43,13 +58,14 @@ ON_LEARNED = (
 ON_UNSEEN = (
     "**On job sets that nobody was trained on**: does it hold for others? Every agent is measured on all of "
     "them. Below the table those who have learned are compared, set by set and in the mean of all seeds, "
-    f"with the best heuristic row and with {BEST_ALLOCATION}, which places each job as suits it and learns "
-    "nothing."
+    f"with the best heuristic row of the paper, with {BEST_ALLOCATION}, which places each job as suits it "
+    "and learns nothing, and with the best of the kit's other heuristics."
 )
 
 IN_SHORT = (
-    "Of all who learn the NTAT, and by how much it is above or below that of the best heuristic and that of "
-    f"{BEST_ALLOCATION} on the same job sets; * below for sure, by both tests that are described below."
+    "Of all who learn the NTAT, and by how much it is above or below that of the best heuristic of the "
+    f"paper, that of {BEST_ALLOCATION} and that of the best other heuristic of the kit on the same job sets; "
+    "* below for sure, by both tests that are described below."
 )
 
 WAYS = (
@@ -121,7 +137,7 @@ DIFFERENCES = """\
 
 
 def differences(scale: Scale) -> str:
-    """Return what is not as in the paper."""
+    """Return the differences from the paper."""
     return DIFFERENCES.format(
         published=grouped(CushSettings().epochs),
         epochs=grouped(scale.epochs),
@@ -131,7 +147,7 @@ def differences(scale: Scale) -> str:
 
 
 def method(scale: Scale) -> list[str]:
-    """Return how it was done, item by item."""
+    """Return the list items on the method."""
     problem, learners = CushProblem(), Learners(scale, seed=0)
     published = learners.published
     jobs = (
@@ -143,7 +159,7 @@ def method(scale: Scale) -> list[str]:
     cush = (
         f"**{CUSH}**: {scale.epochs} epochs, each of {scale.simulations} simulations of {scale.job_sets} job "
         f"sets, the same ones all the time; learning rates {published.learning_rate:g} and "
-        f"{published.style_learning_rate:g}, discount {published.discount:g}. Seeds: {scale.seeds}."
+        f"{published.style_learning_rate:g}, discount {published.gamma:g}. Seeds: {scale.seeds}."
     )
     fresh = (
         f"*{FRESH}*: a network that sees {FARTHER} steps instead of {problem.horizon}, with other job sets "
@@ -174,26 +190,52 @@ def method(scale: Scale) -> list[str]:
         "of waiting and of running jobs, takes as many: how far it gets with what CuSH sees. "
         f"Seeds: {scale.evolved_seeds}."
     )
+    outside = (
+        f"*Rivals that the paper leaves out*: SJF that selects among ten jobs or all of them, instead of "
+        f"{problem.slots}; EASY, which reserves for the first job that does not fit and lets none behind it "
+        f"delay it, behind an order of the {problem.slots} oldest jobs or of all; and conservative "
+        "backfilling. EASY and conservative backfilling look at the whole queue, which CuSH does not see."
+    )
+    on_all = (
+        f"*{EVOLVED_ON_ALL}*: like *{EVOLVED}*, with all {problem.jobs} jobs in slots; "
+        f"{grouped(scale.whole_queue_steps)} decisions. Seeds: {scale.whole_queue_seeds}."
+    )
     ntat = (
         "**NTAT** is (wait + service) / service, the penalty of the placement being part of the service. "
         "Waits are in steps."
     )
-    return [jobs, cush, fresh, by_teacher, evolved, evolved_in_sight, best, in_sight, ntat]
+    return [jobs, cush, fresh, by_teacher, evolved, evolved_in_sight, on_all, best, in_sight, outside, ntat]
 
 
 def in_short(learned: Measured, unseen: Measured) -> str:
-    """Return who was to be beaten on a system."""
+    """Return the sentences on the baselines of a system."""
     system = unseen.problem.system
     return (
         f"**{title_of(system)}** (the paper: CuSH {GAINS[system]:g} % below the best heuristic). On "
         f"{learned.sets} job sets that {CUSH} was trained on, {_rivals(learned)}; on {unseen.sets} others, "
-        f"{_rivals(unseen)}."
+        f"{_rivals(unseen)}. {outside_the_box(unseen)}"
     )
+
+
+def outside_the_box(unseen: Measured) -> str:
+    """Return the comparison of agents with the best heuristic with access to the whole queue, by means."""
+    rival = unseen.best_outside
+    below = [family for family in unseen.learned if unseen.mean(family) < unseen.mean(rival)]
+    inside = [family for family in below if family != EVOLVED_ON_ALL]
+    slots = unseen.problem.slots
+    if not inside:
+        said = f"No agent that selects among {slots} jobs is below {rival}"
+    else:
+        said = f"Of the agents that select among {slots} jobs, {' and '.join(inside)} are below {rival}"
+    if EVOLVED_ON_ALL not in unseen.learned:
+        return f"{said}."
+    beside = "is below it" if EVOLVED_ON_ALL in below else "is not below it either"
+    return f"{said}; {EVOLVED_ON_ALL}, with {unseen.mean(EVOLVED_ON_ALL):.2f}, {beside}."
 
 
 def _rivals(measured: Measured) -> str:
     best, allocation = measured.mean(measured.best), measured.mean(BEST_ALLOCATION)
     return (
-        f"the best heuristic is {measured.best} with an NTAT of {best:.2f}, and {BEST_ALLOCATION} has "
-        f"{allocation:.2f}"
+        f"the best heuristic of the paper is {measured.best} with an NTAT of {best:.2f}, {BEST_ALLOCATION} "
+        f"has {allocation:.2f}, and {measured.best_outside} has {measured.mean(measured.best_outside):.2f}"
     )

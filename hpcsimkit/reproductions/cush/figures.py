@@ -1,4 +1,4 @@
-"""Pictures like the paper's: learning curves, jobs by class, placements while learning, sizes of clusters."""
+"""Figures in the style of the paper: learning curves, classes of jobs, placements, cluster sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.pictures.figures import (
+from hpcsimkit.reports.figures import (
     INK,
     POLICY_COLOURS,
     Line,
@@ -18,7 +18,7 @@ from hpcsimkit.pictures.figures import (
     style,
     title,
 )
-from hpcsimkit.pictures.learning_curve import Curve
+from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cush.classes import LENGTHS, SIZES, mean_of_class
 from hpcsimkit.reproductions.cush.measured import Measured
 from hpcsimkit.reproductions.cush.methods import (
@@ -32,21 +32,26 @@ from hpcsimkit.reproductions.cush.methods import (
     row,
 )
 from hpcsimkit.reproductions.cush.runs import NTAT, REWARD, WAIT
-from hpcsimkit.workloads.cush import CUSH_KINDS
+from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
-    "draw_learning", "draw_lengths", "draw_penalties", "draw_placements", "draw_sizes", "look_of",
+    "draw_learning",
+    "draw_lengths",
+    "draw_penalties",
+    "draw_placements",
+    "draw_sizes",
+    "look_of",
     "stretches",
-]  # fmt: skip
+]
 
 Floats = NDArray[np.float64]
 
 POINTS = 40
-"""Of a curve: it shows means over so many equal stretches of the training at most."""
+"""Maximum number of points of a curve; each is the mean of an equal interval of the training."""
 
 PANELS: Mapping[str, tuple[str, str]] = {
     "turnaround [steps]": ("turnaround", "mean_response_time"),
@@ -54,22 +59,25 @@ PANELS: Mapping[str, tuple[str, str]] = {
     "wait [steps]": ("wait", WAIT),
     "rewards": ("reward", REWARD),
 }
-"""Of figure 4: labels, columns of learning curves, and what is measured of others."""
+"""Panels of figure 4: labels, columns of learning curves, and measures of other policies."""
 
 SHOWN = (*TRAINED, EVOLVED)
-"""Who has learned, of those who are shown."""
+"""Groups of agents in the figures."""
 
-COLOURS = dict(zip(
-    (*SHOWN, BEST_ALLOCATION, *SELECTORS),
-    (1, 4, 6, 3, 2, 0, 2, 5, 7), strict=True,
-))  # fmt: skip
-"""Places in the list of colours; the best allocation has that of SJF."""
+COLOURS = dict(
+    zip(
+        (*SHOWN, BEST_ALLOCATION, *SELECTORS),
+        (1, 4, 6, 3, 2, 0, 2, 5, 7),
+        strict=True,
+    )
+)
+"""Colour indices; the best allocation has that of SJF."""
 
 DASHES = dict(zip(ALLOCATIONS, ("dotted", "dashed"), strict=True))
 
 
 def look_of(name: str) -> Line:
-    """Return the line of a row or a selector: agents solid, depth-first dotted, breadth-first dashed.
+    """Return the line style of a row or a selector: agents solid, depth-first dotted, breadth-first dashed.
 
     >>> look_of("CuSH").dash, look_of("SJF DF").dash, look_of("SJF").dash
     ('solid', 'dotted', 'solid')
@@ -80,7 +88,7 @@ def look_of(name: str) -> Line:
 
 
 def stretches(values: Floats) -> Floats:
-    """Return means over equal stretches, `POINTS` of them; fewer values stay as they are.
+    """Return means over `POINTS` equal intervals; fewer values are returned unchanged.
 
     >>> stretches(np.arange(4.0)).tolist(), stretches(np.arange(120.0))[:2].tolist()
     ([0.0, 1.0, 2.0, 3.0], [1.0, 4.0])
@@ -90,14 +98,14 @@ def stretches(values: Floats) -> Floats:
 
 @style()
 def draw_learning(curves: Mapping[str, Sequence[Curve]], rivals: Measured) -> Figure:
-    """Return a figure of how jobs fared in training, epoch by epoch; horizontal lines are heuristics.
+    """Return a figure of metrics of jobs in training, epoch by epoch; horizontal lines are heuristics.
 
     Parameters
     ----------
     curves : mapping of str to sequence of curve
-        By family, one for each seed: the line is their mean, the band from the least to the most.
+        Learning curves by group, one for each seed: the line is their mean, the band their range.
     rivals : Measured
-        On the job sets that are learned from.
+        Measurements on the training job sets.
     """
     figure = new_figure(9.0, 6.2, rows=2, columns=2)
     others = [*HEURISTICS, BEST_ALLOCATION]
@@ -106,7 +114,7 @@ def draw_learning(curves: Mapping[str, Sequence[Curve]], rivals: Measured) -> Fi
             look = look_of(name)
             ax.axhline(rivals.mean(name, measure), color=look.colour, linestyle=look.dash, linewidth=1.0)
         for family, runs in reversed(list(curves.items())):
-            if measure == REWARD and family == TAUGHT:  # it is paid something else
+            if measure == REWARD and family == TAUGHT:  # its reward differs
                 continue
             _plot_runs(runs, column, look_of(family), ax)
         ax.set_ylabel(label)
@@ -133,12 +141,12 @@ def _plot_runs(
 
 @style()
 def draw_placements(systems: Mapping[str, Sequence[Curve]]) -> Figure:
-    """Return a figure with a panel a system: which share of each kind's jobs is placed how, in training.
+    """Return a figure with a panel per system: shares of placement styles by job type, in training.
 
     Parameters
     ----------
     systems : mapping of str to sequence of curve
-        By system, one for each seed.
+        Learning curves by system, one for each seed.
     """
     figure = new_figure(max(7.5, 4.4 * len(systems)), 3.4, columns=len(systems), sharey=True)
     looks = {
@@ -161,25 +169,27 @@ def draw_placements(systems: Mapping[str, Sequence[Curve]]) -> Figure:
 
 
 Bars = Mapping[str, Sequence[float]]
-"""By who schedules, one for each class."""
+"""Heights of bars by policy, one for each class."""
 
 
 @style()
 def draw_lengths(parts: Mapping[str, Measured]) -> Figure:
-    """Return a figure of waits and NTAT by how long jobs are; of heuristics means of both allocations.
+    """Return a figure of waits and NTAT by class of requested time; heuristics average both allocations.
 
     Parameters
     ----------
     parts : mapping of str to Measured
-        A row of panels each, by its title.
+        Measurements of each row of panels, by its title.
     """
     figure = new_figure(9.5, 0.9 + 2.5 * len(parts), rows=len(parts), columns=2)
     names: dict[str, Line] = {}
     for number, (part, measured) in enumerate(parts.items()):
         for ax, quantity, label in zip(
-            figure.axes[2 * number :], ("wait", "ntat"), ("wait [steps]", "normalised turnaround"),
+            figure.axes[2 * number :],
+            ("wait", "ntat"),
+            ("wait [steps]", "normalised turnaround"),
             strict=False,
-        ):  # fmt: skip
+        ):
             bars = _by_length(measured, quantity)
             _plot_bars(bars, list(LENGTHS), ax)
             ax.set_ylabel(label)
@@ -203,7 +213,7 @@ def _by_length(measured: Measured, quantity: str) -> dict[str, list[float]]:
 
 @style()
 def draw_penalties(systems: Mapping[str, Measured]) -> Figure:
-    """Return a figure with a panel a system: what placements cost, by how much jobs ask for."""
+    """Return a figure with a panel per system: locality penalties by size of jobs."""
     figure = new_figure(max(7.5, 4.9 * len(systems)), 3.4, columns=len(systems), sharey=True)
     names: dict[str, Line] = {}
     for ax, (system, measured) in zip(figure.axes, systems.items(), strict=True):
@@ -221,33 +231,38 @@ def draw_penalties(systems: Mapping[str, Measured]) -> Figure:
 
 
 def _bar_look(name: str) -> Line:
-    """Return the look of bars: solid, or hollow and dashed with breadth-first and the best allocation."""
+    """Return the style of bars: solid, or hollow and dashed for breadth-first and best allocation."""
     look = look_of(name)
     return look._replace(dash="solid") if look.dash == DASHES["DF"] else look
 
 
 def _plot_bars(bars: Bars, classes: Sequence[str], ax: Axes) -> None:
-    """Draw groups of bars, a group a class."""
+    """Draw groups of bars, a group per class."""
     width = 0.84 / len(bars)
     places = np.arange(len(classes)) - 0.42 + width / 2
     for number, (name, heights) in enumerate(bars.items()):
         look = _bar_look(name)
         ax.bar(
-            places + number * width, heights, width=0.9 * width, edgecolor=look.colour, linestyle=look.dash,
-            facecolor=look.colour if look.dash == "solid" else "none", linewidth=1.0,
-        )  # fmt: skip
+            places + number * width,
+            heights,
+            width=0.9 * width,
+            edgecolor=look.colour,
+            linestyle=look.dash,
+            facecolor=look.colour if look.dash == "solid" else "none",
+            linewidth=1.0,
+        )
     ax.set_xticks(range(len(classes)), classes)
     ax.grid(axis="x", visible=False)
 
 
 @style()
 def draw_sizes(parts: Mapping[str, Mapping[int, Mapping[str, float]]]) -> Figure:
-    """Return a figure of NTAT over CuSH's by the size of the cluster: below 1 CuSH is worse.
+    """Return a figure of NTAT relative to CuSH's by the size of the cluster: below 1 CuSH is worse.
 
     Parameters
     ----------
     parts : mapping of str to mapping of int to mapping of str to float
-        A panel each, by its title; ratios by nodes and selector.
+        Ratios by panel title, number of nodes and selector.
     """
     figure = new_figure(4.4 * len(parts) + 0.4, 3.4, columns=len(parts), sharey=True)
     names: list[str] = []

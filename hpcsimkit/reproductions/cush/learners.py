@@ -1,4 +1,4 @@
-"""Who is trained: CuSH as published, on fresh job sets, by a teacher, on other clusters; and who evolves."""
+"""Trained agents: CuSH as published and with variations, and agents of the cross-entropy method."""
 
 from __future__ import annotations
 
@@ -9,40 +9,46 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cross_entropy import CrossEntropySettings
 from hpcsimkit.agents.cush.evolved import EVOLVED, evolved_environment
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.taught import TaughtSettings, TaughtTrainer, teacher_of
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS, GamesSettings, GamesTrainer
+from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.reproductions.cush.data import Scale, label_of
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.tasks import Task, Tell
-from hpcsimkit.scenario import Scenario
 
 __all__ = [
-    "DECISIONS", "FARTHER", "CushLearner", "CushTraining", "Learners", "SelectorsLearner", "TaughtLearner",
+    "DECISIONS",
+    "FARTHER",
+    "CushLearner",
+    "CushTraining",
+    "Learners",
+    "SelectorsLearner",
+    "TaughtLearner",
     "farther",
-]  # fmt: skip
+]
 
 DECISIONS = 30
-"""In a simulation, about: those that the job selector has a choice about."""
+"""Approximate number of decisions with a choice of the job selector in a simulation."""
 
 EVOLVES_FASTER = 2
-"""How many times as many decisions who evolves takes in a second, as CuSH learns from."""
+"""Ratio of decisions per second in cross-entropy training to those in CuSH's training."""
 
 TAUGHT_SLOWER = 6
-"""How many times as long as CuSH's a decision takes that a teacher looks at: hardly any are alike."""
+"""Ratio of the time of a decision in imitation learning to one in CuSH's: hardly any states recur."""
 
 FASTER = 2
-"""How many times the paper's rate the policy selector learns with, in a small part of the paper's epochs."""
+"""Ratio of the policy selector's learning rate to the paper's, for a small part of the paper's epochs."""
 
 FARTHER = 10
-"""Seconds that are seen by who is trained for job sets that it has not played; the paper tries as many."""
+"""Horizon [s] of agents trained for unseen job sets; the paper tries it too."""
 
 
 def farther(problem: CushProblem) -> CushProblem:
-    """Return a problem of which more is seen.
+    """Return a problem with a longer horizon.
 
     >>> farther(CushProblem(system="summit")).horizon
     10
@@ -57,13 +63,13 @@ class SelectorsLearner(ABC):
     Parameters
     ----------
     name : str
-        Unique, and fit to be the name of a folder.
+        Unique name, valid as a folder name.
     problem : CushProblem
-        What is learned.
+        Scheduling problem to learn.
     settings : GamesSettings
-        How.
+        Settings of the training.
     seed : int
-        Where all chance of the training comes from.
+        Random seed of the training.
     """
 
     name: str
@@ -73,33 +79,30 @@ class SelectorsLearner(ABC):
 
     @property
     def played(self) -> int:
-        """Simulations of an epoch."""
+        """Number of simulations of an epoch."""
         return self.settings.job_sets * self.settings.simulations
 
     @property
     def size(self) -> int:
-        """Decisions to learn from, about."""
+        """Approximate number of training decisions."""
         return self.settings.epochs * self.played * DECISIONS
 
     @abstractmethod
     def train(self, folder: Path, tell: Tell) -> None:
-        """Train, or go on with it from the folder's checkpoint."""
+        """Train, or resume from the folder's checkpoint."""
 
     def _train(self, trainer: GamesTrainer, folder: Path, tell: Tell) -> None:
         decisions = self.played * DECISIONS
         trainer.train(folder, resume=True, tell=lambda report: tell(report.steps * decisions))
 
     def agents(self, folder: Path, *, sample: bool) -> dict[str, Agent]:
-        """Return what a training has left in its folder, by seat; the job selector draws, or takes the best.
-
-        The policy selector does likewise.
-        """
+        """Return the trained agents from a folder, by seat, either sampling or greedy."""
         return {seat: Agent.load(folder / file, sample=sample) for seat, file in AGENTS.items()}
 
 
 @dataclass(frozen=True)
 class CushLearner(SelectorsLearner):
-    """One who is trained by policy gradient."""
+    """A learner trained by policy gradient."""
 
     settings: CushSettings
 
@@ -108,22 +111,22 @@ class CushLearner(SelectorsLearner):
         return CushTrainer(self.problem, self.settings, seed=self.seed)
 
     def train(self, folder: Path, tell: Tell) -> None:
-        """Train, or go on with it from the folder's checkpoint."""
+        """Train, or resume from the folder's checkpoint."""
         self._train(self._trainer, folder, tell)
 
     def job_sets(self) -> list[Scenario]:
-        """Return the job sets that are played in every epoch; if each has its own, those of the first."""
+        """Return the job sets of every epoch, or of the first epoch if each has its own."""
         return self._trainer.job_sets(0)
 
 
 @dataclass(frozen=True)
 class TaughtLearner(SelectorsLearner):
-    """One whose job selector is taught by an agent that evolves first.
+    """A learner with a job selector trained to imitate an expert, a cross-entropy agent trained first.
 
     Parameters
     ----------
     evolving : CrossEntropySettings
-        How the teacher does.
+        Settings of the expert's training.
     """
 
     settings: TaughtSettings
@@ -131,27 +134,31 @@ class TaughtLearner(SelectorsLearner):
 
     @property
     def _evolution(self) -> int:
-        """How many decisions to learn from take as long as the teacher's evolution, about."""
-        return self.evolving.steps // EVOLVES_FASTER
+        """Number of training decisions that take as long as the expert's training, approximately."""
+        return self.evolving.total_timesteps // EVOLVES_FASTER
 
     @property
     def size(self) -> int:
-        """How many decisions of others to learn from take as long, the teacher's evolution included."""
+        """Number of decisions of other trainings that take as long, the expert's training included."""
         return super().size * TAUGHT_SLOWER + self._evolution
 
     def train(self, folder: Path, tell: Tell) -> None:
-        """Let the teacher evolve in a folder of its own, and train, or go on with either."""
+        """Train the expert in a folder of its own, then the selectors, or resume either."""
         teacher = teacher_of(
-            self.problem, self.evolving, seed=self.seed, folder=folder / "teacher", resume=True,
+            self.problem,
+            self.evolving,
+            seed=self.seed,
+            folder=folder / "teacher",
+            resume=True,
             tell=lambda report: tell(report.steps // EVOLVES_FASTER),
-        )  # fmt: skip
+        )
         trainer = TaughtTrainer(self.problem, self.settings, teacher=teacher, seed=self.seed)
         self._train(trainer, folder, lambda done: tell(self._evolution + done * TAUGHT_SLOWER))
 
 
 @dataclass(frozen=True)
 class CushTraining(Task):
-    """The training of a learner; the agents and the learning curve stay in the folder."""
+    """The training of a learner; the agents and the learning curve are saved in the task's folder."""
 
     learner: SelectorsLearner
 
@@ -159,33 +166,33 @@ class CushTraining(Task):
 
     @property
     def name(self) -> str:
-        """That of the learner."""
+        """Name of the task: that of the learner."""
         return self.learner.name
 
     @property
     def size(self) -> int:
-        """Decisions to learn from, about."""
+        """Approximate number of training decisions."""
         return self.learner.size
 
     def inputs(self) -> Any:
-        """Return all about the learner."""
+        """Return the inputs of the task: the learner."""
         return {"learner": self.learner}
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Train."""
+        """Train the learner."""
         self.learner.train(folder, tell)
         return {"epochs": self.learner.settings.epochs}
 
 
 class Learners:
-    """Makes the agents to be trained.
+    """Factory of the agents to be trained.
 
     Parameters
     ----------
     scale : Scale
-        How long they learn, and from how much.
+        Size preset of the experiment.
     seed : int
-        Of the first agent of each kind; the others follow.
+        Random seed of the first agent of each type; the others have consecutive seeds.
     """
 
     def __init__(self, scale: Scale, seed: int) -> None:
@@ -194,16 +201,18 @@ class Learners:
 
     @property
     def published(self) -> CushSettings:
-        """How CuSH is trained: as published, but for what the scale says, and a faster policy selector."""
+        """Settings of CuSH: as published, except for the size preset and a faster policy selector."""
         scale = self.scale
         return CushSettings(
-            epochs=scale.epochs, job_sets=scale.job_sets, simulations=scale.simulations,
+            epochs=scale.epochs,
+            job_sets=scale.job_sets,
+            simulations=scale.simulations,
             style_learning_rate=FASTER * CushSettings.style_learning_rate,
-        )  # fmt: skip
+        )
 
     @property
     def general(self) -> CushSettings:
-        """How CuSH is trained for job sets that it has not seen."""
+        """Settings of CuSH for unseen job sets."""
         return replace(self.published, fresh=True, equal_sets=True)
 
     def cush(self, problem: CushProblem) -> Sequence[CushLearner]:
@@ -211,49 +220,73 @@ class Learners:
         return self._several("cush", problem, self.published, self.scale.seeds)
 
     def fresh(self, problem: CushProblem) -> Sequence[CushLearner]:
-        """Return CuSH that sees farther, trained on other job sets in each epoch, with several seeds."""
+        """Return CuSH with a longer horizon, trained on new job sets in each epoch, with several seeds."""
         return self._several("fresh", farther(problem), self.general, self.scale.fresh_seeds)
 
     def taught(self, problem: CushProblem) -> Sequence[TaughtLearner]:
-        """Return CuSH's networks that see farther, taught by who evolved and sees as far, several seeds."""
+        """Return CuSH with a longer horizon, trained by imitation of a cross-entropy agent, several seeds."""
         settings = TaughtSettings(epochs=self.scale.taught_epochs)
         return [
             TaughtLearner(
-                f"{label_of(farther(problem))}-taught-{number + 1}", farther(problem), settings,
-                self.seed + number, self._evolving_settings,
+                f"{label_of(farther(problem))}-taught-{number + 1}",
+                farther(problem),
+                settings,
+                self.seed + number,
+                self._evolving_settings,
             )
             for number in range(self.scale.taught_seeds)
-        ]  # fmt: skip
+        ]
 
     def evolved(self, problem: CushProblem) -> Sequence[Learner]:
-        """Return agents of few weights that evolve on the job selector's seat, with several seeds."""
-        return self._evolving("evolved", problem, None, self.scale.evolved_seeds)
+        """Return cross-entropy agents of few weights on the job selector's seat, with several seeds."""
+        return self._evolving("evolved", problem, self.scale.evolved_seeds)
 
     def evolved_in_sight(self, problem: CushProblem) -> Sequence[Learner]:
-        """Return the same that see no further than CuSH."""
-        return self._evolving("in-sight", problem, problem.horizon, self.scale.evolved_seeds)
+        """Return the same agents with CuSH's horizon."""
+        return self._evolving("in-sight", problem, self.scale.evolved_seeds, horizon=problem.horizon)
+
+    def evolved_on_all(self, problem: CushProblem) -> Sequence[Learner]:
+        """Return the same agents, but selecting among all waiting jobs instead of the five oldest."""
+        settings = replace(EVOLVED, total_timesteps=self.scale.whole_queue_steps)
+        everyone = replace(problem, slots=problem.jobs)
+        return self._evolving("whole-queue", everyone, self.scale.whole_queue_seeds, settings=settings)
 
     def swept(self, problem: CushProblem) -> CushLearner:
-        """Return CuSH that is trained for less long, for comparisons of clusters and horizons."""
+        """Return CuSH with a shorter training, for comparisons of clusters and horizons."""
         settings = replace(self.published, epochs=self.scale.sweep_epochs)
         return self._several("swept", problem, settings, 1)[0]
 
     @property
     def _evolving_settings(self) -> CrossEntropySettings:
         steps = self.scale.evolved_steps
-        return EVOLVED if steps is None else replace(EVOLVED, steps=steps)
+        return EVOLVED if steps is None else replace(EVOLVED, total_timesteps=steps)
 
     def _evolving(
-        self, kind: str, problem: CushProblem, horizon: int | None, count: int
+        self,
+        kind: str,
+        problem: CushProblem,
+        count: int,
+        *,
+        horizon: int | None = None,
+        settings: CrossEntropySettings | None = None,
     ) -> Sequence[Learner]:
-        env, settings = evolved_environment(problem, horizon=horizon), self._evolving_settings
+        env, settings = evolved_environment(problem, horizon=horizon), settings or self._evolving_settings
         return [
             Learner(
-                f"{label_of(problem)}-{kind}-{number + 1}", env.episodes, env.policy, env.encoder, env.mask,
-                env.reward, "cem", settings, seed=self.seed + number, stage=env.stage, skip=env.skip,
+                f"{label_of(problem)}-{kind}-{number + 1}",
+                env.episodes,
+                env.policy,
+                env.encoder,
+                env.mask,
+                env.reward,
+                "cem",
+                settings,
+                seed=self.seed + number,
+                stage=env.stage,
+                skip=env.skip,
             )
             for number in range(count)
-        ]  # fmt: skip
+        ]
 
     def _several(
         self, kind: str, problem: CushProblem, settings: CushSettings, count: int

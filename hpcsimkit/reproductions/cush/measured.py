@@ -1,4 +1,4 @@
-"""What was measured on job sets, by family: agents of several seeds are one, by their means on each set."""
+"""Measurements on job sets by group: agents with several seeds are averaged on each set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.cush.contest import Contest
-from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, HEURISTICS, IN_SIGHT, LEARNED
+from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, HEURISTICS, IN_SIGHT, LEARNED, OUTSIDE
 from hpcsimkit.reproductions.cush.runs import NTAT
 from hpcsimkit.reproductions.sequences import Standing, standings
 
@@ -20,24 +20,24 @@ __all__ = ["FAMILIES", "Measured", "both_ways", "drawing"]
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, Floats]
-"""By measure."""
+"""Values by measure."""
 
-FAMILIES = (CUSH, *HEURISTICS, BEST_ALLOCATION, IN_SIGHT, *LEARNED[1:])
-"""In the order of tables."""
+FAMILIES = (CUSH, *HEURISTICS, BEST_ALLOCATION, IN_SIGHT, *OUTSIDE, *LEARNED[1:])
+"""Groups in the order of tables."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on job sets.
+    """Measurements on job sets.
 
     Parameters
     ----------
     problem : CushProblem
-        On which cluster.
+        Cluster and observation.
     values : mapping of str to mapping of str to array of float, shape (job sets,)
-        By family and measure, means over the agents that met on a set.
+        Values by group and measure, averaged over the agents on a set.
     agents : mapping of str to mapping of str to array of float, shape (agents,)
-        By family and measure, means over the sets that an agent met on.
+        Values by group and measure, averaged over the sets of an agent.
     """
 
     problem: CushProblem
@@ -46,14 +46,14 @@ class Measured:
 
     @classmethod
     def of(cls, scores: Sequence[Scores[Contest]], drawn: Collection[str]) -> Measured:
-        """Put contests of one problem together.
+        """Combine the comparisons of one problem.
 
         Parameters
         ----------
         scores : sequence of Scores
-            Of the contests: several where agents of different seeds have their own job sets.
+            Scores of the comparisons: several if agents of different seeds have their own job sets.
         drawn : collection of str
-            Families that are judged by what they draw.
+            Groups compared with sampled actions.
         """
         met = {family: _met(family, scores, drawn) for family in FAMILIES}
         values = {family: _over_sets(contests) for family, contests in met.items() if contests}
@@ -62,69 +62,74 @@ class Measured:
 
     @property
     def sets(self) -> int:
-        """How many job sets there are."""
+        """Number of job sets."""
         return len(self.values[BEST_ALLOCATION][NTAT])
 
     @property
     def learned(self) -> list[str]:
-        """Families of agents."""
+        """Groups of agents."""
         return [family for family in self.values if family in LEARNED]
 
     def mean(self, family: str, measure: str = NTAT) -> float:
-        """Return a measure of a family, over all sets."""
+        """Return the mean of a measure of a group, over all sets."""
         return float(self.values[family][measure].mean())
 
     @cached_property
     def best(self) -> str:
-        """The heuristic row with the lowest mean NTAT."""
+        """Heuristic row of the paper with the lowest mean NTAT."""
         return min(HEURISTICS, key=self.mean)
 
+    @cached_property
+    def best_outside(self) -> str:
+        """Heuristic outside the paper with the lowest mean NTAT."""
+        return min(OUTSIDE, key=self.mean)
+
     @property
-    def rivals(self) -> tuple[str, str]:
-        """Who is to be beaten."""
-        return self.best, BEST_ALLOCATION
+    def rivals(self) -> tuple[str, str, str]:
+        """Baselines of the targets."""
+        return self.best, BEST_ALLOCATION, self.best_outside
 
     def against(self, family: str) -> dict[str, Standing]:
-        """Compare a family with its rivals by NTAT, set by set; p-values are corrected for both."""
+        """Compare a group with its baselines by NTAT, set by set; p-values are corrected for all of them."""
         rows = {name: self.values[name][NTAT] for name in (*self.rivals, family)}
         return standings(rows, family)
 
     def gain(self, family: str, rival: str) -> Floats:
-        """Return by how much each agent's NTAT is below that of a rival [%]."""
+        """Return the reduction of each agent's NTAT relative to a baseline [%]."""
         found: Floats = 100 * (1 - self.agents[family][NTAT] / self.mean(rival))
         return found
 
 
 Met = Sequence[Mapping[str, Values]]
-"""What the rows of a family have done, contest by contest."""
+"""Values of the rows of a group, comparison by comparison."""
 
 
 def _met(family: str, scores: Sequence[Scores[Contest]], drawn: Collection[str]) -> Met:
-    """Return the contests in which a family meets."""
+    """Return the comparisons that include a group."""
     rows = [each.contest.families(drawn).get(family, []) for each in scores]
     return [{row: each.values[row] for row in of} for each, of in zip(scores, rows, strict=True) if of]
 
 
 def _over_sets(contests: Met) -> dict[str, Floats]:
-    """Return measures set by set, contest after contest: means over the rows of each."""
+    """Return measures set by set, in the order of comparisons: means over the rows of each."""
     return {
-        measure: np.concatenate([
-            np.mean([row[measure] for row in rows.values()], axis=0) for rows in contests
-        ])
+        measure: np.concatenate(
+            [np.mean([row[measure] for row in rows.values()], axis=0) for rows in contests]
+        )
         for measure in _measures(contests)
-    }  # fmt: skip
+    }
 
 
 def _over_agents(contests: Met) -> dict[str, Floats]:
-    """Return measures agent by agent: means over all sets that each met on."""
+    """Return measures agent by agent: means over all sets of each agent."""
     names = list(dict.fromkeys(name for rows in contests for name in rows))
     of_agent = {name: [rows[name] for rows in contests if name in rows] for name in names}
     return {
-        measure: np.array([
-            np.concatenate([values[measure] for values in of_agent[name]]).mean() for name in names
-        ])
+        measure: np.array(
+            [np.concatenate([values[measure] for values in of_agent[name]]).mean() for name in names]
+        )
         for measure in _measures(contests)
-    }  # fmt: skip
+    }
 
 
 def _measures(contests: Met) -> list[str]:
@@ -132,7 +137,7 @@ def _measures(contests: Met) -> list[str]:
 
 
 def both_ways(validation: Scores[Contest]) -> dict[str, tuple[float, float]]:
-    """Return the mean NTAT of each family of CuSH on the sets to choose by: taking the best, and drawing."""
+    """Return the mean validation NTAT of each group of CuSH agents, with greedy and with sampled actions."""
     drawn = [family for family in validation.contest.families() if family in LEARNED]
     return {
         family: (_mean(validation, ()).get(family, np.nan), _mean(validation, drawn).get(family, np.nan))
@@ -149,7 +154,7 @@ def _mean(validation: Scores[Contest], drawn: Collection[str]) -> dict[str, floa
 
 
 def drawing(ways: Mapping[str, tuple[float, float]]) -> frozenset[str]:
-    """Return the families that are better off if they draw, of those that :func:`both_ways` returns.
+    """Return the groups with a lower NTAT if actions are sampled, from the output of :func:`both_ways`.
 
     >>> sorted(drawing({"CuSH": (3.0, 3.5), "CuSH (fresh job sets)": (3.2, 3.1)}))
     ['CuSH (fresh job sets)']

@@ -1,4 +1,4 @@
-"""Who schedules: heuristics with each allocation, the best allocation, CuSH, and an agent that evolved."""
+"""Policies under test: heuristics with each allocation, the best allocation, CuSH, cross-entropy agents."""
 
 from __future__ import annotations
 
@@ -7,31 +7,68 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.agents.masks import QueueSlots
 from hpcsimkit.agents.seats import RandomAgent
-from hpcsimkit.job import Job
-from hpcsimkit.pipeline import Pipeline
-from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, DominantShare, FCFSShortest, SuitsKind
-from hpcsimkit.policy import Order, Placement, Policy
+from hpcsimkit.agents.spaces.masks import QueueSlots
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Order, Placement, Policy
+from hpcsimkit.policies import (
+    EASY,
+    FCFS,
+    SJF,
+    BreadthFirst,
+    Conservative,
+    DepthFirst,
+    DominantShare,
+    FCFSShortest,
+    SuitsKind,
+    XFactor,
+)
 from hpcsimkit.reproductions.cush.learners import FARTHER, SelectorsLearner
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.sequences import Contestant
 
 __all__ = [
-    "ADDED", "ALLOCATIONS", "BEST_ALLOCATION", "CUSH", "EVOLVED", "EVOLVED_IN_SIGHT", "FRESH", "HEURISTICS",
-    "IN_SIGHT", "LEARNED", "RAND", "SELECTORS", "TAUGHT", "TRAINED", "Method", "ShortSighted", "evolved",
-    "heuristics", "row", "trained",
-]  # fmt: skip
+    "ADDED",
+    "ALLOCATIONS",
+    "BEST_ALLOCATION",
+    "CUSH",
+    "EVOLVED",
+    "EVOLVED_IN_SIGHT",
+    "EVOLVED_ON_ALL",
+    "FRESH",
+    "HEURISTICS",
+    "IN_SIGHT",
+    "LEARNED",
+    "OUTSIDE",
+    "RAND",
+    "SELECTORS",
+    "TAUGHT",
+    "TRAINED",
+    "Method",
+    "ShortSighted",
+    "evolved",
+    "heuristics",
+    "outsiders",
+    "row",
+    "trained",
+]
 
 CUSH, FRESH, TAUGHT = "CuSH", f"CuSH (fresh job sets, T = {FARTHER})", f"CuSH (taught, T = {FARTHER})"
 TRAINED = (CUSH, FRESH, TAUGHT)
-"""Families of CuSH's two networks: as published; on other job sets in each epoch, and seeing farther; the
-latter, but taught by an agent that has evolved.
+"""Groups of agents with CuSH's two networks.
+
+They are trained as published; on new job sets in each epoch, with a longer horizon; and with the longer
+horizon by imitation of a cross-entropy agent.
 """
 
 EVOLVED, EVOLVED_IN_SIGHT = "Evolved (best allocation)", "Evolved (best allocation, in sight)"
-LEARNED = (*TRAINED, EVOLVED, EVOLVED_IN_SIGHT)
-"""And of agents that are not the paper's: one that knows what was requested, one that sees as far as CuSH."""
+EVOLVED_ON_ALL = "Evolved (best allocation, whole queue)"
+LEARNED = (*TRAINED, EVOLVED, EVOLVED_IN_SIGHT, EVOLVED_ON_ALL)
+"""Groups of all agents; beyond CuSH's networks, the cross-entropy agents that the paper lacks.
+
+One knows the requested times, one has CuSH's horizon, and one selects among all waiting jobs instead of five.
+"""
 
 RAND = "Rand"
 
@@ -41,7 +78,7 @@ SELECTORS: Mapping[str, Callable[[CushProblem], object]] = {
     "DRF": lambda problem: DominantShare(),
     RAND: lambda problem: RandomAgent(QueueSlots(problem.slots)),
 }
-"""Who selects jobs: of equals the one that came first. Rand draws anew at each decision."""
+"""Job selectors; ties go to the job that was submitted first. Rand samples anew at each decision."""
 
 ALLOCATIONS: Mapping[str, Placement] = {"DF": DepthFirst(), "BF": BreadthFirst()}
 
@@ -56,25 +93,53 @@ def row(selector: str, allocation: str) -> str:
 
 
 HEURISTICS = tuple(row(selector, allocation) for selector in SELECTORS for allocation in ALLOCATIONS)
-"""The paper's rows."""
+"""Heuristic rows of the paper."""
 
 BEST_ALLOCATION = "SJF (best allocation)"
-"""What a perfect policy selector alone is worth."""
+"""Row that shows the value of a perfect policy selector alone."""
 
 IN_SIGHT = "SJF (best allocation, in sight)"
-"""The same for who sees no further than CuSH: jobs that take longer are all alike."""
+"""Row of the same with CuSH's horizon: all longer jobs are alike."""
 
-ADDED = (BEST_ALLOCATION, IN_SIGHT, *LEARNED[1:])
-"""Rows that the paper does not have."""
+
+def _easy(order: Order, placement: Placement, window: int | None = None) -> Pipeline:
+    """Return EASY behind an order of the oldest jobs; it backfills from the whole queue."""
+    return Pipeline(order, placement=placement, backfiller=EASY(order), window=window, max_interval=1)
+
+
+def _greedy(problem: CushProblem, window: int | None) -> Pipeline:
+    """Return SJF with the best allocation, selecting among more jobs than CuSH observes."""
+    pipeline = problem.pipeline(SJF(), SuitsKind())
+    pipeline.window = window
+    return pipeline
+
+
+OUTSIDE: Mapping[str, Callable[[CushProblem], Pipeline]] = {
+    "SJF (best allocation, of ten jobs)": lambda problem: _greedy(problem, 10),
+    "SJF (best allocation, whole queue)": lambda problem: _greedy(problem, None),
+    "SJF + EASY DF (order of five)": lambda problem: _easy(SJF(), DepthFirst(), problem.slots),
+    "SJF + EASY BF (order of five)": lambda problem: _easy(SJF(), BreadthFirst(), problem.slots),
+    "SJF + EASY (best allocation, order of five)": lambda problem: _easy(SJF(), SuitsKind(), problem.slots),
+    "SJF + EASY (best allocation)": lambda problem: _easy(SJF(), SuitsKind()),
+    "XFactor + EASY (best allocation)": lambda problem: _easy(XFactor(), SuitsKind()),
+    "FCFS + EASY (best allocation)": lambda problem: _easy(FCFS(), SuitsKind()),
+    "SJF + conservative (best allocation)": lambda problem: Pipeline(
+        SJF(), placement=SuitsKind(), backfiller=Conservative()
+    ),
+}
+"""Heuristics of the kit that the paper lacks, with reservations or with more than five candidates."""
+
+ADDED = (BEST_ALLOCATION, IN_SIGHT, *OUTSIDE, *LEARNED[1:])
+"""Rows that the paper lacks."""
 
 
 class ShortSighted(Order):
-    """Shortest requested time first, as far as it can be seen.
+    """Shortest requested time first, up to a horizon.
 
     Parameters
     ----------
     horizon : int
-        Jobs that take longer than so many seconds are all alike.
+        Maximum requested time that is distinguished [s]; all longer jobs are alike.
 
     Examples
     --------
@@ -87,22 +152,22 @@ class ShortSighted(Order):
         self.horizon = horizon
 
     def key(self, job: Job) -> int:
-        """Return what is seen of the requested time [s]."""
+        """Return the requested time up to the horizon [s]."""
         return min(job.requested_time, self.horizon)
 
 
 @dataclass(frozen=True)
 class Method(Contestant):
-    """Who schedules job sets.
+    """A policy under test on job sets.
 
     Parameters
     ----------
     family : str
-        What tables call it; agents of several seeds are of one family.
+        Name in the tables; agents with several seeds share it.
     selectors : SelectorsLearner, optional
-        Whose two agents take the two open seats.
+        Learner of the two agents on the two open seats.
     by_chance : bool
-        It draws what it does.
+        Whether the policy is stochastic.
     """
 
     family: str = ""
@@ -110,7 +175,7 @@ class Method(Contestant):
     by_chance: bool = False
 
     def scheduler(self, shelf: Path) -> Policy:
-        """Return who schedules; agents are found in the folder of all tasks."""
+        """Return the policy; agents are loaded from the folder of all tasks."""
         learner = self.selectors
         if learner is None:
             return super().scheduler(shelf)
@@ -118,7 +183,7 @@ class Method(Contestant):
 
 
 def heuristics(problem: CushProblem) -> Iterator[Method]:
-    """Yield the paper's eight rows, and SJF with the best allocation, for who sees all and who does not."""
+    """Yield the paper's eight rows, and SJF with the best allocation, with and without CuSH's horizon."""
     for selector, order in SELECTORS.items():
         for allocation, placement in ALLOCATIONS.items():
             name = row(selector, allocation)
@@ -127,23 +192,34 @@ def heuristics(problem: CushProblem) -> Iterator[Method]:
     yield _untrained(IN_SIGHT, problem.pipeline(ShortSighted(horizon=problem.horizon), SuitsKind()))
 
 
+def outsiders(problem: CushProblem) -> Iterator[Method]:
+    """Yield the heuristics of the kit that the paper lacks."""
+    for name, made in OUTSIDE.items():
+        yield _untrained(name, made(problem))
+
+
 def _untrained(name: str, policy: Pipeline, *, by_chance: bool = False) -> Method:
     return Method(name, policy, "textbook", sample=False, family=name, by_chance=by_chance)
 
 
 def trained(family: str, learners: Sequence[SelectorsLearner]) -> Iterator[Method]:
-    """Yield CuSH's agents, each taking the best action, and drawing."""
+    """Yield CuSH's agents, each with greedy and with sampled actions."""
     for learner in learners:
         number = learner.name.rpartition("-")[2]
         for sample in (False, True):
             name = f"{family} {number}{', drawn' * sample}"
             yield Method(
-                name, learner.problem.pipeline(), "textbook", sample=sample, family=family,
-                selectors=learner, by_chance=sample,
-            )  # fmt: skip
+                name,
+                learner.problem.pipeline(),
+                "textbook",
+                sample=sample,
+                family=family,
+                selectors=learner,
+                by_chance=sample,
+            )
 
 
 def evolved(family: str, learners: Sequence[Learner]) -> Iterator[Method]:
-    """Yield agents that have evolved, taking the best action, as they always do."""
+    """Yield cross-entropy agents, which are always greedy."""
     for number, learner in enumerate(learners, start=1):
         yield Method(f"{family} {number}", learner.policy, "textbook", learner, sample=False, family=family)

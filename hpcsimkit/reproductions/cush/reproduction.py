@@ -6,46 +6,51 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.cush.conclusions import Findings
 from hpcsimkit.reproductions.cush.contest import Contest, contests
 from hpcsimkit.reproductions.cush.data import FULL, QUICK, JobSets
+from hpcsimkit.reproductions.cush.fields import fields
 from hpcsimkit.reproductions.cush.learners import CushTraining, Learners, SelectorsLearner
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.reproduction import Conclusion
-from hpcsimkit.reproductions.tasks import Shelf, Task
+from hpcsimkit.reproductions.rivals import RIVALS, Field
 
 __all__ = ["CuSH"]
 
 
 class CuSH(ContestReproduction[Contest]):
-    """A job selector that sees pictures and a policy selector, against heuristics and the best allocation."""
+    """A job selector on images and a policy selector, against heuristics and the best allocation."""
 
     title = "CuSH: who starts, and spread over how many nodes, learned by two networks"
     needs_logs = False
     logs_needed = "no logs; job sets of your own, as CSV files, may be given"
     rates = {  # noqa: RUF012
-        "training": 3_000.0, "evolution": 5_000.0, "runs": 5_000.0, "runs of agents": 600.0,
-    }  # fmt: skip
+        "training": 3_000.0,
+        "evolution": 5_000.0,
+        "runs": 5_000.0,
+        "runs of agents": 600.0,
+    }
 
     @cached_property
     def job_sets(self) -> JobSets:
-        """The job sets."""
+        """Job sets of the experiment."""
         return JobSets(self.logs, QUICK if self.quick else FULL, self.seed)
 
     @cached_property
     def contests(self) -> list[Contest]:
-        """Who meets on which job sets."""
+        """Policies under test and their job sets."""
         return list(contests(self.job_sets, Learners(self.job_sets.scale, self.seed)))
 
     def prepare(self) -> Iterator[str]:
-        """Read the files, draw job sets; say what will be done."""
+        """Read the files and draw the job sets; yield lines on the planned work."""
         yield from self.job_sets.lines()
         yield self.words()
 
     @cached_property
     def trainings(self) -> list[CushTraining | Training]:
-        """Of all agents."""
+        """Trainings of all agents."""
         selectors: dict[str, SelectorsLearner] = {}
         for contest in self.contests:
             for each in contest.contestants:
@@ -55,7 +60,9 @@ class CuSH(ContestReproduction[Contest]):
         return [*map(CushTraining, selectors.values()), *evolving]
 
     def words(self) -> str:
-        """Say how many agents and contests there are."""
+        """Return the numbers of trainings and comparisons as text."""
+        if RIVALS in self.chosen:
+            return f"heuristics only, on the job sets of {len(self.fields())} tables"
         return f"{len(self.trainings)} trainings, {len(self.contests)} contests"
 
     def stages(self) -> Sequence[Sequence[Task]]:
@@ -63,7 +70,11 @@ class CuSH(ContestReproduction[Contest]):
         longest = sorted(self.trainings, key=lambda task: task.size / self.rates[task.kind], reverse=True)
         return [longest, list(self.runs())]
 
+    def fields(self) -> list[Field]:
+        """Return the baselines that the paper leaves out, on the job sets of each table 1."""
+        return fields(self.contests)
+
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return tables, tests and targets; draw pictures."""
+        """Return tables, significance tests and targets; draw figures."""
         findings = Findings(self.job_sets, self.trainings, self.scores(shelf), self.quick, shelf)
         return findings.conclusion(self.title, pictures)

@@ -1,4 +1,4 @@
-"""Runs on job sets: how jobs fared, what the job selector would have been paid, and sums by class."""
+"""Runs on job sets: metrics of jobs, returns of the job selector's decisions, and sums by class."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ import numpy as np
 
 from hpcsimkit.agents.cush.returns import job_selector_returns, local_rewards
 from hpcsimkit.agents.cush.trainer import CushSettings
-from hpcsimkit.metrics import evaluate
-from hpcsimkit.policy import Policy
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.tasks import Tell
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.system import System
 from hpcsimkit.reproductions.cush.classes import SUMS, class_sums
 from hpcsimkit.reproductions.cush.methods import Method
-from hpcsimkit.reproductions.rlbackfilling.draws import SEEDS_APART, mean_over_draws
+from hpcsimkit.reproductions.draws import SEEDS_APART, mean_over_draws
 from hpcsimkit.reproductions.sequences import Meeting
-from hpcsimkit.reproductions.tasks import Tell
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.system import System
+from hpcsimkit.results.metrics import evaluate
 
 __all__ = ["MEASURED", "NTAT", "REWARD", "WAIT", "Run", "mean_return"]
 
 NTAT, WAIT = "mean_ntat", "mean_wait_time"
 
 MEASURED = (NTAT, WAIT, "mean_response_time")
-"""What is measured of each run, of :data:`~hpcsimkit.metrics.METRICS`."""
+"""Measures of each run, of :data:`~hpcsimkit.results.metrics.METRICS`."""
 
 REWARD = "reward"
-"""And the mean return of the job selector's decisions, whoever takes them."""
+"""Mean return of the job selector's decisions, for any policy."""
 
 
 def mean_return(system: System, ntat: float) -> float:
-    """Return the mean of what the decisions of a run that is over were worth: "Rewards" of table 1.
+    """Return the mean return of the decisions of a finished run: "Rewards" of table 1.
 
     Parameters
     ----------
     system : System
-        The state of the run.
+        State of the run.
     ntat : float
         Mean normalised turnaround of its jobs.
     """
-    returns = job_selector_returns([local_rewards(system)], np.array([ntat]), CushSettings().discount)
+    returns = job_selector_returns([local_rewards(system)], np.array([ntat]), CushSettings().gamma)
     return float(returns.mean())
 
 
@@ -52,12 +52,12 @@ def _tell_on(tell: Tell, before: int, done: int) -> None:
 
 @dataclass(frozen=True)
 class Run(Meeting):
-    """Runs of a method on job sets.
+    """Runs of a policy on job sets.
 
     Parameters
     ----------
     draws : int
-        On each of them, by different seeds; what is measured are means over them.
+        Number of runs on each job set, with different seeds; measures are averaged over them.
     """
 
     contestant: Method
@@ -65,25 +65,25 @@ class Run(Meeting):
 
     @property
     def kind(self) -> str:
-        """Agents, and all others, who are faster."""
+        """Type of the task: agents are slower than all other policies."""
         return super().kind if self.contestant.selectors is None else "runs of agents"
 
     @property
     def size(self) -> int:
-        """A decision a job and run."""
+        """Expected number of decisions: one per job and run."""
         return self.draws * super().size
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The keys of the outcome."""
+        """Keys of the outcome."""
         return (*MEASURED, REWARD, *SUMS)
 
     def inputs(self) -> Any:
-        """Return who, on what, and how often."""
+        """Return the inputs of the task: policy, job sets and number of runs."""
         return {**super().inputs(), "selectors": self.contestant.selectors, "draws": self.draws}
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate."""
+        """Run the simulations."""
         if self.draws == 1:
             return super().run(folder, tell)
         outcomes = []

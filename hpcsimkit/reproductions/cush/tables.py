@@ -1,10 +1,10 @@
-"""Rows of tables: table 1 beside ours, both ways to act, placements, clusters, horizons, trainings."""
+"""Tables: table 1 beside ours, sampled and greedy actions, placements, clusters, horizons, trainings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.experiments.console import grouped
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.cush.classes import share_suited
 from hpcsimkit.reproductions.cush.data import title_of
@@ -21,23 +21,29 @@ from hpcsimkit.reproductions.cush.methods import (
 )
 from hpcsimkit.reproductions.cush.published_numbers import HORIZONS, TABLE_1
 from hpcsimkit.reproductions.cush.runs import NTAT, REWARD, WAIT
-from hpcsimkit.reproductions.dras.statistics import spread_of
-from hpcsimkit.reproductions.dras.tables import spread_cell
-from hpcsimkit.workloads.cush import CUSH_KINDS
+from hpcsimkit.reproductions.spread import spread_cell, spread_of
+from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 __all__ = [
-    "best_of_selector", "horizons_table", "in_short_table", "nodes_table", "placements_table", "ratios",
-    "table_1", "trainings_table", "ways_table",
-]  # fmt: skip
+    "best_of_selector",
+    "horizons_table",
+    "in_short_table",
+    "nodes_table",
+    "placements_table",
+    "ratios",
+    "table_1",
+    "trainings_table",
+    "ways_table",
+]
 
 COLUMNS = {"NTAT": NTAT, "wait": WAIT, "rewards": REWARD}
 
 
 def in_short_table(learned: Measured, unseen: Measured) -> Table:
-    """Return a row a family of agents: its NTAT, and how it stands beside both who are to be beaten."""
+    """Return a row per group of agents: its NTAT, and its difference from the baselines."""
     headings = [""]
     for words in ("learned from", "unseen"):
-        headings += [f"NTAT, {words}", "to the best heuristic", f"to {BEST_ALLOCATION}"]
+        headings += [f"NTAT, {words}", "to the paper's best", f"to {BEST_ALLOCATION}", "to the kit's best"]
     return headings, [
         [family, *_beside_rivals(learned, family), *_beside_rivals(unseen, family)]
         for family in unseen.learned
@@ -54,9 +60,9 @@ def _beside_rivals(measured: Measured, family: str) -> Iterator[str]:
 
 
 def table_1(measured: Measured) -> Table:
-    """Return a row a family, the paper's numbers in italics beside ours; the least NTAT and wait are bold.
+    """Return a row per group, with the paper's numbers in italics; the lowest NTAT and wait are bold.
 
-    Of agents of several seeds means, and from which to which they reach.
+    For agents with several seeds, cells show the mean and the range.
     """
     paper = TABLE_1[measured.problem.system]
     headings, lines = [""], []
@@ -81,40 +87,46 @@ def _cell(measured: Measured, family: str, measure: str) -> str:
 
 
 def ways_table(systems: Mapping[str, Mapping[str, tuple[float, float]]]) -> Table:
-    """Return the mean NTAT on the sets to choose by of those who take the best action, and who draw."""
+    """Return the mean NTAT on the validation sets with greedy and with sampled actions."""
     return ["", "best action", "drawn", "judged"], [
-        [f"{title_of(system)}: {family}", number(best), number(drawn),
-         "drawn" if drawn < best else "best action"]
+        [
+            f"{title_of(system)}: {family}",
+            number(best),
+            number(drawn),
+            "drawn" if drawn < best else "best action",
+        ]
         for system, families in systems.items()
         for family, (best, drawn) in families.items()
-    ]  # fmt: skip
+    ]
 
 
 def placements_table(systems: Sequence[Measured]) -> Table:
-    """Return which share of the jobs of each kind CuSH places as suits it [%]."""
+    """Return the share of jobs of each type with the suitable placement style, for CuSH's agents [%]."""
     return ["", *CUSH_KINDS], [
-        [f"{title_of(measured.problem.system)}: {family}",
-         *(number(100 * share_suited(measured.values[family], kind)) for kind in CUSH_KINDS)]
+        [
+            f"{title_of(measured.problem.system)}: {family}",
+            *(number(100 * share_suited(measured.values[family], kind)) for kind in CUSH_KINDS),
+        ]
         for measured in systems
         for family in measured.learned
         if family in TRAINED
-    ]  # fmt: skip
+    ]
 
 
 def best_of_selector(measured: Measured, selector: str) -> float:
-    """Return the mean NTAT of a selector with that allocation which is better for it."""
+    """Return the mean NTAT of a selector with its better allocation."""
     return min(measured.mean(row(selector, allocation)) for allocation in ALLOCATIONS)
 
 
 def ratios(measured: Measured) -> dict[str, float]:
-    """Return the NTAT of each selector with the better allocation, and SJF's with the best, over CuSH's."""
+    """Return the ratios to CuSH's NTAT of each selector, and of SJF with the best allocation."""
     cush = measured.mean(CUSH)
     found = {selector: best_of_selector(measured, selector) / cush for selector in SELECTORS}
     return {**found, BEST_ALLOCATION: measured.mean(BEST_ALLOCATION) / cush}
 
 
 def nodes_table(sizes: Mapping[int, Measured]) -> Table:
-    """Return by the size of the cluster CuSH's NTAT, and the others' over it: below 1 they are better."""
+    """Return CuSH's NTAT by cluster size, and the ratios of others to it: below 1 CuSH is worse."""
     names = [*SELECTORS, BEST_ALLOCATION]
     headings = ["nodes", "NTAT of CuSH", *(f"{name} / CuSH" for name in names)]
     return headings, [
@@ -124,18 +136,21 @@ def nodes_table(sizes: Mapping[int, Measured]) -> Table:
 
 
 def horizons_table(horizons: Mapping[int, tuple[Measured, Measured]]) -> Table:
-    """Return by how many steps are seen the NTAT of CuSH and others, on sets learned from and unseen."""
+    """Return the NTAT of CuSH and others by horizon, on training and on unseen job sets."""
     rivals = (BEST_ALLOCATION, EVOLVED_IN_SIGHT)
     there = [f"{rival}, there" for rival in rivals]
     return ["T", "*NTAT, paper*", "learned from", *there, "unseen", *there], [
-        [str(steps), number(HORIZONS.get(steps)),
-         *(number(each.mean(who)) for each in both for who in (CUSH, *rivals))]
+        [
+            str(steps),
+            number(HORIZONS.get(steps)),
+            *(number(each.mean(who)) for each in both for who in (CUSH, *rivals)),
+        ]
         for steps, both in horizons.items()
-    ]  # fmt: skip
+    ]
 
 
 def trainings_table(rows: Sequence[tuple[str, int, float, float, float]]) -> Table:
-    """Return a row a training: name, epochs, seconds of a core, NTAT at first and at last."""
+    """Return a row per training: name, epochs, minutes of a core, NTAT at the beginning and at the end."""
     headings = ["training", "epochs", "time [min of a core]", "NTAT of the first tenth", "of the last tenth"]
     return headings, [
         [name, grouped(epochs), f"{seconds / 60:.1f}", number(first), number(last)]

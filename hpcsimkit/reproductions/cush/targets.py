@@ -1,4 +1,4 @@
-"""What is to be reached: heuristics as in table 1, an NTAT below theirs, right placements, in two hours."""
+"""Targets: heuristics as in table 1, a lower NTAT than theirs, suitable placements, two hours."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import NamedTuple
 from hpcsimkit.reproductions.cush.classes import share_suited
 from hpcsimkit.reproductions.cush.data import title_of
 from hpcsimkit.reproductions.cush.measured import Measured
-from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, EVOLVED_IN_SIGHT, HEURISTICS, TRAINED
+from hpcsimkit.reproductions.cush.methods import CUSH, EVOLVED_IN_SIGHT, HEURISTICS, TRAINED
 from hpcsimkit.reproductions.cush.published_numbers import GAINS, TABLE_1
 from hpcsimkit.reproductions.cush.runs import NTAT, WAIT
 from hpcsimkit.reproductions.sequences import SIGNIFICANT
 from hpcsimkit.reproductions.targets import Target
-from hpcsimkit.workloads.cush import CUSH_KINDS
+from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 __all__ = ["HOURS", "Longest", "file_targets", "gain_targets", "placement_targets", "time_target"]
 
 NEAR = 0.10
-"""Relative distance from the paper that is near enough."""
+"""Maximum relative deviation from the paper."""
 
 SUITED = 99.0
-"""Share of a kind's jobs that are to be placed as suits them [%]."""
+"""Minimum share of a type's jobs with the suitable placement style [%]."""
 
 HOURS = 2.0
-"""A training takes no longer, on a machine of 2 cores [h]."""
+"""Maximum time of a training on a machine of 2 cores [h]."""
 
 
 def file_targets(name: str, measured: Measured) -> Iterator[Target]:
-    """Yield how near the heuristics on the job sets of a file come to table 1."""
+    """Yield the deviations from table 1 of the heuristics on the job sets of a file."""
     paper = TABLE_1[measured.problem.system]
     for family in HEURISTICS:
         published = paper[family]
@@ -38,32 +38,36 @@ def file_targets(name: str, measured: Measured) -> Iterator[Target]:
             yield Target(what, value, ours, None, abs(ours / value - 1) <= NEAR)
 
 
-def gain_targets(unseen: Measured) -> Iterator[Target]:
-    """Yield by how much who has learned is below the best heuristic, and SJF with the best allocation.
+_TITLES = {0: ", the best heuristic of the paper", 2: ", the best heuristic of the kit"}
+"""Descriptions of some baselines, by their positions."""
 
-    On job sets that nobody was trained on. The paper's gain is CuSH's, over the best heuristic.
+
+def gain_targets(unseen: Measured) -> Iterator[Target]:
+    """Yield the reductions of agents' NTAT relative to the baselines, on unseen job sets.
+
+    The paper's gain is CuSH's, over the best heuristic of its table.
     """
     system = unseen.problem.system
     needed = GAINS[system]
     for family in unseen.learned:
-        if family == EVOLVED_IN_SIGHT:  # it shows what can be known
+        if family == EVOLVED_IN_SIGHT:  # a bound on CuSH's information, not a competitor
             continue
         for rival, standing in unseen.against(family).items():
             if rival == family:
                 continue
             gains = unseen.gain(family, rival)
-            who = rival if rival == BEST_ALLOCATION else f"{rival}, the best heuristic"
+            who = f"{rival}{_TITLES.get(unseen.rivals.index(rival), '')}"
             what = (
                 f"{title_of(system)}, unseen job sets: {family}, NTAT below that of {who}, by [%] "
                 f"(needed: {needed:g}, p < {SIGNIFICANT})"
             )
             ours, spread = float(gains.mean()), float(gains.std(ddof=1)) if len(gains) > 1 else None
-            paper = needed if family == CUSH and rival != BEST_ALLOCATION else None
+            paper = needed if family == CUSH and rival == unseen.best else None
             yield Target(what, paper, ours, spread, ours >= needed and standing.is_beaten)
 
 
 def placement_targets(unseen: Measured) -> Iterator[Target]:
-    """Yield which share of each kind's jobs the policy selector places as suits them [%]."""
+    """Yield the shares of each type's jobs that the policy selector places suitably [%]."""
     for family in unseen.learned:
         if family not in TRAINED:
             continue
@@ -77,14 +81,14 @@ def placement_targets(unseen: Measured) -> Iterator[Target]:
 
 
 class Longest(NamedTuple):
-    """The training that took longest.
+    """The longest training.
 
     Parameters
     ----------
     name : str
-        Of what.
+        Name of the training.
     seconds : float
-        How long [s of a core].
+        Time of the training [s of a core].
     """
 
     name: str
@@ -92,7 +96,7 @@ class Longest(NamedTuple):
 
 
 def time_target(longest: Longest) -> Target:
-    """Return how long the longest training took: on one core, so on two no longer."""
+    """Return the target for the longest training time: on one core, hence an upper bound for two."""
     hours = longest.seconds / 3600
     what = f"longest training, {longest.name} [h of one core] (at most {HOURS:g}, on 2 cores)"
     return Target(what, None, hours, None, hours <= HOURS)

@@ -1,7 +1,7 @@
-"""DRAS (Fan et al., IEEE TPDS 2022), done again on public logs.
+"""Reproduction of DRAS (Fan et al., IEEE TPDS 2022) on public logs.
 
-``data`` are logs and their months, ``learners`` agents and what they learn from, ``methods`` who schedules,
-``runs`` what is measured of it, ``operation`` an agent that keeps learning, ``overhead`` how long all of it
-takes; ``statistics`` and ``published_numbers`` are behind ``tables``, ``figures``, ``targets`` and
-``conclusions``, which are what comes out.
+``data`` holds the logs and their months, ``learners`` the agents and their training data, ``methods`` the
+policies under test, ``runs`` the measurements, ``operation`` an agent that continues to learn, and
+``overhead`` the processor times. ``statistics`` and ``published_numbers`` support ``tables``, ``figures``,
+``targets`` and ``conclusions``, which write the results.
 """

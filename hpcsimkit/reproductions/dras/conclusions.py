@@ -1,4 +1,4 @@
-"""What the runs say: the page with all tables and pictures, and the targets."""
+"""Results page: tables, figures and targets."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hpcsimkit.agents.dras.settings import LEARNERS
-from hpcsimkit.pictures.figures import POLICY_COLOURS, Line, save_figure
-from hpcsimkit.pictures.likeness import draw_likeness
+from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.reports.figures import POLICY_COLOURS, Line, save_figure
+from hpcsimkit.reports.likeness import draw_likeness
 from hpcsimkit.reproductions.contests import Scores
+from hpcsimkit.reproductions.dras import behaviour
 from hpcsimkit.reproductions.dras import explanations as words
 from hpcsimkit.reproductions.dras.data import Traces
 from hpcsimkit.reproductions.dras.figures import (
@@ -24,8 +26,9 @@ from hpcsimkit.reproductions.dras.figures import (
     draw_weeks,
     look_of,
 )
+from hpcsimkit.reproductions.dras.habits import Habits
 from hpcsimkit.reproductions.dras.measured import Measured
-from hpcsimkit.reproductions.dras.methods import FAMILIES, FCFS, OPTIMIZATION, Contest
+from hpcsimkit.reproductions.dras.methods import ADDED_RULES, FAMILIES, FCFS, OPTIMIZATION, Contest
 from hpcsimkit.reproductions.dras.operation import Operation
 from hpcsimkit.reproductions.dras.overhead import Overhead
 from hpcsimkit.reproductions.dras.published_numbers import TABLE_4_SLIP
@@ -45,7 +48,6 @@ from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_o
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.targets import Target
-from hpcsimkit.reproductions.tasks import Shelf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,29 +56,59 @@ __all__ = ["Findings"]
 
 DRAWING, LEARNING = "static, drawing", "dynamic"
 
+AllHabits = Mapping[str, Mapping[str, Sequence[Habits]]]
+"""Tasks by log and learner, seed by seed."""
+
+
+def measured_logs(scores: Sequence[Scores[Contest]], shelf: Shelf) -> list[Measured]:
+    """Return the measurements by log, on the validation month and on the test part."""
+    pairs = zip(scores[::2], scores[1::2], strict=True)
+    return [Measured.of(validation, test, shelf) for validation, test in pairs]
+
+
+def write_behaviour(page: Page, log: Measured, habits: Mapping[str, Sequence[Habits]], shelf: Shelf) -> None:
+    """Write the section on the use of slots, and on evidence of learning."""
+    watched = {name: [shelf.outcome(task) for task in tasks] for name, tasks in habits.items()}
+    page.heading(f"{log.trace.name}: best action, drawn, constant slot")
+    page.text(behaviour.WORDS, behaviour.verdict(log))
+    page.table(*behaviour.behaviour_table(log, watched))
+
+
+def behaviour_alone(
+    title: str, traces: Traces, scores: Sequence[Scores[Contest]], habits: AllHabits, shelf: Shelf
+) -> Conclusion:
+    """Return the page on the use of slots alone."""
+    page = Page(f"{title.partition(':')[0]}: what the learners do with their slots")
+    page.items(list(traces.lines()))
+    for log in measured_logs(scores, shelf):
+        write_behaviour(page, log, habits[log.trace.name], shelf)
+    return Conclusion([], page)
+
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was measured, and about whom.
+    """All measurements, with the logs and agents that they belong to.
 
     Parameters
     ----------
     traces : Traces
-        The logs.
+        Logs.
     learners : sequence of Learner
-        The agents.
+        Trained agents.
     scores : sequence of Scores
-        Of all contests.
+        Scores of all comparisons.
     orders : mapping of str to Learner
-        The agents of figure 5, on the first log.
+        Learners of figure 5, on the first log.
     operations : mapping of str to sequence of Operation
-        By log: an agent that draws its actions, and one that learns from them too.
+        Tasks by log: an agent that samples its actions, and one that also learns from them.
+    habits : mapping of str to mapping of str to sequence of Habits
+        Tasks on the use of slots by log and learner, seed by seed.
     overheads : sequence of Overhead
-        What was measured.
+        Tasks that measure processor times.
     quick : bool
-        It is the small version.
+        Whether this is the quick version.
     shelf : Shelf
-        Where outcomes are.
+        Store of the tasks' outcomes.
     """
 
     traces: Traces
@@ -84,23 +116,23 @@ class Findings:
     scores: Sequence[Scores[Contest]]
     orders: Mapping[str, Learner]
     operations: Mapping[str, Sequence[Operation]]
+    habits: AllHabits
     overheads: Sequence[Overhead]
     quick: bool
     shelf: Shelf
 
     @cached_property
     def logs(self) -> list[Measured]:
-        """What was measured, by log."""
-        pairs = zip(self.scores[::2], self.scores[1::2], strict=True)
-        return [Measured.of(validation, test, self.shelf) for validation, test in pairs]
+        """Measurements by log."""
+        return measured_logs(self.scores, self.shelf)
 
     @cached_property
     def measured_overheads(self) -> list[tuple[Overhead, dict[str, float]]]:
-        """How long it takes."""
+        """Processor times of decisions and updates."""
         return [(task, self.shelf.outcome(task)) for task in self.overheads]
 
     def conclusion(self, heading: str, pictures: Path) -> Conclusion:
-        """Return the page and the targets; pictures are drawn into a folder."""
+        """Return the page and the targets; figures are written to a folder."""
         page = Page(heading)
         self._introduce(page)
         self._write_summary(page, pictures)
@@ -156,6 +188,7 @@ class Findings:
         page.table(*modes_table(log))
         save_figure(draw_modes(results), pictures / f"{name}-modes.png")
         page.picture(f"{name}-modes.png", words.BOXES)
+        write_behaviour(page, log, self.habits[name], self.shelf)
         self._write_curves(page, log, pictures)
         self._write_operation(page, log, pictures)
 
@@ -166,15 +199,16 @@ class Findings:
         curves = {
             family: [self._validations(row) for row in rows]
             for family, rows in self._learners_of(log).items()
-            if family in FAMILIES  # others are paid otherwise
+            if family in FAMILIES  # other agents have other rewards
         }
         page.text(words.who_earns_most(log), words.like_fcfs(log))
-        looks = {each: look_of(each) for each in (*curves, *log.rewards)}
-        save_figure(draw_learning(curves, log.rewards, looks), pictures / f"{name}-learning.png")
+        others = {name: log.rewards[name] for name in (*FAMILIES, *ADDED_RULES) if name in log.rewards}
+        looks = {each: look_of(each) for each in (*curves, *others)}
+        save_figure(draw_learning(curves, others, looks), pictures / f"{name}-learning.png")
         page.picture(f"{name}-learning.png", "Reward on the month to choose by")
 
     def _learners_of(self, log: Measured) -> dict[str, list[Learner]]:
-        """Return the agents of a log, by what tables call them."""
+        """Return the learners of a log, by name in the tables."""
         contest = next(each.contest for each in self.scores[1::2] if each.contest.trace is log.trace)
         found: dict[str, list[Learner]] = {}
         for who in contest.contestants:
@@ -193,15 +227,20 @@ class Findings:
         ppo = next(family for family in log.families.values() if family.name == "DRAS-PPO")
         static = max(ppo.validations, key=lambda row: ppo.validations[row])
         rows = {
-            FCFS: log.families[FCFS].rows[FCFS], OPTIMIZATION: log.families[OPTIMIZATION].rows[OPTIMIZATION],
-            "static": ppo.rows[static], DRAWING: self._outcome(drawing), LEARNING: self._outcome(learning),
-        }  # fmt: skip
+            FCFS: log.families[FCFS].rows[FCFS],
+            OPTIMIZATION: log.families[OPTIMIZATION].rows[OPTIMIZATION],
+            "static": ppo.rows[static],
+            DRAWING: self._outcome(drawing),
+            LEARNING: self._outcome(learning),
+        }
         page.table(*operation_table(rows))
         weeks = {
-            FCFS: weekly(log.families[FCFS].shown), OPTIMIZATION: weekly(log.families[OPTIMIZATION].shown),
-            "static": weekly(ppo.shown), DRAWING: weekly(kept(self.shelf, drawing)),
+            FCFS: weekly(log.families[FCFS].shown),
+            OPTIMIZATION: weekly(log.families[OPTIMIZATION].shown),
+            "static": weekly(ppo.shown),
+            DRAWING: weekly(kept(self.shelf, drawing)),
             LEARNING: weekly(kept(self.shelf, learning)),
-        }  # fmt: skip
+        }
         save_figure(draw_weeks(weeks), pictures / f"{name}-weeks.png")
         page.picture(f"{name}-weeks.png", words.WEEKS)
 
@@ -229,10 +268,14 @@ class Findings:
         figure = draw_learning({order: [curve] for order, curve in curves.items()}, {}, looks)
         save_figure(figure, pictures / "orders.png")
         page.picture("orders.png", "Reward on the month to choose by, by the order of job sets")
-        page.table(*orders_table({
-            order: (float(curve[-1]), float(curve.max()), int(curve.argmax()) + 1)
-            for order, curve in curves.items()
-        }))  # fmt: skip
+        page.table(
+            *orders_table(
+                {
+                    order: (float(curve[-1]), float(curve.max()), int(curve.argmax()) + 1)
+                    for order, curve in curves.items()
+                }
+            )
+        )
 
     def _write_trainings(self, page: Page) -> None:
         page.heading("Trainings")

@@ -1,4 +1,4 @@
-"""The logs, scaled and cut by months: two to learn from, one to choose by, the rest to be tested on."""
+"""Logs, scaled and split by months: two for training, one for validation, the rest for tests."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from pathlib import Path
 import numpy as np
 
 from hpcsimkit.agents.dras.settings import LEARNERS, Objective
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.sequences import SequenceSet
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.workload import Workload
 from hpcsimkit.workloads import read_swf, scaled, three_phases
-from hpcsimkit.workloads.job_sets import PHASES
+from hpcsimkit.workloads.models.job_sets import PHASES
 
 __all__ = ["DAY", "FULL", "MONTH", "ORDERS", "QUICK", "Scale", "Trace", "Traces"]
 
 DAY = 86_400
 MONTH = 30.4 * DAY
-"""A twelfth of a year, about [s]: months are counted from the first submission."""
+"""Approximate twelfth of a year [s]; months are counted from the first submission."""
 
 LEARNED, VALIDATED = 2, 1
-"""Months to learn from, and to choose the best agent by."""
+"""Numbers of months for training and for validation."""
 
 FOREVER = 1e6
-"""Months: no log is so long."""
+"""Upper bound on the length of a log [months]."""
 
 NAMES = {r"alcf-theta-2022": "Theta-2022", r"alcf-theta-2023": "Theta-2023", r"hpc2n": "HPC2N"}
-"""What tables call logs, by how the names of their files begin."""
+"""Names of logs in tables, by patterns that match the beginning of the file name."""
 
 THETA = "Theta"
 DIVISOR = 10
-"""Of the sizes of Theta's jobs and machine, unless it is asked for in full size."""
+"""Divisor of the sizes of Theta's jobs and machine, unless full size is requested."""
 
 CAPACITY = ("HPC2N",)
-"""Logs of machines that run many small jobs: paid by equation 2. All others are paid by equation 1."""
+"""Logs of machines with many small jobs, with the reward of equation 2; all others use equation 1."""
 
 ORDERS = {
     "sampled, real, synthetic": PHASES,
@@ -47,35 +47,35 @@ ORDERS = {
     "real, sampled, synthetic": ("real", "sampled", "synthetic"),
     "synthetic, sampled, real": ("synthetic", "sampled", "real"),
 }
-"""In which order DRAS-PG gets its job sets in figure 5; the first one is that of all other agents."""
+"""Orders of DRAS-PG's job sets in figure 5; the first one is that of all other agents."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done.
+    """Size preset of the experiment.
 
     Parameters
     ----------
     sampled, synthetic : int
-        Job sets of these phases; real ones are the weeks of the months to learn from.
+        Number of job sets of these phases; real ones are the weeks of the training months.
     jobs : int
-        Of a sampled or synthetic set.
+        Number of jobs of a sampled or synthetic set.
     learners : tuple of str
-        Which of the four.
+        Selection of the four learners.
     seeds : int
-        Agents of each.
+        Number of agents of each learner.
     decima_seeds : int
-        Agents of Decima-PG.
+        Number of Decima-PG agents.
     waiting_seeds, evolved_seeds : int
-        Agents that the paper does not have: DRAS-DQL paid for short waits, and those that evolve.
+        Number of additional agents: DRAS-DQL with a reward for short waits, and cross-entropy agents.
     evolved_steps : int
-        Decisions that an agent takes while it evolves.
+        Number of decisions used to train an agent with the cross-entropy method.
     orders : tuple of str
-        Of `ORDERS`, on the first log: figure 5; none for no figure.
+        Keys of `ORDERS` for figure 5, on the first log; an empty tuple omits the figure.
     update_every : int
-        Scheduling instances between updates of the agent that keeps learning in operation.
+        Number of scheduling instances between updates of the agent that continues to learn in operation.
     repeats : int
-        Updates that are measured for the overhead.
+        Number of updates measured for the overhead.
     """
 
     sampled: int = 9
@@ -94,9 +94,18 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    sampled=3, synthetic=6, jobs=1000, learners=("dras-pg", "dras-ppo"), seeds=1, decima_seeds=0,
-    waiting_seeds=0, evolved_seeds=1, evolved_steps=100_000, orders=(), repeats=3,
-)  # fmt: skip
+    sampled=3,
+    synthetic=6,
+    jobs=1000,
+    learners=("dras-pg", "dras-ppo"),
+    seeds=1,
+    decima_seeds=0,
+    waiting_seeds=0,
+    evolved_seeds=1,
+    evolved_steps=100_000,
+    orders=(),
+    repeats=3,
+)
 
 
 @dataclass(frozen=True)
@@ -106,13 +115,13 @@ class Trace(Log):
     Parameters
     ----------
     path : Path
-        Its file.
+        File of the log.
     scale : Scale
-        How much is done.
+        Size preset of the experiment.
     seed : int
-        Where the job sets come from.
+        Random seed for the job sets.
     full_size : bool
-        Theta is not made smaller.
+        Whether to keep Theta's full size.
 
     Examples
     --------
@@ -129,22 +138,22 @@ class Trace(Log):
 
     @property
     def is_theta(self) -> bool:
-        """It is of the machine that the paper's targets are about."""
+        """Whether the log is of Theta, the machine of the paper's targets."""
         return self.name.startswith(THETA)
 
     @property
     def objective(self) -> Objective:
-        """What is paid: equation 1, or 2 for machines that run many small jobs."""
+        """Reward: equation 1, or equation 2 for machines with many small jobs."""
         return "capacity" if self.name in CAPACITY else "capability"
 
     @property
     def divisor(self) -> int:
-        """By what sizes are divided, and rounded up."""
+        """Divisor of sizes, which are rounded up."""
         return DIVISOR if self.is_theta and not self.full_size else 1
 
     @cached_property
     def original(self) -> Workload:
-        """In full size: but for jobs that the machine is too small for, each killed at its request."""
+        """Log in full size, without jobs larger than the machine; jobs are killed at their requested time."""
         log = read_swf(self.path)
         if log.machine_size is None:
             raise UsageError(f"{self.path}: the header does not say how large the machine is (MaxNodes)")
@@ -152,7 +161,7 @@ class Trace(Log):
 
     @cached_property
     def log(self) -> Workload:
-        """As it is simulated."""
+        """Log as simulated."""
         log = scaled(self.original, self.divisor) if self.divisor > 1 else self.original
         needed = (LEARNED + VALIDATED) * MONTH
         if len(log) < 2 or log.span <= needed:
@@ -165,12 +174,12 @@ class Trace(Log):
 
     @property
     def nodes(self) -> int:
-        """Of the machine that is simulated."""
+        """Number of nodes of the simulated machine."""
         return int(self.log.machine_size or 0)
 
     @property
     def full_nodes(self) -> int:
-        """Of the machine of the log."""
+        """Number of nodes of the log's machine."""
         return int(self.original.machine_size or 0)
 
     def _part(self, begin: float, end: float, name: str) -> Workload:
@@ -183,48 +192,51 @@ class Trace(Log):
 
     @cached_property
     def learned(self) -> Workload:
-        """The jobs of the first two months: those to learn from."""
+        """Training jobs: those of the first two months."""
         return self._part(0, LEARNED, "to learn from")
 
     @cached_property
     def validation(self) -> SequenceSet:
-        """The third month, in one run: the best agent is chosen by it."""
+        """Validation month, the third, in one run; the best agent is chosen by it."""
         part = self._part(LEARNED, LEARNED + VALIDATED, "to choose by")
         return SequenceSet(f"{self.name}-validation", (Scenario(part),))
 
     @cached_property
     def known(self) -> Scenario:
-        """All that comes before the test in one run, in which it shows who starves."""
+        """All jobs before the test part in one run, in which starvation becomes visible."""
         return Scenario(self._part(0, LEARNED + VALIDATED, "before the test"))
 
     @cached_property
     def test(self) -> SequenceSet:
-        """All that is left, in one run."""
+        """Test part: all remaining jobs, in one run."""
         part = self._part(LEARNED + VALIDATED, FOREVER, "to be tested on")
         return SequenceSet(f"{self.name}-test", (Scenario(part),))
 
     @property
     def longest_time(self) -> int:
-        """Longest requested time of the jobs to learn from [s]."""
+        """Longest requested time of the training jobs [s]."""
         return int(self.learned.requested_time.max())
 
     @cached_property
     def job_sets(self) -> dict[str, list[Workload]]:
-        """What agents learn from, by phase: the same sets for all agents of the log."""
+        """Training job sets by phase, the same for all agents of the log."""
         scale = self.scale
         sets = three_phases(
-            self.learned, np.random.default_rng(self.seed), sampled=scale.sampled,
-            synthetic=scale.synthetic, jobs=scale.jobs,
-        )  # fmt: skip
+            self.learned,
+            np.random.default_rng(self.seed),
+            sampled=scale.sampled,
+            synthetic=scale.synthetic,
+            jobs=scale.jobs,
+        )
         return {phase: [each.workload for each in sets if each.phase == phase] for phase in PHASES}
 
     @property
     def decisions(self) -> int:
-        """To learn from: each job of each set is chosen once."""
+        """Number of training decisions: each job of each set is chosen once."""
         return sum(len(jobs) for sets in self.job_sets.values() for jobs in sets)
 
     def line(self) -> str:
-        """Say what there is."""
+        """Return a line on the log and its split."""
         smaller = f" (sizes / {self.divisor}, rounded up)" if self.divisor > 1 else ""
         parts = [self.learned, *(each.scenarios[0].workload for each in (self.validation, self.test))]
         words = [
@@ -249,10 +261,10 @@ class Traces:
 
     @cached_property
     def all(self) -> Sequence[Trace]:
-        """The logs in the order given."""
+        """Logs in the given order, each once."""
         return each_once([Trace(path, self.scale, self.seed, self.full_size) for path in self.paths])
 
     def lines(self) -> Iterator[str]:
-        """Say what there is."""
+        """Yield a line on each log."""
         for trace in self.all:
             yield trace.line()

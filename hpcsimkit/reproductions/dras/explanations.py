@@ -1,21 +1,38 @@
-"""What readers of the results must know: who is who, and how it is measured."""
+"""Texts of the page on policies, measurements and results."""
 
 from __future__ import annotations
 
 from hpcsimkit.agents.dras.settings import TRAINED, WINDOW
-from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.pictures.figures import HOUR
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.reports.figures import HOUR
+from hpcsimkit.reproductions.dras import behaviour
 from hpcsimkit.reproductions.dras.data import DAY, MONTH, Scale
 from hpcsimkit.reproductions.dras.measured import Family, Measured
-from hpcsimkit.reproductions.dras.methods import FCFS, OPTIMIZATION, family_of
+from hpcsimkit.reproductions.dras.methods import FCFS, OPTIMIZATION, OUTSIDE, SLOTS, family_of
 from hpcsimkit.reproductions.dras.runs import REWARD
 from hpcsimkit.reproductions.dras.statistics import LARGE
 
 __all__ = [
-    "BOXES", "CURVES", "DOTS", "GAIN", "KIVIAT", "LARGEST", "MODES", "ORDERED", "OVERHEAD", "QUICK",
-    "TABLE_4", "TRAININGS", "WEEKS", "differences", "in_operation", "in_short", "like_fcfs", "method",
+    "BOXES",
+    "CURVES",
+    "DOTS",
+    "GAIN",
+    "KIVIAT",
+    "LARGEST",
+    "MODES",
+    "ORDERED",
+    "OVERHEAD",
+    "QUICK",
+    "TABLE_4",
+    "TRAININGS",
+    "WEEKS",
+    "differences",
+    "in_operation",
+    "in_short",
+    "like_fcfs",
+    "method",
     "who_earns_most",
-]  # fmt: skip
+]
 
 QUICK = (
     "**The quick version** (`--quick`): few agents that learn little. It shows that everything works; what "
@@ -84,12 +101,14 @@ DIFFERENCES = """\
 - **Optimization** maximises the sum over the jobs that it starts, which is what a knapsack can do; the
   paper's averages would favour a single job. It, BinPacking and Random choose among the same 50 jobs as DRAS.
 - **Decima-PG** may choose only jobs that fit, and stops when none does.
+- **Best action.** The paper draws actions when it tests, too; here the best is taken, and rows *drawn* stand
+  beside.
 - **Which snapshot.** The paper tests the agent of the 50th episode; here that of the episode after which
   it earned most on the month to choose by."""
 
 
 def differences() -> str:
-    """Return what is not as in the paper."""
+    """Return the differences from the paper."""
     settings = (
         f"{family_of(algorithm)} {', '.join(f'{name} = {value}' for name, value in given.items())}"
         for algorithm, given in TRAINED.items()
@@ -98,7 +117,7 @@ def differences() -> str:
 
 
 def in_operation(update_every: int) -> str:
-    """Return what the agents in operation do, of which one learns so often [scheduling instances]."""
+    """Return the text on the agents in operation; `update_every` is in scheduling instances."""
     return (
         "The best DRAS-PPO agent by the month to choose by. *Static*: it takes the best action and learns "
         "nothing more, as in all tables above. *Dynamic*: it draws its actions, as in training, and learns "
@@ -108,7 +127,7 @@ def in_operation(update_every: int) -> str:
 
 
 def who_earns_most(log: Measured) -> str:
-    """Return who earns most, and who waits shortest: is what is paid what is wanted?"""
+    """Return the sentences on the highest rewards and the shortest waits, which may differ."""
     rival = max(log.rewards, key=lambda name: log.rewards[name])
     waits = {name: family.spread("mean_wait_time").mean / HOUR for name, family in log.families.items()}
     earned = {name: family.spread(REWARD).mean for name, family in log.families.items()}
@@ -127,7 +146,7 @@ def who_earns_most(log: Measured) -> str:
 
 
 def in_short(log: Measured) -> str:
-    """Return what came out on a log: is it worth while to learn?"""
+    """Return the summary of a log: the benefit of learning."""
     rule, optimal = log.families[FCFS], log.families[OPTIMIZATION]
     waits = {name: family.spread("mean_wait_time").mean / HOUR for name, family in log.families.items()}
     shortest = min(waits, key=lambda name: waits[name])
@@ -137,31 +156,53 @@ def in_short(log: Measured) -> str:
         f"{', '.join(f'with {family.name} for {_waits(family)}' for family in log.leaders)}. The shortest "
         f"mean wait of all, {waits[shortest]:.2f} h, has {shortest}."
         + "".join(f" Not the paper's: *{family.name}*, {_waits(family)}." for family in log.added_agents)
+        + f" {beaten_by_rules(log)} {behaviour.verdict(log)}"
     )
 
 
+def beaten_by_rules(log: Measured) -> str:
+    """Return the heuristics outside the paper with both shorter mean and shorter maximum waits.
+
+    They are compared with the agents' means over seeds.
+    """
+    found: dict[tuple[str, ...], list[str]] = {}
+    for family in [*log.learned, *log.added_agents]:
+        rules = tuple(name for name in OUTSIDE if name in log.families and _ahead(log.families[name], family))
+        found.setdefault(rules, []).append(family.name)
+    said = [f"with {', '.join(rules) or 'none'} than with {', '.join(who)}" for rules, who in found.items()]
+    return (
+        "Of the kit's heuristics that the paper leaves out, jobs wait less both in the mean and at most "
+        f"{'; '.join(said)}."
+    )
+
+
+def _ahead(rule: Family, agents: Family) -> bool:
+    measures = ("mean_wait_time", "max_wait_time")
+    return all(rule.spread(each).mean < agents.spread(each).mean for each in measures)
+
+
 def _leading(log: Measured) -> str:
-    """Say who earns most, all that do."""
+    """Return the sentence on all learners with the highest validation reward."""
     *others, last = (family.name for family in log.leaders)
     return f"{', '.join(others)} and {last} earn most, all the same" if others else f"{last} earns most"
 
 
 def _waits(family: Family) -> str:
-    """Say how long jobs wait."""
+    """Return the mean and maximum wait as text."""
     mean = family.spread("mean_wait_time").mean / HOUR
     longest = family.spread("max_wait_time").mean / DAY
     return f"{mean:.2f} h in the mean and {longest:.2f} d at most"
 
 
 def same_starts(family: Family, rule: Family) -> list[float]:
-    """Return how many of all jobs start at the same second, with each seed [%]."""
+    """Return the share of jobs that start at the same second, for each seed [%]."""
     return [
         100 * float((result.start_time == rule.shown.start_time).mean()) for result in family.results.values()
     ]
 
 
 def like_fcfs(log: Measured) -> str:
-    """Return how much of what agents do is what FCFS/EASY does."""
+    """Return the sentence on the similarity of the agents' schedules to FCFS/EASY's."""
     shares = {
         name: same_starts(family, log.families[FCFS])
         for name, family in log.families.items()
@@ -174,7 +215,7 @@ def like_fcfs(log: Measured) -> str:
 
 
 def method(scale: Scale) -> list[str]:
-    """Return how it was done, item by item."""
+    """Return the list items on the method."""
     parts = (
         f"**Parts of a log**, by months of {MONTH / DAY:g} days from the first submission: two to learn "
         "from, the third to choose the best agent by, all that is left to be tested on, in one run from an "
@@ -198,7 +239,10 @@ def method(scale: Scale) -> list[str]:
         "*Not in the paper*, in italics: **SJF/EASY**, shortest requested time of all that wait first, with "
         "EASY that tries short jobs first; and on both levels, where the agent sits, **chance**, the "
         "**shortest** requested time, and the **largest** job (the oldest is FCFS/EASY). What an agent gains "
-        "over chance has been learned; the rest comes from reservations and backfilling."
+        "over chance has been learned; the rest comes from reservations and backfilling. **Constant slots** "
+        f"({', '.join(map(str, SLOTS.values()))}, counted from 0) take the same place of the window each "
+        "time; further heuristics of the kit are named order/backfilling. Learners whose scores stand for "
+        "probabilities have rows in which they draw their actions."
     )
     agents = (
         "*Not in the paper* either are agents that are paid otherwise: minus the mean of a power of the "

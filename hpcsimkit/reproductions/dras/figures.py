@@ -1,4 +1,4 @@
-"""Pictures like the paper's: Kiviat graphs, waits by size and mode, weeks, and how learning goes."""
+"""Figures in the style of the paper: Kiviat graphs, waits by size and mode, weeks, learning curves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.pictures.figures import (
+from hpcsimkit.reports.figures import (
     DAY,
     HOUR,
     INK,
@@ -24,10 +24,10 @@ from hpcsimkit.pictures.figures import (
     style,
     title,
 )
-from hpcsimkit.pictures.plots import plot_boxes
+from hpcsimkit.reports.plots import plot_boxes
 from hpcsimkit.reproductions.dras.methods import ADDED_RULES, FAMILIES, RESERVING
 from hpcsimkit.reproductions.dras.statistics import AXES, LARGE, Weeks, waits_by_mode
-from hpcsimkit.result import MODE_NAMES, Result
+from hpcsimkit.results.result import MODE_NAMES, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,21 +39,22 @@ Floats = NDArray[np.float64]
 
 COLUMNS = 3
 POINTS = 3000
-"""Jobs that a panel shows at most; who waited longest is always among them."""
+"""Maximum number of evenly spaced jobs in a panel; the longest waits are always included."""
 
 LONGEST_SHOWN = 100
 
 COLOURS = dict(zip(FAMILIES, (0, 5, 6, 7, 2, 4, 2, 3, 1), strict=True))
-"""Of methods: places in the list of colours. Decima-PG has that of DRAS-PG, but is dashed."""
+"""Colour indices of policies. Decima-PG has that of DRAS-PG, but is dashed."""
 
 
 GREY_DASHES: tuple[Any, ...] = ("dotted", "dashdot", (0, (1, 4)), (0, (7, 4)))
-"""Of rules that the paper does not have."""
+"""Line styles of rules that the paper lacks."""
 
 
 def look_of(family: str) -> Line:
-    """Return the line of a method: solid with reservations, dashed without; dotted if it is not the paper's.
+    """Return the line style of a policy.
 
+    Policies of the paper have solid lines with reservations and dashed lines without; all others are grey.
     >>> look_of("DRAS-PPO").dash, look_of("Optimization").dash
     ('solid', 'dashed')
     """
@@ -64,16 +65,14 @@ def look_of(family: str) -> Line:
 
 @style()
 def draw_kiviat(logs: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
-    """Return a figure with a Kiviat graph a log: 1, at the rim, is the best of all methods, 0 the worst.
+    """Return a figure with a Kiviat graph per log; 1, at the rim, is the best of all policies, 0 the worst.
 
     Parameters
     ----------
     logs : mapping of str to mapping of str to sequence of float
-        By log and method, as :func:`~hpcsimkit.reproductions.dras.statistics.kiviat` returns them.
+        Values by log and policy, as returned by :func:`~hpcsimkit.reproductions.dras.statistics.kiviat`.
     """
-    figure = new_figure(
-        5.0 * len(logs) + 0.6, 5.2, columns=len(logs), subplot_kw={"projection": "polar"}
-    )  # fmt: skip
+    figure = new_figure(5.0 * len(logs) + 0.6, 5.2, columns=len(logs), subplot_kw={"projection": "polar"})
     angles = np.linspace(0, 2 * np.pi, len(AXES), endpoint=False)
     for ax, (log, families) in zip(figure.axes, logs.items(), strict=True):
         polar: Any = ax
@@ -95,9 +94,9 @@ def draw_kiviat(logs: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
 
 @style()
 def draw_sizes(results: Mapping[str, Result]) -> Figure:
-    """Return a figure with a panel a method: waits over sizes, coloured by how jobs started.
+    """Return a figure with a panel per policy: waits over sizes, coloured by start mode.
 
-    Each panel has a scale of its own; the vertical line stands where the largest jobs begin.
+    Each panel has its own scale; the vertical line marks the size from which jobs count as large.
     """
     figure, panels = _panels(results, 3.1, 2.3)
     for number, (ax, (family, result)) in enumerate(panels):
@@ -119,7 +118,7 @@ def draw_sizes(results: Mapping[str, Result]) -> Figure:
 
 
 def _shown(waits: Floats) -> NDArray[np.intp]:
-    """Return which jobs a panel shows: some of all, evenly over the log, and those that waited longest."""
+    """Return the rows of the jobs in a panel: every n-th job of the log, and the longest waits."""
     step = max(1, math.ceil(len(waits) / POINTS))
     return np.union1d(np.arange(0, len(waits), step), np.argsort(waits)[-LONGEST_SHOWN:])
 
@@ -130,7 +129,7 @@ def _dots() -> Mapping[str, Any]:
 
 @style()
 def draw_modes(results: Mapping[str, Result]) -> Figure:
-    """Return a figure with a panel a mode: boxes of waits [min], a method a row; below 1 min is 1 min."""
+    """Return a figure with a panel per start mode: boxes of waits [min, at least 1], one policy per row."""
     found = {family: waits_by_mode(result) for family, result in results.items()}
     panels = {
         mode: {
@@ -148,7 +147,7 @@ def draw_modes(results: Mapping[str, Result]) -> Figure:
 
 @style()
 def draw_weeks(weeks: Mapping[str, Weeks]) -> Figure:
-    """Return a figure over the weeks of a test: load, and mean and longest waits of several schedulers."""
+    """Return a figure over the weeks of a test: load, and mean and longest waits of several policies."""
     figure = new_figure(8.5, 6.2, rows=3, sharex=True, gridspec_kw={"height_ratios": [1.0, 1.6, 1.6]})
     load, mean, longest = figure.axes
     first = next(iter(weeks.values()))
@@ -171,7 +170,7 @@ def draw_weeks(weeks: Mapping[str, Weeks]) -> Figure:
 
 
 def _looks_of_weeks(weeks: Mapping[str, Weeks]) -> dict[str, Line]:
-    """Return lines that stay apart: two rivals, an agent as it is, drawing, and learning."""
+    """Return distinguishable lines: two baselines, and a static, a sampling and a learning agent."""
     looks = ((0, "solid"), (5, "dashed"), (1, "solid"), (4, "dotted"), (2, "solid"))
     return {
         name: Line(POLICY_COLOURS[colour], dash, "")
@@ -183,16 +182,17 @@ def _looks_of_weeks(weeks: Mapping[str, Weeks]) -> dict[str, Line]:
 def draw_learning(
     curves: Mapping[str, Sequence[Floats]], rivals: Mapping[str, float], looks: Mapping[str, Line]
 ) -> Figure:
-    """Return a figure of what agents earn on the month to choose by, after each episode.
+    """Return a figure of the validation rewards of agents after each episode.
 
     Parameters
     ----------
     curves : mapping of str to sequence of array of float, shape (episodes,)
-        By kind of agent, one for each seed: the line is their mean, the band from the least to the most.
+        Validation rewards by type of agent, one curve for each seed: the line is their mean, the band their
+        range.
     rivals : mapping of str to float
-        What others earn on it: horizontal lines.
+        Validation rewards of baselines, drawn as horizontal lines.
     looks : mapping of str to Line
-        Of the kinds of agents, and the others.
+        Line styles of agents and baselines.
     """
     figure = new_figure(8.0, 4.2)
     ax = figure.axes[0]

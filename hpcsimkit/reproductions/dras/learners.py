@@ -1,4 +1,4 @@
-"""Who is trained: the four learners, Decima-PG, DRAS-PG in other orders; and two that the paper lacks."""
+"""Trained agents: the four learners, Decima-PG, DRAS-PG in other orders, and two that the paper lacks."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from hpcsimkit.agents.dras.settings import (
     evolved_environment,
     hidden_of,
 )
-from hpcsimkit.agents.episodes import Fixed, InTurn
-from hpcsimkit.agents.trainer import RunSettings
-from hpcsimkit.agents.trainers_catalogue import settings_of, trainer_named
-from hpcsimkit.environment import SchedulingEnv
-from hpcsimkit.learning import Reward
-from hpcsimkit.policy import Policy
+from hpcsimkit.agents.spaces.episodes import Fixed, InTurn
+from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
+from hpcsimkit.agents.training.trainer import RunSettings
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.interfaces import Reward
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.dras.data import ORDERS, Trace
 from hpcsimkit.reproductions.dras.runs import earned, seated
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.scenario import Scenario
 
 __all__ = ["Learners", "Validation", "reward_scale", "settings"]
 
 PG, DQL, EVOLVING = "dras-pg", "dras-dql", "cem"
 
 WAITING_SCALE = 10.0
-"""What rewards for short waits are multiplied by."""
+"""Scale factor of rewards for short waits."""
 USUAL = next(iter(ORDERS))
 
 ATTEMPTS = 100
-"""Job sets that are drawn at most until there is something to choose in one."""
+"""Maximum number of job sets drawn until one has a choice."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What an agent earns in all on the month that nobody learns from, taking the best action each time.
+    """Validation of an agent: its return on the validation month with greedy actions.
 
     Parameters
     ----------
     scenario : Scenario
-        The month.
+        Jobs of the validation month.
     policy : Policy
-        With the open seat.
+        Policy with the open seat.
     reward : Reward
-        What is paid.
+        Reward of the agent.
     reserves : bool
-        Jobs that get a reservation are paid for then.
+        Whether a job with a reservation is rewarded when it gets the reservation.
     """
 
     scenario: Scenario
@@ -61,18 +61,18 @@ class Validation:
     reserves: bool
 
     def __call__(self, agent: Agent) -> float:
-        """Return it: larger is better."""
+        """Return the agent's return; larger is better."""
         policy = seated(self.policy, agent)
         return earned(self.scenario, policy, self.reward, reserves=self.reserves)[0]
 
 
 class Learners:
-    """All agents to be trained; each is made once.
+    """All agents to be trained; each is created once.
 
     Parameters
     ----------
     seed : int
-        Of the first agent of each kind; the others follow.
+        Random seed of the first agent of each type; the others have consecutive seeds.
     """
 
     def __init__(self, seed: int) -> None:
@@ -85,13 +85,13 @@ class Learners:
         Parameters
         ----------
         trace : Trace
-            What it learns from.
+            Log with the training jobs.
         algorithm : str
             One of :data:`~hpcsimkit.agents.dras.settings.LEARNERS`.
         number : int
-            Which of the seeds, from 0 on.
+            Index of the seed, from 0.
         order : str
-            Of the job sets: one of :data:`~hpcsimkit.reproductions.dras.data.ORDERS`.
+            Order of the job sets: one of :data:`~hpcsimkit.reproductions.dras.data.ORDERS`.
         """
         env = dras_environment(_episodes(trace, order), *_machine(trace), objective=trace.objective)
         how = settings(trace, algorithm, reward_scale(trace))
@@ -106,15 +106,15 @@ class Learners:
         return self._learner(f"{trace.name}-decima", trace, env, PG, how, number, reserves=False)
 
     def waiting(self, trace: Trace, number: int = 0) -> Learner:
-        """Return DRAS-DQL that is paid for short waits, not by the paper's equations."""
+        """Return DRAS-DQL with a reward for short waits instead of the paper's equations."""
         env = dras_environment(_episodes(trace, USUAL), *_machine(trace), objective="waiting")
         how = settings(trace, DQL, WAITING_SCALE)
         return self._learner(f"{trace.name}-dql-waiting", trace, env, DQL, how, number, judged=trace.known)
 
     def evolved(self, trace: Trace, number: int = 0) -> Learner:
-        """Return an agent of six weights on the same seat, that evolves on both months in one run."""
+        """Return an agent of six weights on the same seat, trained by CEM on both months in one run."""
         env = evolved_environment(Fixed(trace.learned))
-        how = replace(EVOLVED, steps=trace.scale.evolved_steps)
+        how = replace(EVOLVED, total_timesteps=trace.scale.evolved_steps)
         return self._learner(f"{trace.name}-evolved", trace, env, EVOLVING, how, number, judged=trace.known)
 
     def in_orders(self, trace: Trace) -> dict[str, Learner]:
@@ -122,32 +122,50 @@ class Learners:
         return {order: self.dras(trace, PG, order=order) for order in trace.scale.orders}
 
     def _learner(
-        self, kind: str, trace: Trace, env: SchedulingEnv, trainer: str, how: RunSettings, number: int, *,
-        reserves: bool = True, judged: Scenario | None = None,
-    ) -> Learner:  # fmt: skip
+        self,
+        kind: str,
+        trace: Trace,
+        env: SchedulingEnv,
+        trainer: str,
+        how: RunSettings,
+        number: int,
+        *,
+        reserves: bool = True,
+        judged: Scenario | None = None,
+    ) -> Learner:
         name = f"{kind}-{number}"
         if name not in self._made:
             scenario = judged or trace.validation.scenarios[0]
             self._made[name] = Learner(
-                name, env.episodes, env.policy, env.encoder, env.mask, env.reward, trainer,
-                how, seed=self.seed + number, stage=env.stage, skip=env.skip,
-                validate=Validation(scenario, env.policy, env.reward, reserves), validate_every=1,
+                name,
+                env.episodes,
+                env.policy,
+                env.encoder,
+                env.mask,
+                env.reward,
+                trainer,
+                how,
+                seed=self.seed + number,
+                stage=env.stage,
+                skip=env.skip,
+                validate=Validation(scenario, env.policy, env.reward, reserves),
+                validate_every=1,
                 attempts=ATTEMPTS,
-            )  # fmt: skip
+            )
         return self._made[name]
 
 
 def settings(trace: Trace, algorithm: str, scale: float) -> RunSettings:
-    """Return how an agent of a log is trained whose rewards are multiplied by some number."""
+    """Return the training settings of an agent of a log, with a scale factor for rewards."""
     plain: Any = replace(settings_of(trainer_named(algorithm))(), **TRAINED[algorithm])
     found: RunSettings = replace(
-        plain, steps=trace.decisions, hidden=hidden_of(trace.nodes), reward_scale=scale
+        plain, total_timesteps=trace.decisions, hidden=hidden_of(trace.nodes), reward_scale=scale
     )
     return found
 
 
 def reward_scale(trace: Trace) -> float:
-    """Return what rewards are multiplied by to be about 1: those of equation 2 are 1 / requested times."""
+    """Return the scale factor that makes rewards about 1; in equation 2 they are 1 / requested times."""
     if trace.objective == "capability":
         return 1.0
     return 1.0 / float(np.mean(1.0 / np.maximum(trace.learned.requested_time, 1)))

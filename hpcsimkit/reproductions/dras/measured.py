@@ -1,4 +1,4 @@
-"""What was measured on a log, by method: over seeds, and the schedules themselves."""
+"""Measurements of a log by policy, over seeds, with the schedules."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.dras.data import Trace
 from hpcsimkit.reproductions.dras.methods import ADDED_AGENTS, DRAS, Contest
 from hpcsimkit.reproductions.dras.runs import REWARD, kept
-from hpcsimkit.reproductions.dras.statistics import AXES, Spread, longest_large_wait, spread_of
+from hpcsimkit.reproductions.dras.statistics import AXES, longest_large_wait
 from hpcsimkit.reproductions.learners import Training
-from hpcsimkit.reproductions.tasks import Shelf
-from hpcsimkit.result import Result
+from hpcsimkit.reproductions.spread import Spread, spread_of
+from hpcsimkit.results.result import Result
 
 __all__ = ["Family", "Measured"]
 
@@ -25,18 +26,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Family:
-    """A method, over the seeds of its agents.
+    """A policy, over the seeds of its agents.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Name in the tables.
     rows : mapping of str to mapping of str to float
-        Measures by row: one for each seed.
+        Measures by row: one row for each seed.
     validations : mapping of str to float
-        What each agent earned on the month to choose by; of who has learned.
+        Validation reward of each agent; empty for untrained policies.
     results : mapping of str to Result
-        The schedules.
+        Schedules by row.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Family:
     results: Mapping[str, Result]
 
     def spread(self, measure: str) -> Spread:
-        """Return a measure over seeds, in short."""
+        """Return the spread of a measure over seeds."""
         return spread_of(self.over_seeds(measure))
 
     def over_seeds(self, measure: str) -> Floats:
@@ -54,17 +55,17 @@ class Family:
 
     @cached_property
     def large_waits(self) -> Floats:
-        """How long the largest jobs wait at most with each seed [s]."""
+        """Maximum wait of the largest jobs with each seed [s]."""
         return np.array([longest_large_wait(result) for result in self.results.values()])
 
     @property
     def validation(self) -> float:
-        """What its agents earned on the month to choose by, in the mean."""
+        """Mean validation reward of its agents."""
         return float(np.mean(list(self.validations.values())))
 
     @property
     def shown(self) -> Result:
-        """The schedule that pictures show: of the agent that earned most on the month to choose by."""
+        """Schedule shown in figures: that of the agent with the highest validation reward."""
         if not self.validations:
             return next(iter(self.results.values()))
         return self.results[max(self.validations, key=lambda row: self.validations[row])]
@@ -72,16 +73,16 @@ class Family:
 
 @dataclass(frozen=True)
 class Measured:
-    """A log with all that was measured on what is tested on.
+    """All measurements on the test part of a log.
 
     Parameters
     ----------
     trace : Trace
-        The log.
+        Log of the measurements.
     families : mapping of str to Family
-        By method.
+        Measurements by policy.
     rewards : mapping of str to float
-        What those earn on the month to choose by who have not learned.
+        Rewards of untrained policies on the validation month.
     """
 
     trace: Trace
@@ -90,33 +91,33 @@ class Measured:
 
     @classmethod
     def of(cls, validation: Scores[Contest], test: Scores[Contest], shelf: Shelf) -> Measured:
-        """Take it from the shelf."""
+        """Load the measurements from the store of outcomes."""
         rewards = {row: validation.mean(row, REWARD) for row in validation.values}
         return cls(test.contest.trace, _families(test, shelf), rewards)
 
     @property
     def learned(self) -> list[Family]:
-        """The learners of DRAS."""
+        """Learners of DRAS."""
         return [family for name, family in self.families.items() if name in DRAS]
 
     @property
     def added_agents(self) -> list[Family]:
-        """Agents that the paper does not have."""
+        """Agents that the paper lacks."""
         return [family for name, family in self.families.items() if name in ADDED_AGENTS]
 
     @property
     def best(self) -> Family:
-        """Which of them earned most on the month to choose by, in the mean over seeds."""
+        """Learner of DRAS with the highest validation reward, averaged over seeds."""
         return max(self.learned, key=lambda family: family.validation)
 
     @property
     def leaders(self) -> list[Family]:
-        """Those who earned as much as the best there: learners may come to schedule alike."""
+        """Learners with the same validation reward as the best: different learners may schedule alike."""
         most = self.best.validation
         return [family for family in self.learned if np.isclose(family.validation, most, rtol=1e-9, atol=0.0)]
 
     def means(self, families: Sequence[str]) -> dict[str, dict[str, float]]:
-        """Return the measures of the Kiviat graph, means over seeds, by method."""
+        """Return the measures of the Kiviat graph, means over seeds, by policy."""
         return {
             name: {measure: self.families[name].spread(measure).mean for measure in AXES}
             for name in families

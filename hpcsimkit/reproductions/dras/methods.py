@@ -1,27 +1,47 @@
-"""Who schedules: DRAS's rivals, the four learners and Decima-PG, and rules that the paper does not have."""
+"""Policies under test: DRAS's baselines, the four learners, Decima-PG, and rules that the paper lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from hpcsimkit.agents.dras.settings import WINDOW
-from hpcsimkit.agents.masks import Slots
 from hpcsimkit.agents.seats import RandomAgent
-from hpcsimkit.learning import Reward
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.envs.interfaces import Reward
+from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import EASY, SJF, LargestFirst, Optimization, RandomOrder
-from hpcsimkit.policies.two_level import TwoLevel
+from hpcsimkit.policies.one_seat.two_level import TwoLevel
+from hpcsimkit.reports.figures import DAY, HOUR
+from hpcsimkit.reproductions.dras.constant_slots import ConstantSlot
 from hpcsimkit.reproductions.dras.data import Trace
 from hpcsimkit.reproductions.dras.learners import Learners
-from hpcsimkit.reproductions.dras.runs import Method, Run
+from hpcsimkit.reproductions.dras.runs import REWARD, Method, Run
 from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.rivals import RULES, Field, parted
 from hpcsimkit.reproductions.sequences import SequenceSet
 
 __all__ = [
-    "ADDED", "ADDED_AGENTS", "ADDED_RULES", "CHANCE", "DECIMA", "DRAS", "EVOLVED", "FAMILIES", "FCFS",
-    "OPTIMIZATION", "RESERVING", "Contest", "contests", "family_of",
-]  # fmt: skip
+    "ADDED",
+    "ADDED_AGENTS",
+    "ADDED_RULES",
+    "CHANCE",
+    "DECIMA",
+    "DRAS",
+    "DRAWING",
+    "EVOLVED",
+    "FAMILIES",
+    "FCFS",
+    "OPTIMIZATION",
+    "OUTSIDE",
+    "RESERVING",
+    "SLOTS",
+    "Contest",
+    "contests",
+    "drawn",
+    "family_of",
+    "fields",
+]
 
 FCFS, OPTIMIZATION, BINPACKING, RANDOM = "FCFS/EASY", "Optimization", "BinPacking", "Random"
 DECIMA = "Decima-PG"
@@ -29,12 +49,26 @@ SJF_EASY, CHANCE = "SJF/EASY", "Random, two levels"
 SHORTEST, LARGEST = "Shortest, two levels", "Largest, two levels"
 WAITING, EVOLVED = "DRAS-DQL, paid for short waits", "Evolved, two levels"
 ADDED_RULES, ADDED_AGENTS = (SJF_EASY, CHANCE, SHORTEST, LARGEST), (WAITING, EVOLVED)
-ADDED = (*ADDED_RULES, *ADDED_AGENTS)
-"""Rows that the paper does not have."""
+
+OUTSIDE = {name: rule for name, rule in RULES.items() if name not in (FCFS, SJF_EASY)}
+"""Further heuristics of the kit."""
+
+
+def slot_row(slot: int) -> str:
+    """Return the row of a constant slot.
+
+    >>> slot_row(3)
+    'Slot 3, two levels'
+    """
+    return f"Slot {slot}, two levels"
+
+
+SLOTS = {slot_row(slot): slot for slot in (1, 2, 4, 9, 24, 49)}
+"""Rows of constant slots; slot 0 is FCFS/EASY."""
 
 
 def family_of(algorithm: str) -> str:
-    """Return what tables call a learner.
+    """Return the name of a learner in the tables.
 
     >>> family_of("dras-ppo")
     'DRAS-PPO'
@@ -42,29 +76,44 @@ def family_of(algorithm: str) -> str:
     return algorithm.upper()
 
 
+def drawn(family: str) -> str:
+    """Return the row of agents that sample their actions, as in training and in the paper.
+
+    >>> drawn("DRAS-PG")
+    'DRAS-PG, drawn'
+    """
+    return f"{family}, drawn"
+
+
 DRAS = tuple(map(family_of, ("dras-dql", "dras-pg", "dras-a2c", "dras-ppo")))
+DRAWING = DRAS[1:]
+"""Learners with scores that are logits of probabilities; those of DRAS-DQL are values."""
+
+ADDED = (*ADDED_RULES, *SLOTS, *OUTSIDE, *map(drawn, DRAWING), *ADDED_AGENTS)
+"""Rows that the paper lacks."""
+
 FAMILIES = (FCFS, OPTIMIZATION, BINPACKING, RANDOM, DECIMA, *DRAS)
-"""Those of the paper."""
+"""Rows of the paper."""
 
 RESERVING = (FCFS, *DRAS, *ADDED)
-"""Those with reservations and backfilling."""
+"""Rows with reservations and backfilling."""
 
 Part = Literal["validation", "test"]
 
 
 class Contest(NamedTuple):
-    """Everybody on one part of a log.
+    """All policies under test on one part of a log.
 
     Parameters
     ----------
     trace : Trace
-        Of which log.
+        Log of the comparison.
     part : {"validation", "test"}
-        Which part.
+        Part of the log.
     contestants : sequence of Method
-        Who schedules.
+        Policies under test.
     rewards : tuple of Reward
-        Of those who reserve, and of the others.
+        Rewards of policies with reservations, and of the others.
     """
 
     trace: Trace
@@ -74,21 +123,25 @@ class Contest(NamedTuple):
 
     @property
     def sequences(self) -> SequenceSet:
-        """The part, in one run."""
+        """Jobs of the part, in one run."""
         return self.trace.validation if self.part == "validation" else self.trace.test
 
     @property
     def meetings(self) -> dict[str, Run]:
-        """Runs of everybody, by row."""
+        """Runs of all policies, by row."""
         return {each.name: self._run(each) for each in self.contestants}
 
     def _run(self, who: Method) -> Run:
         reward = self.rewards[0 if who.reserves else 1]
         return Run(who, self.sequences, self.trace.seed, reward=reward)
 
+    def only(self, families: Collection[str]) -> Contest:
+        """Return the comparison restricted to some policies."""
+        return self._replace(contestants=[each for each in self.contestants if each.family in families])
+
     @property
     def families(self) -> dict[str, list[str]]:
-        """Rows by what tables call them: agents of several seeds are one family."""
+        """Rows by name in the tables: agents with several seeds share a name."""
         found: dict[str, list[str]] = {}
         for each in self.contestants:
             found.setdefault(each.family, []).append(each.name)
@@ -96,12 +149,33 @@ class Contest(NamedTuple):
 
 
 def contests(learners: Learners, traces: Sequence[Trace]) -> Iterator[Contest]:
-    """Yield all contests, two a log: rivals on the month to choose by, everybody on what is tested on."""
+    """Yield two comparisons per log: baselines on the validation month, all policies on the test part."""
     for trace in traces:
         rewards = learners.dras(trace, trace.scale.learners[0]).reward, learners.decima(trace).reward
         rivals = list(_rivals(trace))
         yield Contest(trace, "validation", rivals, rewards)
-        yield Contest(trace, "test", [*rivals, *_agents(learners, trace)], rewards)
+        outside = [_untrained(name, rule) for name, rule in OUTSIDE.items()]
+        yield Contest(trace, "test", [*rivals, *outside, *_agents(learners, trace)], rewards)
+
+
+COLUMNS = {
+    "mean wait [h]": ("mean_wait_time", 1 / HOUR),
+    "maximum wait [d]": ("max_wait_time", 1 / DAY),
+    "mean slowdown": ("mean_slowdown", 1.0),
+    "reward": (REWARD, 1.0),
+}
+
+
+def fields(found: Sequence[Contest]) -> list[Field]:
+    """Return the kit's further heuristics beside all other policies, on the test part of each log."""
+    result = []
+    for contest in found:
+        if contest.part == "test":
+            others, learned = parted(contest.meetings)
+            rules = {row: tasks for row, tasks in others.items() if row in OUTSIDE}
+            known = {row: tasks for row, tasks in others.items() if row not in OUTSIDE}
+            result.append(Field(contest.trace.name, known, rules, learned, COLUMNS))
+    return result
 
 
 def _rivals(trace: Trace) -> Iterator[Method]:
@@ -114,6 +188,8 @@ def _rivals(trace: Trace) -> Iterator[Method]:
     yield _untrained(CHANCE, by_chance)
     for name, order in ((SHORTEST, SJF()), (LARGEST, LargestFirst())):
         yield _untrained(name, Pipeline(order, backfiller=EASY(order), commit=True, window=WINDOW))
+    for name, slot in SLOTS.items():
+        yield _untrained(name, TwoLevel(ConstantSlot(slot), WINDOW))
 
 
 def _agents(learners: Learners, trace: Trace) -> Iterator[Method]:
@@ -123,6 +199,10 @@ def _agents(learners: Learners, trace: Trace) -> Iterator[Method]:
     for algorithm in scale.learners:
         for number in range(scale.seeds):
             yield _agent(family_of(algorithm), learners.dras(trace, algorithm, number), number)
+        if family_of(algorithm) in DRAWING:
+            for number in range(scale.seeds):
+                learner = learners.dras(trace, algorithm, number)
+                yield _agent(drawn(family_of(algorithm)), learner, number, sample=True)
     for number in range(scale.waiting_seeds):
         yield _agent(WAITING, learners.waiting(trace, number), number)
     for number in range(scale.evolved_seeds):
@@ -134,8 +214,13 @@ def _untrained(name: str, policy: object) -> Method:
     return Method(name, policy, "textbook", family=name, reserves=name in RESERVING)
 
 
-def _agent(family: str, learner: Learner, number: int) -> Method:
+def _agent(family: str, learner: Learner, number: int, *, sample: bool = False) -> Method:
     return Method(
-        f"{family} {number + 1}", learner.policy, "textbook", learner, sample=False, family=family,
+        f"{family} {number + 1}",
+        learner.policy,
+        "textbook",
+        learner,
+        sample=sample,
+        family=family,
         reserves=family in RESERVING,
-    )  # fmt: skip
+    )

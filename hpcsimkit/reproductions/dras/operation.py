@@ -1,4 +1,4 @@
-"""The best agent of a kind in operation: as it was trained, or learning from what it does."""
+"""The best agent of a type in operation: as trained, or with continued learning."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dras.trainer import DrasTrainer
-from hpcsimkit.agents.trainers_catalogue import trainer_named
-from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.agents.training.catalogue import trainer_named
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.reproductions.dras.runs import earned, in_full_size, keep, seated
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.sequences import SequenceSet
-from hpcsimkit.reproductions.tasks import Task, Tell
-from hpcsimkit.result import Result
-from hpcsimkit.scenario import Scenario
+from hpcsimkit.results.result import Result
 
 __all__ = ["Operation", "best_of"]
 
 
 def best_of(learners: Sequence[Learner], shelf: Path) -> Learner:
-    """Return who earned most on the month to choose by; `shelf` has the folders of all tasks."""
+    """Return the learner with the highest validation reward; `shelf` is the folder of all tasks."""
 
     def earned_by(learner: Learner) -> float:
         about = trained_agent(learner, shelf / learner.name, sample=False).about or {}
@@ -33,20 +33,20 @@ def best_of(learners: Sequence[Learner], shelf: Path) -> Learner:
 
 @dataclass(frozen=True)
 class Operation(Task):
-    """The best of some agents, trained before, schedules what is tested on; it draws its actions.
+    """A run of the best of some trained agents on the test part, with sampled actions.
 
     Parameters
     ----------
     learners : tuple of Learner
-        One of which is the best by what it earned on the month to choose by.
+        Candidates; the best is chosen by its reward on the validation month.
     sequences : SequenceSet
-        What is scheduled, in one run.
+        Jobs to schedule, in one run.
     seed : int
-        Where the chance comes from.
+        Random seed.
     learns : bool
-        It goes on learning.
+        Whether the agent continues to learn.
     update_every : int
-        Scheduling instances from one update to the next.
+        Number of scheduling instances between two updates.
     """
 
     learners: tuple[Learner, ...]
@@ -57,28 +57,31 @@ class Operation(Task):
 
     @property
     def name(self) -> str:
-        """What is scheduled, and how."""
+        """Name of the task: part of the log, and learning or drawing."""
         return f"operation-{self.sequences.name}-{'learning' if self.learns else 'drawing'}"
 
     @property
     def kind(self) -> str:
-        """By the size of the network."""
+        """Type of the task, which depends on the size of the network."""
         return in_full_size("operation", self.learners[0])
 
     @property
     def size(self) -> int:
-        """A decision a job."""
+        """Expected number of decisions: one per job."""
         return self.sequences.jobs
 
     def inputs(self) -> Any:
-        """Return who, on what, and how often it learns."""
+        """Return the inputs of the task: learners, jobs and update interval."""
         return {
-            "learners": self.learners, "scenarios": self.sequences.scenarios, "seed": self.seed,
-            "learns": self.learns, "update_every": self.update_every,
-        }  # fmt: skip
+            "learners": self.learners,
+            "scenarios": self.sequences.scenarios,
+            "seed": self.seed,
+            "learns": self.learns,
+            "update_every": self.update_every,
+        }
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Schedule."""
+        """Run the simulation, and save the schedule."""
         learner = best_of(self.learners, folder.parent)
         agent = trained_agent(learner, folder.parent / learner.name, sample=True)
         scenario = replace(self.sequences.scenarios[0], seed=self.seed)
@@ -91,11 +94,16 @@ class Operation(Task):
         return {"agent": learner.name, **keep(result, folder, total)}
 
     def _learning(self, learner: Learner, agent: Agent, scenario: Scenario) -> tuple[float, Result]:
-        """Go on from what was learned, with an optimiser that begins anew."""
+        """Run the simulation with continued learning, from a new state of the optimiser."""
         env = SchedulingEnv(
-            learner.episodes, learner.policy, learner.encoder, learner.mask, learner.reward,
-            stage=learner.stage, skip=learner.skip,
-        )  # fmt: skip
+            learner.episodes,
+            learner.policy,
+            learner.encoder,
+            learner.mask,
+            learner.reward,
+            stage=learner.stage,
+            skip=learner.skip,
+        )
         trainer = trainer_named(learner.trainer)(env, learner.settings, seed=self.seed)
         assert isinstance(trainer, DrasTrainer)
         trainer.begin(agent)

@@ -1,4 +1,4 @@
-"""How long a decision and an update take (section 6.7): on the machine as simulated, and in full size."""
+"""Processor time of a decision and an update (section 6.7), for the simulated and the full size."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import numpy as np
 
 from hpcsimkit.agents.dras.settings import WINDOW, dras_environment, hidden_of
 from hpcsimkit.agents.dras.trainer import DrasTrainer, Steps
-from hpcsimkit.agents.episodes import InTurn
-from hpcsimkit.agents.trainers_catalogue import settings_of, trainer_named
+from hpcsimkit.agents.spaces.episodes import InTurn
+from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
+from hpcsimkit.experiments.tasks import Task, Tell
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.dras.data import DAY
-from hpcsimkit.reproductions.tasks import Task, Tell
-from hpcsimkit.workload import Workload
 
 __all__ = ["Overhead"]
 
 STEPS = 10
-"""Decisions that an update learns from: one for each scheduling instance."""
+"""Number of decisions in an update: one for each scheduling instance."""
 
 
 @dataclass(frozen=True)
 class Overhead(Task):
-    """Decisions and updates of a learner with random weights, on what a full window looks like.
+    """Decisions and updates of a learner with random weights, on observations of a full window.
 
     Parameters
     ----------
     algorithm : str
-        Which learner.
+        Name of the learner.
     nodes : int
-        Of the machine: its network is in proportion.
+        Number of nodes of the machine; the size of the network is in proportion.
     repeats : int
-        Updates that are measured, and ten times as many decisions.
+        Number of updates measured; ten times as many decisions are measured.
     """
 
     algorithm: str
@@ -46,20 +46,20 @@ class Overhead(Task):
 
     @property
     def name(self) -> str:
-        """Of whom."""
+        """Name of the task: learner and number of nodes."""
         return f"overhead-{self.algorithm}-{self.nodes}"
 
     @property
     def size(self) -> int:
-        """Decisions learned from."""
+        """Number of decisions in all updates."""
         return self.repeats * STEPS
 
     def inputs(self) -> Any:
-        """Return of whom."""
+        """Return the inputs of the task."""
         return {"algorithm": self.algorithm, "nodes": self.nodes, "repeats": self.repeats, "steps": STEPS}
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Measure: seconds of a processor (medians), and how many weights there are."""
+        """Return processor times [s] (medians) and the number of weights."""
         trainer, rng = self._trainer(), np.random.default_rng(0)
         rows = trainer.env.encoder.shape[0]
         seen = rng.random((STEPS + 1, rows, 2), dtype=np.float32)
@@ -72,7 +72,7 @@ class Overhead(Task):
         return {"weights": weights, "decision": decision, "update": update}
 
     def _trainer(self) -> DrasTrainer:
-        """Return a learner as it is before it has learned anything."""
+        """Return an untrained learner."""
         nobody = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=self.nodes)
         env = dras_environment(InTurn([nobody]), self.nodes, DAY)
         kind = trainer_named(self.algorithm)
@@ -84,7 +84,7 @@ class Overhead(Task):
 
 
 def _steps(seen: np.ndarray[Any, np.dtype[np.float32]], rng: np.random.Generator) -> Steps:
-    """Return ten decisions among full windows."""
+    """Return ten decisions with full windows."""
     import torch
 
     rows = torch.from_numpy(seen)
@@ -95,7 +95,7 @@ def _steps(seen: np.ndarray[Any, np.dtype[np.float32]], rng: np.random.Generator
 
 
 def _median(work: Callable[[], object], repeats: int) -> float:
-    """Return how long something takes, the first time left out [s of a processor]."""
+    """Return the median processor time of a function [s], after one warm-up call."""
     work()
     found = []
     for _ in range(repeats):

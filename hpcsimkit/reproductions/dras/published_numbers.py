@@ -44,13 +44,13 @@ LONGEST_WAITS: Mapping[str, str] = {
     "DRAS-A2C": "14 to 20",
     "DRAS-PPO": "14 to 20",
 }
-"""Longest waits on Theta [d], as the text says them."""
+"""Longest waits on Theta [d], as stated in the text."""
 
 MOST_BETTER = 50.0
-"""DRAS is better than existing methods by up to so much [%]."""
+"""Maximum improvement of DRAS over existing methods [%]."""
 
 SECONDS_OF_UPDATE: Mapping[str, float] = {"dras-dql": 2.0, "dras-pg": 1.0, "dras-a2c": 1.0, "dras-ppo": 1.0}
-"""An update takes no longer [s]."""
+"""Maximum time of an update [s]."""
 
 HOURS_OF_TRAINING = 3.0
-"""Nor does a training, to a model that is used [h]."""
+"""Maximum time of a training, to the model in use [h]."""

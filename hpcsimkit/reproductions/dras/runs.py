@@ -1,4 +1,4 @@
-"""Runs of whoever schedules, on a whole part of a log: what they earn, how jobs wait, and the schedule."""
+"""Runs of policies on a whole part of a log: rewards, waits and the schedule."""
 
 from __future__ import annotations
 
@@ -7,61 +7,74 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.job import Job
-from hpcsimkit.learning import Reward
-from hpcsimkit.metrics import evaluate
-from hpcsimkit.observers import Observer
-from hpcsimkit.policies.two_level import TwoLevel
-from hpcsimkit.policy import Policy
+from hpcsimkit.envs.interfaces import Reward
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.tasks import Shelf, Task, Tell
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.observers import Observer
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, with_agent
-from hpcsimkit.reproductions.tasks import Shelf, Task, Tell
-from hpcsimkit.result import Result
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.system import System
+from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.result import Result
 
 __all__ = [
-    "IN_FULL_SIZE", "MEASURED", "REWARD", "Earnings", "Method", "Run", "earned", "in_full_size", "keep",
-    "kept", "seated",
-]  # fmt: skip
+    "IN_FULL_SIZE",
+    "MEASURED",
+    "REWARD",
+    "Earnings",
+    "Method",
+    "Run",
+    "earned",
+    "in_full_size",
+    "keep",
+    "kept",
+    "seated",
+]
 
 REWARD = "reward"
 
 MEASURED = (
-    "mean_wait_time", "max_wait_time", "mean_response_time", "mean_slowdown", "utilisation",
+    "mean_wait_time",
+    "max_wait_time",
+    "mean_response_time",
+    "mean_slowdown",
+    "utilisation",
     *(f"{mode}_{what}_share" for mode in ("backfilled", "ready", "reserved") for what in ("job", "area")),
-)  # fmt: skip
-"""What is measured of each run, of :data:`~hpcsimkit.metrics.METRICS`."""
+)
+"""Measures of each run, of :data:`~hpcsimkit.results.metrics.METRICS`."""
 
 RESULT = "result.npz"
 
 IN_FULL_SIZE, LARGE_NETWORK = " in full size", 2000
-"""How kinds of tasks end that are about large networks: those with so many numbers in their first layer."""
+"""Suffix of task types with large networks, and the width from which a first layer counts as large."""
 
 
 def in_full_size(kind: str, learner: Learner) -> str:
-    """Return the kind of a task, or that of those that are about a network for thousands of nodes."""
+    """Return the type of a task, with the suffix if the network is for thousands of nodes."""
     settings: Any = learner.settings
     return f"{kind}{IN_FULL_SIZE}" if max(settings.hidden, default=0) >= LARGE_NETWORK else kind
 
 
 class Earnings(Observer):
-    """Adds up what a reward pays, job by job as they are chosen, to whoever schedules.
+    """Observer that accumulates the reward of a policy, job by job as they are chosen.
 
     Parameters
     ----------
     reward : Reward
-        An observer too, that is told before this one.
+        Reward, itself an observer that is called before this one.
     reserves : bool
-        A job is chosen when it gets a reservation, if it does, and else when it starts.
+        Whether a job counts as chosen when it gets a reservation, if it does, or else when it starts.
 
     Examples
     --------
-    Of two jobs only one has room: it starts, the other has a reservation, and waits for 9 s.
+    Only one of two jobs fits: it starts, the other gets a reservation and waits for 9 s.
 
     >>> from hpcsimkit import Simulation, Workload
-    >>> from hpcsimkit.agents.rewards import Capacity
-    >>> from hpcsimkit.decision import External
+    >>> from hpcsimkit.agents.spaces.rewards import Capacity
+    >>> from hpcsimkit.kernel.decision import External
     >>> columns = {"submit_time": [0, 0], "run_time": [9, 4], "nodes": [1, 1]}
     >>> w, reward = Workload(columns, machine_size=1), Capacity(reserved=True)
     >>> from hpcsimkit import Pipeline
@@ -77,23 +90,23 @@ class Earnings(Observer):
         self.reserves = reserves
 
     def on_begin(self, system: System) -> None:
-        """Nothing is earned yet."""
+        """Reset the totals."""
         self.total, self.choices = 0.0, 0
         self._reserved = set[int]()
 
     def on_block(self, job: Job, system: System) -> None:
-        """Somebody got a reservation."""
+        """Count a job that gets a reservation."""
         if self.reserves and job.index not in self._reserved:
             self._reserved.add(job.index)
             self._count(system)
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
-        """Somebody has started."""
+        """Count a job that starts without a reservation."""
         if job.index not in self._reserved:
             self._count(system)
 
     def on_finish(self, system: System) -> None:
-        """Take what is left."""
+        """Add the remaining reward."""
         self.total += self.reward.take(system)
 
     def _count(self, system: System) -> None:
@@ -102,7 +115,7 @@ class Earnings(Observer):
 
 
 def earned(scenario: Scenario, policy: Policy, reward: Reward, *, reserves: bool) -> tuple[float, Result]:
-    """Run a policy; returns what it earned in all, and the schedule."""
+    """Run a policy, and return its total reward and the schedule."""
     earnings = Earnings(reward, reserves=reserves)
     result = scenario.simulation(policy, [reward, earnings]).run()
     return earnings.total, result
@@ -117,21 +130,21 @@ def seated(policy: Policy, agent: Agent) -> Policy:
 
 @dataclass(frozen=True)
 class Method(Contestant):
-    """Who schedules a log.
+    """A policy under test on a log.
 
     Parameters
     ----------
     family : str
-        What tables call it; agents of several seeds are of one family.
+        Name in the tables; agents with several seeds share it.
     reserves : bool
-        Jobs that do not fit get reservations.
+        Whether jobs that do not fit get reservations.
     """
 
     family: str = ""
     reserves: bool = False
 
     def scheduler(self, shelf: Path) -> Policy:
-        """Return who schedules; agents are found in the folder of all tasks."""
+        """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             return self.policy
         agent = trained_agent(self.learner, shelf / self.learner.name, sample=self.sample)
@@ -140,12 +153,12 @@ class Method(Contestant):
 
 @dataclass(frozen=True)
 class Run(Meeting):
-    """A run of a method on a part of a log; the schedule stays in the folder.
+    """A run of a policy on a part of a log; the schedule is saved in the task's folder.
 
     Parameters
     ----------
     reward : Reward, optional
-        What is paid.
+        Reward to measure.
     """
 
     contestant: Method
@@ -153,21 +166,21 @@ class Run(Meeting):
 
     @property
     def kind(self) -> str:
-        """Agents, and all others, who are faster; agents with large networks, who are slower."""
+        """Type of the task: agents are slower than other policies, and slower still with large networks."""
         learner = self.contestant.learner
         return super().kind if learner is None else in_full_size(super().kind, learner)
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The keys of the outcome."""
+        """Keys of the outcome."""
         return (*MEASURED, REWARD)
 
     def inputs(self) -> Any:
-        """Return who, on what, and what is paid."""
+        """Return the inputs of the task: policy, jobs and reward."""
         return {**super().inputs(), "reward": self.reward, "reserves": self.contestant.reserves}
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate."""
+        """Run the simulation, and save the schedule."""
         assert self.reward is not None
         scenario = replace(self.sequences.scenarios[0], seed=self.seed)
         policy, reserves = self.contestant.scheduler(folder.parent), self.contestant.reserves
@@ -177,12 +190,12 @@ class Run(Meeting):
 
 
 def keep(result: Result, folder: Path, total: float) -> dict[str, list[float]]:
-    """Write a schedule into the folder of its task; returns what is measured of it."""
+    """Write a schedule to the folder of its task, and return its measures."""
     result.save(folder / RESULT)
     measured = {name: [float(value)] for name, value in evaluate(result, names=MEASURED).items()}
     return {**measured, REWARD: [total]}
 
 
 def kept(shelf: Shelf, task: Task) -> Result:
-    """Return the schedule that a task has left."""
+    """Return the saved schedule of a task."""
     return Result.load(shelf.folder(task) / RESULT)

@@ -1,4 +1,4 @@
-"""What tables and pictures are made of: who is how good on which scale, week by week, class by class."""
+"""Statistics behind tables and figures: scaled measures, weeks and classes of jobs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.result import MODE_NAMES, Result
+from hpcsimkit.results.result import MODE_NAMES, Result
 
 __all__ = [
-    "AXES", "LARGE", "Spread", "Weeks", "kiviat", "longest_large_wait", "spread_of", "waits_by_mode",
+    "AXES",
+    "LARGE",
+    "Weeks",
+    "kiviat",
+    "longest_large_wait",
+    "waits_by_mode",
     "weekly",
-]  # fmt: skip
+]
 
 Floats = NDArray[np.float64]
 
 WEEK = 7 * 86_400
 
 LARGE = 0.2
-"""Jobs that ask for this share of the nodes, or more, are the largest ones."""
+"""Share of the nodes from which a job counts as one of the largest."""
 
 AXES: Mapping[str, str] = {
     "mean_wait_time": "mean wait",
@@ -29,35 +34,18 @@ AXES: Mapping[str, str] = {
     "mean_slowdown": "mean slowdown",
     "utilisation": "utilisation",
 }
-"""Of the Kiviat graph: measures, and what they are called there; of the last one more is better."""
+"""Axes of the Kiviat graph: measures and labels; for utilisation more is better."""
 
 MORE_IS_BETTER = ("utilisation",)
 
 
-class Spread(NamedTuple):
-    """A measure over seeds: its mean, least and most."""
-
-    mean: float
-    least: float
-    most: float
-
-
-def spread_of(values: Floats) -> Spread:
-    """Return mean, least and most.
-
-    >>> spread_of(np.array([1.0, 2.0, 6.0]))
-    Spread(mean=3.0, least=1.0, most=6.0)
-    """
-    return Spread(float(values.mean()), float(values.min()), float(values.max()))
-
-
 def kiviat(values: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
-    """Return for each method how good it is on each axis, from 0, the worst of all, to 1, the best.
+    """Return the scaled measures of each policy, from 0, the worst of all, to 1, the best.
 
     Parameters
     ----------
     values : mapping of str to mapping of str to float
-        By method and measure, the keys of `AXES`. (Where all are the same, all are 1.)
+        Measures by policy and key of `AXES`. (If all are equal, all are scaled to 1.)
 
     Examples
     --------
@@ -77,29 +65,29 @@ def kiviat(values: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
 
 
 def longest_large_wait(result: Result) -> float:
-    """Return how long those jobs wait at most that ask for a fifth of the nodes or more [s].
+    """Return the maximum wait of jobs that request a fifth of the nodes or more [s].
 
-    Not a number if there are none.
+    NaN if there are none.
     """
     waits = result.wait_time[result.amount >= LARGE * result.size]
     return float(waits.max()) if len(waits) else float("nan")
 
 
 def waits_by_mode(result: Result) -> dict[str, Floats]:
-    """Return how long jobs have waited [s], by how they started; modes that no job has are not there."""
+    """Return the waits of jobs [s] by start mode, without modes that do not occur."""
     found = {name: result.wait_time[result.mode == number] for number, name in enumerate(MODE_NAMES)}
     return {name: waits for name, waits in found.items() if len(waits)}
 
 
 class Weeks(NamedTuple):
-    """A schedule week by week, by when jobs were submitted.
+    """A schedule week by week, by submission of the jobs.
 
     Parameters
     ----------
     load : array of float, shape (weeks,)
-        Node-seconds that were submitted, as a share of what the machine has in a week.
+        Submitted node-seconds as a share of the machine's capacity in a week.
     mean, longest : array of float, shape (weeks,)
-        Of their waits [s]; not a number in weeks without jobs.
+        Mean and longest waits [s]; NaN in weeks without jobs.
     """
 
     load: Floats
@@ -108,7 +96,7 @@ class Weeks(NamedTuple):
 
 
 def weekly(result: Result) -> Weeks:
-    """Return what happened to the jobs of each week, counted from the first submission.
+    """Return load and waits of the jobs of each week, counted from the first submission.
 
     >>> from hpcsimkit import Pipeline, Simulation, Workload
     >>> columns = {"submit_time": [0, 0, 2 * WEEK], "run_time": [WEEK // 2, 10, WEEK], "nodes": [1, 1, 1]}

@@ -1,4 +1,4 @@
-"""What is to be reached: a shorter mean wait than rules and an optimiser have, and nobody starves."""
+"""Targets: a shorter mean wait than rules and an optimiser, without starvation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.experiments.console import grouped
 from hpcsimkit.reproductions.dras.measured import Family, Measured
 from hpcsimkit.reproductions.dras.methods import DRAS, FCFS, OPTIMIZATION
 from hpcsimkit.reproductions.dras.overhead import Overhead
 from hpcsimkit.reproductions.dras.published_numbers import HOURS_OF_TRAINING, MOST_BETTER, SECONDS_OF_UPDATE
-from hpcsimkit.reproductions.dras.statistics import spread_of
 from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.spread import spread_of
 from hpcsimkit.reproductions.targets import Target
 
 __all__ = ["speed_targets", "waiting_targets"]
@@ -21,16 +21,16 @@ __all__ = ["speed_targets", "waiting_targets"]
 Floats = NDArray[np.float64]
 
 LEAST_GAIN = 20.0
-"""By so much the mean wait must be shorter [%]."""
+"""Minimum reduction of the mean wait [%]."""
 
 LONGEST, LONGEST_LARGE = 1.5, 2.0
-"""So many times FCFS/EASY's maximum wait, of all jobs and of the largest ones, is not too long."""
+"""Maximum ratios to FCFS/EASY's maximum wait, for all jobs and for the largest ones."""
 
 
 def waiting_targets(measured: Measured, agents: Family) -> Iterator[Target]:
-    """Yield what agents gain in mean wait on a log, and what it costs those who wait longest.
+    """Yield the agents' reductions of mean wait on a log, and their ratios of maximum waits.
 
-    Numbers are means over seeds. The paper speaks of Theta, and of its own learners: all others are stated
+    Numbers are means over seeds. The paper's claims concern Theta and its own learners; all others are stated
     for comparison.
     """
     rivals = measured.families
@@ -53,7 +53,7 @@ def waiting_targets(measured: Measured, agents: Family) -> Iterator[Target]:
 
 
 def over(values: Floats, by: float) -> Floats:
-    """Return values over another one; not a number if that is 0, as waits are where there is room for all.
+    """Return the quotients of values by a number, or NaN if it is 0, as for waits on an underloaded machine.
 
     >>> over(np.array([3.0, 6.0]), 2.0).tolist(), over(np.array([3.0]), 0.0).tolist()
     ([1.5, 3.0], [nan])
@@ -62,7 +62,7 @@ def over(values: Floats, by: float) -> Floats:
 
 
 def _target(what: str, paper: float | None, values: Floats, met: bool | None) -> Target:
-    """Return a target about a mean over seeds, with its standard deviation where there are several."""
+    """Return a target for a mean over seeds, with its standard deviation if there are several."""
     spread = float(values.std(ddof=1)) if len(values) > 1 else None
     return Target(what, paper, float(values.mean()), spread, met)
 
@@ -70,11 +70,11 @@ def _target(what: str, paper: float | None, values: Floats, met: bool | None) ->
 def speed_targets(
     learner: Learner, seconds: float, overheads: Sequence[tuple[Overhead, Mapping[str, float]]]
 ) -> Iterator[Target]:
-    """Yield how long the longest training took [h], and updates of the largest networks [s].
+    """Yield the longest training time [h], and the update times of the largest networks [s].
 
-    The paper's hours are of Theta in full size, and of more decisions: they are no target for less.
+    The paper's hours are for Theta in full size and for more decisions; they are no target for smaller runs.
     """
-    decisions = grouped(learner.settings.steps)
+    decisions = grouped(learner.settings.total_timesteps)
     what = f"longest training, {learner.name}, {decisions} decisions [h of a core]"
     yield Target(what, HOURS_OF_TRAINING, seconds / 3600, None, None)
     largest = max(task.nodes for task, _ in overheads)

@@ -1,6 +1,6 @@
-"""The masked-PPO scheduler (job and machine chosen at once, K = 10) on Beocat's logs.
+"""Reproduction of the masked-PPO scheduler (joint choice of job and machine, K = 10) on Beocat's logs.
 
-``data`` draws training sets and days from the logs, ``learners`` says who is trained, ``contest`` who meets
-on the days; ``scores`` and ``statistics`` are what comes out; ``conclusions``, ``tables``, ``figures`` and
-``targets`` say it.
+``data`` draws training sets and test days from the logs, ``learners`` defines the trained agents, and
+``contest`` the policies under test. ``scores`` and ``statistics`` hold the measurements and their tests;
+``conclusions``, ``tables``, ``figures`` and ``targets`` write the results.
 """

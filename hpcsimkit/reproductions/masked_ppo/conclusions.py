@@ -1,4 +1,4 @@
-"""What the runs say: the page with all tables, tests and pictures, and the targets."""
+"""Results page: tables, significance tests, figures and targets."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.pictures.figures import save_figure
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reproductions.learners import learning_curve_of
 from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, CONTROLS
 from hpcsimkit.reproductions.masked_ppo.data import Beocat
@@ -21,7 +22,6 @@ from hpcsimkit.reproductions.masked_ppo.targets import baseline_targets, family_
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.targets import Target
-from hpcsimkit.reproductions.tasks import Shelf
 
 __all__ = ["Findings"]
 
@@ -30,25 +30,25 @@ MEASURES = {
     UTILISATION: ("Table II: the paper's utilisation", "utilisation of a day, by snapshots [%]"),
     WEIGHTED: ("Utilisation weighted by time and capacity", ""),
 }
-"""Headings of the sections, and labels of the axes of boxes."""
+"""Headings of the sections, and axis labels of the box plots."""
 
 OTHERS = (*BASELINES, *CONTROLS)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was measured, and about whom.
+    """All measurements, with the data and agents that they belong to.
 
     Parameters
     ----------
     beocat : Beocat
-        The data.
+        Data of the experiment.
     families : sequence of Family
-        The agents; the first are those of the paper.
+        Groups of agents; the first is that of the paper.
     scores : Scores
-        On all days.
+        Scores on all days.
     quick : bool
-        It is the small version.
+        Whether this is the quick version.
     """
 
     beocat: Beocat
@@ -58,17 +58,17 @@ class Findings:
 
     @property
     def day_sets(self) -> dict[str, Scores]:
-        """Scores on the days of the test, and on those that nobody was trained on."""
+        """Scores on the test days, and on the unseen days."""
         beocat = self.beocat
         sets = {"test": beocat.test_days, "unseen": beocat.unseen_days}
         return {name: self.scores.on([str(day) for day in days]) for name, days in sets.items()}
 
     def rows(self, measure: str) -> list[str]:
-        """Return the rows of a table: who was trained for what it shows, and everybody untrained."""
+        """Return the rows of a table: untrained policies, and the agents trained for the measure."""
         return [*BASELINES, *CONTROLS, *(row for family in self.families for row in family.rows(measure))]
 
     def conclusion(self, heading: str, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return the page and the targets; pictures are drawn into a folder."""
+        """Return the page and the targets; figures are written to a folder."""
         page = Page(heading)
         self._introduce(page)
         for measure in (WAIT, UTILISATION):

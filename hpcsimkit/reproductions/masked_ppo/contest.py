@@ -1,4 +1,4 @@
-"""Who meets on the days: heuristics, chance, and the trained agents."""
+"""Policies under test on the days: heuristics, random agents and trained agents."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
-from hpcsimkit.agents.masks import JobMachine
-from hpcsimkit.campaigns.evaluation import RandomAgent
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.agents.spaces.masks import JobMachine
+from hpcsimkit.experiments.evaluation import RandomAgent
+from hpcsimkit.experiments.tasks import Task, Tell
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import FCFS, SJF, BestFitBinPacking, OracleSJF
-from hpcsimkit.policies.dispatch import Dispatch
-from hpcsimkit.policies.placements import BestFit, FirstFit
-from hpcsimkit.policy import Policy
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.policies.placing.placements import BestFit, FirstFit
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.masked_ppo.data import Beocat, Days
 from hpcsimkit.reproductions.masked_ppo.family import Family, ForDay, row_of
-from hpcsimkit.reproductions.tasks import Task, Tell
-from hpcsimkit.resource_metrics import resource_utilisation, snapshot_utilisation
-from hpcsimkit.result import Result
-from hpcsimkit.simulation import Simulation
+from hpcsimkit.results.resource_metrics import resource_utilisation, snapshot_utilisation
+from hpcsimkit.results.result import Result
 
-__all__ = ["BASELINES", "CONTROLS", "Contestant", "Playing", "contestants"]
+__all__ = ["BASELINES", "CONTROLS", "Contestant", "Playing", "contestants", "file_name"]
 
 VERSION = 1
-"""Of what is measured of a run."""
+"""Version of the measurements of a run."""
 
 QUEUE_DEPTHS = (10, 60, 100)
 
@@ -39,7 +39,7 @@ BASELINES: dict[str, Policy] = {
     "BFBP": BestFitBinPacking(),
     "FCFS": Pipeline(order=FCFS(), placement=FirstFit()),
 }
-"""The paper's four, as its code has them."""
+"""The paper's four baselines, as in its code."""
 
 CONTROLS: dict[str, Policy] = {
     "SJF + best fit": Pipeline(order=SJF(), placement=BestFit(), fitting=True),
@@ -48,29 +48,30 @@ CONTROLS: dict[str, Policy] = {
         for depth in QUEUE_DEPTHS
     },
 }
-"""What the paper lacks: best fit for SJF, and any valid action, drawn by chance."""
+"""Baselines that the paper lacks: SJF with best fit, and a random choice of valid actions."""
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """Who schedules the days.
+    """A policy under test on the days.
 
     Parameters
     ----------
     name : str
-        Unique, and fit to be the name of a folder.
+        Unique name, valid as a folder name.
     row : str
-        The row of the tables; several contestants may be of one.
+        Row of the tables; several policies under test may share one.
     policy : Policy, optional
-        What schedules; or
+        Scheduling policy, if there is no learner.
     learner : Learner, optional
-        whose agent does,
+        Learner of the agent, if there is no policy.
     sample : bool
-        which draws its actions or takes the best.
+        Whether the agent samples its actions or takes the best.
     seeds : tuple of int
-        Of its runs on each day.
+        Random seeds of its runs on each day.
     for_day : callable, optional
-        What it knows on a day.
+        Function that restricts the scheduler's knowledge on a day; see
+        ``ForDay`` of the module ``family``.
     """
 
     name: str
@@ -82,7 +83,7 @@ class Contestant:
     for_day: ForDay | None = None
 
     def scheduler(self, shelf: Path) -> Policy:
-        """Return who schedules; agents are found in the folder of all tasks."""
+        """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             assert self.policy is not None
             return self.policy
@@ -95,14 +96,14 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Playing(Task):
-    """All runs of a contestant; the outcome is a row a run: day, seed, and what was measured.
+    """All runs of a policy under test; the outcome has a row per run: day, seed and measurements.
 
     Parameters
     ----------
     contestant : Contestant
-        Who schedules.
+        Policy under test.
     days : mapping of date to Workload
-        What.
+        Jobs of each day.
     """
 
     contestant: Contestant
@@ -110,21 +111,21 @@ class Playing(Task):
 
     @property
     def name(self) -> str:
-        """That of the contestant."""
+        """Name of the task: that of the policy under test, with a prefix."""
         return f"days-{self.contestant.name}"
 
     @property
     def kind(self) -> str:
-        """Heuristics are faster than who is asked for each job."""
+        """Type of the task: heuristics are faster than agents, which decide job by job."""
         return "heuristics" if self.contestant.policy in BASELINES.values() else "playing"
 
     @property
     def size(self) -> int:
-        """A decision a job."""
+        """Expected number of decisions: one per job."""
         return sum(map(len, self.days.values())) * len(self.contestant.seeds)
 
     def inputs(self) -> Any:
-        """Return who, and on what."""
+        """Return the inputs of the task: policy and days."""
         contestant = self.contestant
         who = contestant.policy if contestant.learner is None else (contestant.learner, contestant.sample)
         knows = {} if contestant.for_day is None else {"for_day": contestant.for_day}
@@ -138,7 +139,7 @@ class Playing(Task):
         }
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate."""
+        """Run the simulations."""
         policy, done, rows = self.contestant.scheduler(folder.parent), 0, []
         for_day = self.contestant.for_day
         for day, jobs in self.days.items():
@@ -152,7 +153,7 @@ class Playing(Task):
 
 
 def measured(result: Result) -> tuple[float, float, float]:
-    """Return the mean wait [min], the paper's utilisation, and the one by time and capacity [%]."""
+    """Return mean wait [min], the paper's utilisation [%], and that by time and capacity [%]."""
     begin, end = int(result.submit_time.min()), int(np.max(result.end_time))
     used = [resource_utilisation(result, name, begin, end) for name in NINE_MACHINES.resources]
     by_snapshots = snapshot_utilisation(result, begin, end)
@@ -160,16 +161,16 @@ def measured(result: Result) -> tuple[float, float, float]:
 
 
 def contestants(beocat: Beocat, families: Sequence[Family]) -> Iterator[Contestant]:
-    """Yield all who meet on the days."""
+    """Yield all policies under test."""
     for name, policy in BASELINES.items():
-        yield Contestant(_file_name(name), name, policy)
+        yield Contestant(file_name(name), name, policy)
     for name, policy in CONTROLS.items():
         by_chance = isinstance(policy, Dispatch)
         seeds = range(beocat.seed, beocat.seed + beocat.scale.random_seeds) if by_chance else (0,)
-        yield Contestant(_file_name(name), name, policy, seeds=tuple(seeds))
+        yield Contestant(file_name(name), name, policy, seeds=tuple(seeds))
     for family in families:
         for name, policy in family.controls.items():
-            yield Contestant(_file_name(name), name, policy, for_day=family.for_day)
+            yield Contestant(file_name(name), name, policy, for_day=family.for_day)
         for metric, learners in family.learners.items():
             for learner in learners:
                 for sample in family.samples:
@@ -185,10 +186,10 @@ def contestants(beocat: Beocat, families: Sequence[Family]) -> Iterator[Contesta
                     )
 
 
-def _file_name(row: str) -> str:
-    """Return the row's name without what folders had better not hold.
+def file_name(row: str) -> str:
+    """Return the row's name without characters that are unsuitable in folder names.
 
-    >>> _file_name("random, K = 10"), _file_name("SJF + best fit")
+    >>> file_name("random, K = 10"), file_name("SJF + best fit")
     ('random-k-10', 'sjf-best-fit')
     """
     return "-".join("".join(each if each.isalnum() else " " for each in row.lower()).split())

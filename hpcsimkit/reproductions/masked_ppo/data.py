@@ -1,4 +1,4 @@
-"""What is drawn from the logs: training sets, the days of the test, and further days that nobody has seen."""
+"""Samples from the logs: training sets, test days, and further unseen days."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
-from hpcsimkit.campaigns.console import grouped
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.workload import Workload
-from hpcsimkit.workloads.beocat import days, training_set
-from hpcsimkit.workloads.cells import clock_of
-from hpcsimkit.workloads.job_table import read_job_table
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.workloads.readers.beocat import days, training_set
+from hpcsimkit.workloads.readers.cells import clock_of
+from hpcsimkit.workloads.readers.job_table import read_job_table
 
 __all__ = ["FULL", "QUICK", "Beocat", "Days", "Scale", "in_queue_order"]
 
@@ -31,28 +31,28 @@ Days = Mapping[date, Workload]
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done.
+    """Size preset of the experiment.
 
     Parameters
     ----------
     sets : int
-        Training sets; one agent for each of them and each of the two metrics.
+        Number of training sets; one agent is trained for each of them and each of the two metrics.
     steps : int
-        Decisions that an agent learns from.
+        Number of decisions used to train an agent.
     random_seeds : int
-        Runs of a random scheduler on each day.
+        Number of runs of a random scheduler on each day.
     improved_steps : int
-        Decisions that an improved agent learns from.
+        Number of decisions used to train an improved agent.
     population, episodes : int
-        Networks of a round of its training, and what each of them plays.
+        Number of networks of an iteration of its training, and of episodes for each of them.
     copies : int
-        How often a day with too many jobs is thinned anew for training.
+        Number of random subsamples of each training day with too many jobs.
     large_jobs, gpu_jobs : int
-        Of a training set.
+        Numbers of large jobs and of GPU jobs of a training set.
     low, high : int
-        Jobs of a day of the test.
+        Minimum and maximum number of jobs of a test day.
     least : int
-        Further days have so many jobs at least.
+        Minimum number of jobs of a further day.
     """
 
     sets: int = 20
@@ -76,9 +76,8 @@ QUICK = Scale(sets=3, steps=30_000, random_seeds=3, improved_steps=150_000, copi
 def in_queue_order(workload: Workload) -> Workload:
     """Return the jobs in the order in which the published code queues them.
 
-    It takes them from a binary heap by submission, then requested time; jobs that are equal in both come out
-    as the heap happens to have them, which decides much: two jobs in three share their submission.
-
+    The published code pops them from a binary heap keyed by submission, then requested time. Ties come out in
+    the heap's order, which matters: two jobs in three share their submission time.
     >>> w = Workload({"submit_time": [5, 5], "run_time": [1, 1], "nodes": [1, 1], "requested_time": [9, 4]})
     >>> in_queue_order(w).requested_time.tolist()
     [4, 9]
@@ -93,7 +92,7 @@ def in_queue_order(workload: Workload) -> Workload:
 
 
 class _Queued(NamedTuple):
-    """A job of a heap, which sees its key only."""
+    """A job in a heap, compared by its key only."""
 
     key: tuple[int, int]
     row: int
@@ -103,23 +102,23 @@ class _Queued(NamedTuple):
 
 
 def _runnable(workload: Workload) -> Workload:
-    """Return the jobs that some machine can run, queued."""
-    queued = in_queue_order(workload)  # all of them: a heap without the others would be another one
+    """Return the jobs that fit some machine, in queue order."""
+    queued = in_queue_order(workload)  # all jobs: without the others, the heap would break ties differently
     return queued.without(NINE_MACHINES.misfits(queued), TOO_LARGE)
 
 
 @dataclass(frozen=True)
 class Beocat:
-    """Months of Beocat, and what is drawn from them.
+    """Months of Beocat, and the samples drawn from them.
 
     Parameters
     ----------
     files : sequence of Path
-        The logs, in any order.
+        Files of the logs, in any order.
     scale : Scale
-        How much is drawn.
+        Size preset of the experiment.
     seed : int
-        Where the chance comes from.
+        Random seed.
     """
 
     files: Sequence[Path]
@@ -128,7 +127,7 @@ class Beocat:
 
     @cached_property
     def months(self) -> list[Workload]:
-        """The logs, the earliest first."""
+        """Logs, the earliest first."""
         logs = [read_job_table(file) for file in self.files]
         for file, log in zip(self.files, logs, strict=True):
             if not len(log) or log.submit_time.min() < datetime(2000, 1, 1).timestamp():
@@ -143,7 +142,7 @@ class Beocat:
 
     @cached_property
     def cut(self) -> date:
-        """The day from which on nobody is trained: first of the last log, or of a log's last third."""
+        """First day without training jobs: the first of the last log, or of a single log's last third."""
         begins = [int(month.submit_time.min()) for month in self.months]
         first, last = begins[0], int(self.log.submit_time.max())
         moment = begins[-1] if len(begins) > 1 else first + 2 * (last - first) // 3
@@ -156,7 +155,7 @@ class Beocat:
         Raises
         ------
         WorkloadError
-            There are fewer than two.
+            If there are fewer than two.
         """
         scale = self.scale
         found = {day: _runnable(jobs) for day, jobs in days(self.log, scale.low, scale.high, TIMEZONE)}
@@ -169,7 +168,7 @@ class Beocat:
 
     @cached_property
     def unseen_days(self) -> Days:
-        """All days from the cut on that have enough jobs, those with too many thinned by chance."""
+        """All days from the cut on with enough jobs; days with too many jobs are randomly subsampled."""
         scale = self.scale
         since = {day: jobs for day, jobs in days(self.log, scale.least, MANY, TIMEZONE) if day >= self.cut}
         return {
@@ -179,7 +178,7 @@ class Beocat:
 
     @cached_property
     def training_days(self) -> list[Workload]:
-        """Days to learn from that have enough jobs; those with too many are thinned, several times over."""
+        """Training days with enough jobs; days with too many jobs are subsampled several times."""
         scale, found = self.scale, []
         for day, jobs in days(self.training_part, scale.least, MANY, TIMEZONE):
             copies = scale.copies if len(jobs) > scale.high else 1
@@ -196,12 +195,12 @@ class Beocat:
 
     @cached_property
     def all_days(self) -> Days:
-        """Both kinds; a day that is of both is the same in both."""
+        """Test days and unseen days; a day in both sets has the same jobs in both."""
         return {**self.test_days, **self.unseen_days}
 
     @cached_property
     def training_part(self) -> Workload:
-        """Jobs from before the cut, and not of a day of the test: what may be learned from."""
+        """Jobs available for training: submitted before the cut, and not on a test day."""
         zone = clock_of(TIMEZONE)
         midnight = int(datetime.combine(self.cut, time(), zone).timestamp())
         submitted = self.log.submit_time
@@ -212,7 +211,7 @@ class Beocat:
 
     @cached_property
     def training_sets(self) -> list[Workload]:
-        """Large jobs and GPU jobs, all submitted at once."""
+        """Training sets of large jobs and GPU jobs, all submitted at once."""
         scale, sets = self.scale, []
         for number in range(1, scale.sets + 1):
             rng = np.random.default_rng([self.seed, number])
@@ -223,7 +222,7 @@ class Beocat:
         return sets
 
     def lines(self) -> Iterator[str]:
-        """Yield lines about all that."""
+        """Yield lines on the data."""
         dropped = int(NINE_MACHINES.misfits(self.log).sum())
         yield f"beocat: {grouped(len(self.log))} jobs of {len(self.files)} logs on {NINE_MACHINES.summary}"
         yield f"  {grouped(dropped)} jobs left out: {TOO_LARGE}"

@@ -1,4 +1,4 @@
-"""Pictures like the paper's: training curves (figure 3), boxes over days (figures 4 and 5)."""
+"""Figures in the style of the paper: training curves (figure 3), box plots over days (figures 4 and 5)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.pictures.figures import POLICY_COLOURS, count_axis, new_figure, style, title
-from hpcsimkit.pictures.learning_curve import Curve
-from hpcsimkit.pictures.plots import plot_boxes
+from hpcsimkit.reports.figures import POLICY_COLOURS, count_axis, new_figure, style, title
+from hpcsimkit.reports.learning_curve import Curve
+from hpcsimkit.reports.plots import plot_boxes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,17 +21,17 @@ __all__ = ["draw_boxes", "draw_training_curves"]
 Floats = NDArray[np.float64]
 
 POINTS = 60
-"""Of a curve: agents' curves are averaged over so many equal stretches of the training."""
+"""Number of points of a curve: agents' curves are averaged over equal intervals of the training."""
 
 
 def draw_training_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
-    """Return a figure of reward per episode over decisions: the median agent, and the band of all agents.
+    """Return a figure of reward per episode over decisions: the median agent, and the band of all.
 
     Parameters
     ----------
     curves : mapping of str to sequence of curves
-        Of all agents, by what they are trained for; see
-        :func:`~hpcsimkit.pictures.learning_curve.read_curve`.
+        Learning curves of all agents, by training metric; see
+        :func:`~hpcsimkit.reports.learning_curve.read_curve`.
     """
     figure = new_figure(7.5, 2.9, columns=len(curves))
     for ax, (name, of_agents) in zip(figure.axes, curves.items(), strict=True):
@@ -65,7 +65,7 @@ def _plot_band(curves: Sequence[Curve], ax: Axes) -> None:
 
 
 def _averaged(steps: Floats, values: Floats, edges: Floats) -> Floats:
-    """Return the mean of the values between edges; where there is none, not a number.
+    """Return the mean of the values between edges, or NaN for an interval without values.
 
     >>> steps, values = np.array([1.0, 2.0, 9.0]), np.array([4.0, 6.0, np.nan])
     >>> _averaged(steps, values, np.array([0.0, 5.0, 10.0])).tolist()
@@ -80,16 +80,16 @@ def _averaged(steps: Floats, values: Floats, edges: Floats) -> Floats:
 
 @style()
 def draw_boxes(values: Mapping[str, Floats], label: str, *, logarithmic: bool) -> Figure:
-    """Return a figure with a box for each scheduler, over days; the days themselves are dots.
+    """Return a figure with a box for each scheduler, over days, and a dot for each day.
 
     Parameters
     ----------
     values : mapping of str to array of float, shape (days,)
-        By scheduler.
+        Values of each scheduler.
     label : str
-        Of the axis, with the unit.
+        Axis label, with the unit.
     logarithmic : bool
-        Its scale.
+        Whether the axis is logarithmic.
     """
     figure = new_figure(7.5, 0.9 + 0.32 * len(values))
     ax = plot_boxes(values, figure.axes[0], dots=True, logarithmic=logarithmic)

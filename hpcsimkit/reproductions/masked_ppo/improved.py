@@ -1,13 +1,13 @@
-"""Agents that see more, are paid for what counts, and train on days like those of the test.
+"""Agents with a richer observation, a reward relative to SJF, and training on days like the test days.
 
-What differs from those of the paper: slots hold kinds of requests, the shortest first; the observation says
-how long jobs are likely to take, what a machine would lack and for how long; the episodes are busy days of
-the log instead of constructed sets; the reward is how much less jobs wait than under SJF with best fit; and
-the weights of a small network are found by the cross-entropy method, since what a single choice is worth
-drowns in what the hundreds that follow it do.
+Differences from the paper's agents: slots hold distinct types of requests, the shortest first. The
+observation includes expected run times, and the resources that a machine lacks with the time until they are
+free. Episodes are busy days of the log instead of constructed sets. The reward is the reduction in wait
+relative to SJF with best fit. The weights of a small network are found by the cross-entropy method, since the
+effect of a single action is lost in the noise of the hundreds that follow.
 
-Slots, columns and first weights were chosen with results on the days of the test in view: days that nobody
-has looked at are to judge these agents.
+Slots, columns and initial weights were chosen with results on the test days in view; these agents are
+therefore to be assessed on the unseen days.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cross_entropy import CrossEntropySettings
-from hpcsimkit.agents.episodes import AnyOf
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
-from hpcsimkit.agents.masks import JobMachine
-from hpcsimkit.agents.networks import SlotScores
-from hpcsimkit.agents.prospects import PairProspects, past_run_times
-from hpcsimkit.agents.rewards import Improvement
-from hpcsimkit.decision import External
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.agents.networks.numpy_networks import SlotScores
+from hpcsimkit.agents.spaces.episodes import AnyOf
+from hpcsimkit.agents.spaces.masks import JobMachine
+from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
+from hpcsimkit.agents.spaces.rewards import Improvement
+from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
-from hpcsimkit.policies.dispatch import Dispatch
-from hpcsimkit.policies.placements import BestFit
-from hpcsimkit.policy import Policy
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.policies.placing.placements import BestFit
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.masked_ppo.data import Beocat
 from hpcsimkit.reproductions.masked_ppo.family import Family
-from hpcsimkit.simulation import Simulation
-from hpcsimkit.workload import Workload
 
 __all__ = ["improved"]
 
 SLOTS = 32
 SEEDS = (1, 2, 3)
 BUSY = 3600
-"""Days are trained on if jobs wait so long on average [s] under the baseline."""
+"""Minimum mean wait [s] of a training day under the baseline."""
 
 BASELINE = Pipeline(order=SJF(), placement=BestFit(), fitting=True)
 
 EXPECTED_RUN_TIME = 2
-"""Column of the observation that the first network ranks by: the shortest job first."""
+"""Column of the observation by which the initial network ranks: shortest job first."""
 
 
 def improved(beocat: Beocat) -> Family:
-    """Return agents that are trained to let jobs wait less, one for each seed.
+    """Return agents trained for shorter waits, one for each seed.
 
     Parameters
     ----------
     beocat : Beocat
-        Its training days are learned from: the busy ones, if there are any.
+        Source of the training days: the busy ones, if there are any.
 
     Examples
     --------
@@ -83,22 +83,22 @@ def improved(beocat: Beocat) -> Family:
 
 @dataclass(frozen=True)
 class OnlyThePast:
-    """Lets schedulers know, on a day, the run times of those jobs only that had ended before it.
+    """Restriction of schedulers to the run times of jobs that had ended before a day.
 
-    Some days of the test lie before the end of what is trained on: without this, jobs of later weeks would
-    tell how long theirs are to take.
+    Some test days precede the end of the training period: without the restriction, run times of later jobs
+    would leak into the test.
 
     Parameters
     ----------
     log : Workload
-        What is known of: jobs from before the cut. A job counts as ended when it would have, had it started
-        at once; the log does not say when it did.
+        Jobs submitted before the cut. A job counts as ended at its submission plus its run time, as the log
+        does not record start times.
     """
 
     log: Workload
 
     def __call__(self, scheduler: Dispatch, day: Workload) -> Dispatch:
-        """Return the scheduler with a past that ends where the day begins."""
+        """Return the scheduler with a history that ends at the start of the day."""
         agent = scheduler.seat
         assert isinstance(agent, Agent) and isinstance(agent.encoder, PairProspects)
         ended = self.log.submit_time + self.log.run_time < int(day.submit_time.min())
@@ -110,7 +110,7 @@ class OnlyThePast:
 
 
 def _untrained(learner: Learner) -> Policy:
-    """Return the agents as they are before they have learned anything: the shortest expected job first."""
+    """Return the agents before training: the shortest expected job first."""
     weights = np.array(learner.settings.first, dtype=np.float32)  # type: ignore[attr-defined]
     network = SlotScores({"weight.0": weights[None, :-1], "bias.0": weights[-1:]}, "relu")
     scheduler = copy(learner.policy)
@@ -132,7 +132,7 @@ def _learner(beocat: Beocat, days: list[Workload], seed: int) -> Learner:
         reward=Improvement(BASELINE, "mean_wait_time", "percentage"),
         trainer="cem",
         settings=CrossEntropySettings(
-            steps=scale.improved_steps,
+            total_timesteps=scale.improved_steps,
             episodes=scale.episodes,
             population=scale.population,
             elite=scale.population // 4,

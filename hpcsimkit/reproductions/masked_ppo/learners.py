@@ -1,18 +1,18 @@
-"""Who is trained: agents as published, one for each training set and metric."""
+"""Trained agents as published, one for each training set and metric."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from hpcsimkit.agents.encoders import RequestsAndMachines
-from hpcsimkit.agents.episodes import Fixed
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
 from hpcsimkit.agents.masked_ppo.published import RunningMeanWait, RunningUtilisation
-from hpcsimkit.agents.masks import JobMachine
-from hpcsimkit.agents.ppo import PPOSettings
-from hpcsimkit.decision import External
-from hpcsimkit.learning import Reward
-from hpcsimkit.policies.dispatch import Dispatch
+from hpcsimkit.agents.spaces.encoders import RequestsAndMachines
+from hpcsimkit.agents.spaces.episodes import Fixed
+from hpcsimkit.agents.spaces.masks import JobMachine
+from hpcsimkit.agents.training.ppo import PPOSettings
+from hpcsimkit.envs.interfaces import Reward
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.masked_ppo.data import Beocat
 from hpcsimkit.reproductions.masked_ppo.family import Family
@@ -21,20 +21,32 @@ from hpcsimkit.reproductions.masked_ppo.improved import improved
 __all__ = ["METRICS", "SLOTS", "Family", "families", "published"]
 
 SLOTS = 10
-"""K of the published code: so many jobs are seen and offered."""
+"""K of the published code: number of jobs in observation and action space."""
 
 SETTINGS = PPOSettings(
-    episodes=1, rollout=2048, batch=64, epochs=10, clip_value=1.0, normalise="batch", learning_rate=3e-4,
-    discount=0.99, trace=0.95, clip=0.2, entropy_weight=0.0, value_weight=0.5, gradient_limit=0.5,
-    hidden=(64, 64), activation="tanh",
-)  # fmt: skip
-"""Those of :data:`~hpcsimkit.agents.masked_ppo.settings.PUBLISHED` for the kit's own PPO.
+    episodes=1,
+    n_steps=2048,
+    batch_size=64,
+    n_epochs=10,
+    clip_range_vf=1.0,
+    normalise="batch",
+    learning_rate=3e-4,
+    gamma=0.99,
+    gae_lambda=0.95,
+    clip_range=0.2,
+    ent_coef=0.0,
+    vf_coef=0.5,
+    max_grad_norm=0.5,
+    hidden=(64, 64),
+    activation="tanh",
+)
+"""Settings of :data:`~hpcsimkit.agents.masked_ppo.settings.PUBLISHED` for the kit's own PPO.
 
-Its update is that of MaskablePPO (a test compares them) and it takes half the time.
+Its update equals that of MaskablePPO (a test compares them) and takes half the time.
 """
 
 METRICS: dict[str, Reward] = {"wait": RunningMeanWait(), "utilisation": RunningUtilisation()}
-"""What agents are trained for."""
+"""Training rewards by metric."""
 
 
 def families(beocat: Beocat) -> list[Family]:
@@ -61,7 +73,7 @@ def _published(beocat: Beocat, metric: str, number: int) -> Learner:
         mask=JobMachine(SLOTS, machines),
         reward=METRICS[metric],
         trainer="ppo",
-        settings=replace(SETTINGS, steps=beocat.scale.steps),
+        settings=replace(SETTINGS, total_timesteps=beocat.scale.steps),
         seed=1000 * beocat.seed + number,
-        skip=False,  # a running mean is paid at every step, also where there is no choice
+        skip=False,  # the running mean gives a reward at every step, even without a choice
     )

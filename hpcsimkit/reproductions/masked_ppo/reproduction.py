@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.reproductions.contests import TrainedAndRun
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.masked_ppo.conclusions import Findings
 from hpcsimkit.reproductions.masked_ppo.contest import Playing, contestants
 from hpcsimkit.reproductions.masked_ppo.data import FULL, QUICK, Beocat
+from hpcsimkit.reproductions.masked_ppo.fields import fields
 from hpcsimkit.reproductions.masked_ppo.learners import Family, families
 from hpcsimkit.reproductions.masked_ppo.scores import Scores
 from hpcsimkit.reproductions.reproduction import Conclusion
-from hpcsimkit.reproductions.tasks import Shelf
+from hpcsimkit.reproductions.rivals import Field
 
 __all__ = ["MaskedPPO"]
 
@@ -31,7 +33,7 @@ class MaskedPPO(TrainedAndRun):
 
     @cached_property
     def beocat(self) -> Beocat:
-        """The logs, and what is drawn from them."""
+        """Logs, and the samples drawn from them."""
         return Beocat(self.logs, QUICK if self.quick else FULL, self.seed)
 
     @cached_property
@@ -41,29 +43,33 @@ class MaskedPPO(TrainedAndRun):
 
     @cached_property
     def plays(self) -> list[Playing]:
-        """Everybody's runs on all days."""
+        """Runs of all policies on all days."""
         return [Playing(each, self.beocat.all_days) for each in contestants(self.beocat, self.families)]
 
     def prepare(self) -> Iterator[str]:
-        """Read the logs, draw days and training sets; say what will be done."""
+        """Read the logs, draw days and training sets; yield lines on the planned work."""
         yield from self.beocat.lines()
         for family in self.families:
             counts = (f"{len(learners)} for {metric}" for metric, learners in family.learners.items())
-            steps = next(iter(family.learners.values()))[0].settings.steps
+            steps = next(iter(family.learners.values()))[0].settings.total_timesteps
             yield f"  agents {family.name}: {' and '.join(counts)}, {steps} decisions each; {family.about}"
 
     def learners(self) -> Iterator[Learner]:
-        """Yield the agents of all families."""
+        """Yield the learners of all groups."""
         for family in self.families:
             for learners in family.learners.values():
                 yield from learners
 
     def runs(self) -> list[Playing]:
-        """Return everybody's runs."""
+        """Return the runs of all policies."""
         return self.plays
 
+    def fields(self) -> list[Field]:
+        """Return the kit's heuristics on the test days and on the unseen days."""
+        return fields(self.beocat, self.plays)
+
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return tables, tests and targets; draw training curves and boxes."""
+        """Return tables, significance tests and targets; draw training curves and box plots."""
         days = [str(day) for day in self.beocat.all_days]
         outcomes = ((play.contestant.row, shelf.outcome(play)) for play in self.plays)
         findings = Findings(self.beocat, self.families, Scores.of(outcomes, days), quick=self.quick)

@@ -1,4 +1,4 @@
-"""What was measured of all runs, in the order of days."""
+"""Measurements of all runs, in the order of days."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ WAIT, UTILISATION, WEIGHTED = MEASURES = ("wait", "utilisation", "weighted")
 
 @dataclass(frozen=True)
 class Scores:
-    """All that was measured.
+    """Measurements of all runs.
 
     Parameters
     ----------
     days : sequence of str
-        On which.
+        Days of the measurements.
     rows : mapping of str to array of float, shape (runs, days, 3)
-        Of each row of the tables: the runs of its contestants, in the order of `MEASURES`.
+        Runs of each row of the tables, with measures in the order of `MEASURES`.
     """
 
     days: Sequence[str]
@@ -54,7 +54,7 @@ class Scores:
         return Scores(days, {row: values[:, places] for row, values in self.rows.items()})
 
     def values(self, row: str, measure: str) -> Floats:
-        """Return what was measured, shape (runs, days)."""
+        """Return the values of a measure, shape (runs, days)."""
         return self.rows[row][:, :, MEASURES.index(measure)]
 
     def by_day(self, row: str, measure: str) -> Floats:
@@ -66,6 +66,6 @@ class Scores:
         return float(self.values(row, measure).mean())
 
     def spread(self, row: str, measure: str) -> float | None:
-        """Return by how much the means of runs differ (standard deviation); None of a single run."""
+        """Return the standard deviation of the means of runs, or None for a single run."""
         of_runs = self.values(row, measure).mean(axis=1)
         return float(of_runs.std(ddof=1)) if len(of_runs) > 1 else None

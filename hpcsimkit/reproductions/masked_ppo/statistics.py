@@ -1,8 +1,9 @@
-"""Is it chance? Once as the paper asked, once over days, which is what was sampled.
+"""Significance tests, as in the paper and with days as samples.
 
-The paper's p-values come out if each of the twenty agents' runs counts as a sample of its own and each
-baseline's days are repeated twenty times. That takes what agents have in common, the days, for chance twenty
-times over; so the same question is asked again with one value a day, paired, and corrected by Holm's method.
+The paper's p-values are reproduced if each of the twenty agents' runs counts as a sample of its own and each
+baseline's days are repeated twenty times. This counts the agents' common source of variation, the days,
+twenty times as independent. The same hypotheses are therefore tested again with one value per day, paired,
+and corrected by Holm's method.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcsimkit.campaigns.evaluation_statistics import Comparison, compared
+from hpcsimkit.experiments.evaluation_statistics import Comparison, compared
 from hpcsimkit.reproductions.masked_ppo.scores import Scores
 
 __all__ = ["Verdict", "judged"]
@@ -20,18 +21,18 @@ __all__ = ["Verdict", "judged"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """One row of the tables against others, by one measure.
+    """Comparison of a row of the tables with others, by one measure.
 
     Parameters
     ----------
     anova, t_tests : float, mapping of str to float
         p-values as in the paper: over agents x days, unpaired (Welch's test, two-sided).
     samples : int
-        How many values each group has there.
+        Number of values in each group of these tests.
     anova_of_days : float
-        p-value of the analysis of variance with one value a day.
+        p-value of the analysis of variance with one value per day.
     paired : mapping of str to Comparison
-        The row minus each other one, over days.
+        Paired comparisons over days, the row minus each other one.
     """
 
     anova: float
@@ -42,24 +43,24 @@ class Verdict:
 
 
 def judged(scores: Scores, measure: str, model: str, groups: Sequence[str], others: Sequence[str]) -> Verdict:
-    """Compare the model with others.
+    """Compare the model with other rows.
 
     Parameters
     ----------
     scores : Scores
-        On the days in question.
+        Scores on the days of the comparison.
     measure : str
-        What is compared.
+        Measure to compare.
     model : str
-        The row of the agents.
+        Row of the agents.
     groups : sequence of str
-        The paper's baselines, which the analysis of variance is about.
+        Groups of the analysis of variance: the paper's baselines.
     others : sequence of str
-        All rows that the agents are compared with.
+        All rows to compare the agents with.
 
     Examples
     --------
-    Two agents on three days, and SJF; what counts as six samples in the paper are three days:
+    Two agents on three days, and SJF; the paper's six samples are three days:
 
     >>> days = ["2021-05-01", "2021-05-02", "2021-05-03"]
     >>> waits = {"agents": [[[1.0], [4.0], [9.0]], [[2.0], [4.0], [8.0]]], "SJF": [[[3.0], [5.0], [12.0]]]}
@@ -87,6 +88,6 @@ def judged(scores: Scores, measure: str, model: str, groups: Sequence[str], othe
 
 
 def _repeated(scores: Scores, row: str, measure: str, size: int) -> np.ndarray:
-    """Return a row's mean of each day so often that there are as many values as the model has."""
+    """Return a row's daily means, repeated to the model's number of values."""
     by_day = scores.by_day(row, measure)
     return np.tile(by_day, size // len(by_day))

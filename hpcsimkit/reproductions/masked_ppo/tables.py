@@ -1,15 +1,15 @@
-"""Rows of tables: means beside the paper's, tests, single days."""
+"""Tables: means beside the paper's, significance tests, single days."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.masked_ppo.published_numbers import MODEL, P_VALUES, TABLES
 from hpcsimkit.reproductions.masked_ppo.scores import WAIT, Scores
 from hpcsimkit.reproductions.masked_ppo.statistics import Verdict
-from hpcsimkit.workload import Workload
 
 __all__ = ["days_table", "means_table", "p_value", "tests_table"]
 
@@ -20,13 +20,13 @@ def means_table(measure: str, model: str, rows: Sequence[str], **scores: Scores)
     Parameters
     ----------
     measure : str
-        What is shown.
+        Measure to show.
     model : str
-        The row that is the paper's model.
+        Row of the paper's model.
     rows : sequence of str
-        All that are shown.
+        All rows to show.
     **scores : Scores
-        Columns: by the name of a set of days.
+        Columns: scores by the name of a set of days.
     """
     paper = TABLES.get(measure, {})
     headings = [f"{measure} [{'min' if measure == WAIT else '%'}]", *(["paper, 23 days"] if paper else [])]
@@ -46,14 +46,14 @@ def _with_spread(scores: Scores, row: str, measure: str) -> str:
 
 
 def tests_table(measure: str, verdicts: Mapping[str, Verdict]) -> Table:
-    """Return what tests say of a row against all others.
+    """Return the significance tests of a row against all others.
 
     Parameters
     ----------
     measure : str
-        What was compared.
+        Measure of the comparison.
     verdicts : mapping of str to Verdict
-        On each set of days.
+        Comparisons on each set of days.
     """
     headings = ["against", "paper: p"]
     for name in verdicts:

@@ -1,4 +1,4 @@
-"""What is to be reached: the paper's claims, and what a trained agent must beat to be worth its training."""
+"""Targets: the paper's claims, and the baselines that a trained agent must beat."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ __all__ = ["SIGNIFICANT", "baseline_targets", "family_targets"]
 
 SIGNIFICANT = 0.05
 POINTS = 0.1
-"""By so many percentage points utilisation may be below BFBP's."""
+"""Allowed deficit of utilisation relative to BFBP's [percentage points]."""
 
 BEATEN = ("SJF", *CONTROLS)
-"""Who must wait longer than a trained agent."""
+"""Baselines that a trained agent must beat in mean wait."""
 
 
 def baseline_targets(scores: Scores) -> Iterator[Target]:
-    """Yield the paper's baselines beside ours: its 23 days are others, only their order can be met."""
+    """Yield the paper's baselines beside ours; days differ, so only their order can be reproduced."""
     for measure, unit in ((WAIT, "min"), (UTILISATION, "%")):
         paper = TABLES[measure]
         for row in BASELINES:
             ours = scores.mean(row, measure)
             yield Target(
-                f"{row}: {measure} [{unit}], {len(scores.days)} days (paper: 23 others)", paper[row], ours,
-                None, None,
-            )  # fmt: skip
+                f"{row}: {measure} [{unit}], {len(scores.days)} days (paper: 23 others)",
+                paper[row],
+                ours,
+                None,
+                None,
+            )
     waits = {row: scores.mean(row, WAIT) for row in BASELINES}
     in_order = sorted(BASELINES, key=lambda row: waits[row])
     as_published = sorted(BASELINES, key=lambda row: TABLES[WAIT][row])
@@ -41,26 +44,29 @@ def baseline_targets(scores: Scores) -> Iterator[Target]:
 def family_targets(
     name: str, rows: tuple[str, str], test: Scores, unseen: Scores, others: Sequence[str]
 ) -> Iterator[Target]:
-    """Yield what a family of agents is to reach.
+    """Yield the targets of a group of agents.
 
     Parameters
     ----------
     name : str
-        The family.
+        Name of the group.
     rows : tuple of two str
-        Its agents for wait, and for utilisation.
+        Rows of its agents for wait and for utilisation.
     test, unseen : Scores
-        On the two sets of days.
+        Scores on the two sets of days.
     others : sequence of str
-        With whom agents are compared; the p-values are corrected for being so many.
+        Rows to compare the agents with; p-values are corrected for their number.
     """
     for_wait, for_utilisation = rows
     for days, scores in (("test", test), ("unseen", unseen)):
         below = _below_bfbp(scores, for_wait)
         yield Target(
-            f"{name}: wait below BFBP's by 16.9 %, {days} days [%]", LOWER_THAN_BFBP, below[0], below[1],
+            f"{name}: wait below BFBP's by 16.9 %, {days} days [%]",
+            LOWER_THAN_BFBP,
+            below[0],
+            below[1],
             below[0] >= LOWER_THAN_BFBP,
-        )  # fmt: skip
+        )
     verdict = judged(unseen, WAIT, for_wait, tuple(BASELINES), others)
     for other in BEATEN:
         found = verdict.paired[other]
@@ -74,12 +80,15 @@ def family_targets(
     for days, scores in (("test", test), ("unseen", unseen)):
         gap = scores.mean(for_utilisation, UTILISATION) - scores.mean("BFBP", UTILISATION)
         yield Target(
-            f"{name}: utilisation at most {POINTS} points below BFBP's, {days} days [points]", -0.02, gap,
-            scores.spread(for_utilisation, UTILISATION), gap >= -POINTS,
-        )  # fmt: skip
+            f"{name}: utilisation at most {POINTS} points below BFBP's, {days} days [points]",
+            -0.02,
+            gap,
+            scores.spread(for_utilisation, UTILISATION),
+            gap >= -POINTS,
+        )
 
 
 def _below_bfbp(scores: Scores, row: str) -> tuple[float, float | None]:
-    """Return by how much the mean wait is below BFBP's [%], and how much that differs between agents."""
+    """Return the reduction of mean wait relative to BFBP's, and its spread between agents [%]."""
     bfbp, spread = scores.mean("BFBP", WAIT), scores.spread(row, WAIT)
     return 100 * (1 - scores.mean(row, WAIT) / bfbp), None if spread is None else 100 * spread / bfbp

@@ -1,12 +1,12 @@
-"""What the runs say: the page with all tables and pictures, and the targets."""
+"""Results page: tables, figures and targets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsimkit.files import write_bytes
-from hpcsimkit.pictures.figures import save_figure
+from hpcsimkit.io.files import write_bytes
+from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.published_rules.data import PROTOCOLS, Scale, Traces
 from hpcsimkit.reproductions.published_rules.effects import Measured, effects_csv
@@ -75,23 +75,23 @@ RULE_WORDS = {
     SPARE: ("and it may run on nodes that the blocked job leaves over, which makes it textbook EASY"),
     TEXTBOOK: "all of these but the estimates",
 }
-"""What rules are, by the column of tables."""
+"""Descriptions of rules, by column of the tables."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was measured.
+    """All measurements, with the logs that they belong to.
 
     Parameters
     ----------
     traces : Traces
-        The logs.
+        Logs.
     scale : Scale
-        How much was done.
+        Size preset of the experiment.
     measured : Measured
-        What came out.
+        Measurements.
     quick : bool
-        It is the small version.
+        Whether this is the quick version.
     """
 
     traces: Traces
@@ -100,7 +100,7 @@ class Findings:
     quick: bool
 
     def conclusion(self, heading: str, pictures: Path) -> Conclusion:
-        """Return the page and the targets; pictures and a table of all effects go into a folder."""
+        """Return the page and the targets; figures and a table of all effects are written to a folder."""
         page = Page(heading)
         self._introduce(page)
         self._write_recomputed(page)

@@ -1,4 +1,4 @@
-"""The logs as each code base reads them, and the tests that were published."""
+"""Logs as read by each code base, and the published tests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.published_rules.published_numbers import SEEDS
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 
 __all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "Scale", "Trace", "Traces", "Trial"]
@@ -27,10 +27,10 @@ NAMES = {
     r"lublin[-_]?(1|256)(\.|$)": "Lublin-1",
     r"lublin[-_]?(2|256_new2)(\.|$)": "Lublin-2",
 }
-"""What tables call logs, by how the names of their files begin."""
+"""Names of logs in tables, by patterns that match the beginning of the file name."""
 
 LEAST = 3000
-"""Jobs that a log needs: two tests leave out 1024 at either end."""
+"""Minimum number of jobs of a log: two tests leave out 1024 at either end."""
 
 
 class Protocol(NamedTuple):
@@ -39,11 +39,11 @@ class Protocol(NamedTuple):
     Parameters
     ----------
     sequences, jobs : int
-        How many sequences, of how many jobs.
+        Number of sequences, and of jobs of each.
     first : int, optional
-        They begin within so many jobs of the log.
+        Number of jobs, from the start of the log, in which sequences begin; by default the whole log.
     run_times : bool
-        Requested times are replaced by run times.
+        Whether requested times are replaced by run times.
     """
 
     sequences: int
@@ -57,23 +57,23 @@ PROTOCOLS = {
     "rlbackfilling": Protocol(10, 1024),
     "rlscheduler": Protocol(10, 1024, first=10_000),
 }
-"""Tests by code base."""
+"""Published tests by code base."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done.
+    """Size preset of the experiment.
 
     Parameters
     ----------
     share : float
-        Of the sequences of each test; the published numbers need all of them.
+        Share of the sequences of each test; the published numbers need all of them.
     seeds : int
-        Tests by other seeds.
+        Number of seeds in the comparison of seeds.
     orders : tuple of str
         Base schedulers of the comparison of rules.
     read_me_rules : bool
-        Compare rules on RLScheduler's test too.
+        Whether to compare rules on RLScheduler's test too.
     """
 
     share: float = 1.0
@@ -82,7 +82,7 @@ class Scale:
     read_me_rules: bool = True
 
     def sequences(self, code: str) -> int:
-        """Return how many sequences a test has."""
+        """Return the number of sequences of a test."""
         return max(2, round(self.share * PROTOCOLS[code].sequences))
 
 
@@ -97,7 +97,7 @@ class Trace(Log):
     Parameters
     ----------
     path : Path
-        Its file.
+        File of the log.
 
     Examples
     --------
@@ -111,14 +111,14 @@ class Trace(Log):
     _read: dict[str, Workload] = field(default_factory=dict, repr=False, compare=False)
 
     def log(self, code: str, *, swapped: bool = False) -> Workload:
-        """Return the log as a code base reads it.
+        """Return the log as read by a code base.
 
         Parameters
         ----------
         code : str
-            Which code base.
+            Code base.
         swapped : bool
-            With requested times where it has run times, and with run times where it has requested ones.
+            Whether estimates are requested times where the code base uses run times, and vice versa.
         """
         key = f"{code} swapped" if swapped else code
         if key not in self._read:
@@ -126,7 +126,7 @@ class Trace(Log):
         return self._read[key]
 
     def has_requests(self, code: str) -> bool:
-        """Tell whether requested times differ from run times at all."""
+        """Return whether any requested time differs from the run time."""
         one, other = (self.log(code, swapped=swapped).requested_time for swapped in (False, True))
         return not np.array_equal(one, other)
 
@@ -147,18 +147,18 @@ class Trace(Log):
 
 @dataclass(frozen=True)
 class Trial:
-    """Sequences of a log that schedulers meet on.
+    """Sequences of a log for a comparison of schedulers.
 
     Parameters
     ----------
     trace : Trace
-        The log.
+        Log of the sequences.
     code : str
-        By whose protocol.
+        Code base of the test protocol.
     seeds : tuple of int
-        Each gives as many sequences.
+        Random seeds; each gives the same number of sequences.
     sequences : int
-        How many.
+        Number of sequences for each seed.
     """
 
     trace: Trace
@@ -168,34 +168,34 @@ class Trial:
 
     @classmethod
     def published(cls, trace: Trace, code: str, scale: Scale) -> Trial:
-        """Return the published test; where the paper does not have the log, with seed 1."""
+        """Return the published test, with seed 1 if the paper does not use the log."""
         return cls(trace, code, (SEEDS.get((code, trace.name), 1),), scale.sequences(code))
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether there are as many sequences as published."""
+        """Whether the number of sequences is the published one."""
         return self.sequences == PROTOCOLS[self.code].sequences
 
     @property
     def jobs(self) -> int:
-        """Of each sequence."""
+        """Number of jobs of each sequence."""
         return PROTOCOLS[self.code].jobs
 
     @cached_property
     def starts(self) -> list[int]:
-        """Rows at which sequences begin, seed by seed."""
+        """Start indices of the sequences, seed by seed."""
         length = min(len(self.trace.log(self.code)), PROTOCOLS[self.code].first or 10**9)
         drawn = [published_starts(self.code, length, seed, self.sequences) for seed in self.seeds]
         return [int(start) for start in np.concatenate(drawn)]
 
     def scenarios(self, *, swapped: bool = False) -> Iterator[Scenario]:
-        """Yield the sequences, by the published rules."""
+        """Yield the sequences, under published semantics."""
         log = self.trace.log(self.code, swapped=swapped)
         for start in self.starts:
             yield Scenario.sequence(log, start, self.jobs)
 
     def words(self) -> str:
-        """Say what it is.
+        """Return a one-line description.
 
         >>> Trial(Trace(Path("a.swf")), "schedinspector", (1,), 50).words()
         '50 sequences of 256 jobs, seed 1'
@@ -210,18 +210,18 @@ class Traces:
     Parameters
     ----------
     paths : sequence of Path
-        Their files.
+        Files of the logs.
     """
 
     paths: Sequence[Path]
 
     @cached_property
     def all(self) -> list[Trace]:
-        """The logs in the order given."""
+        """Logs in the given order, each once."""
         return list(each_once([Trace(path) for path in self.paths]))
 
     def lines(self) -> Iterator[str]:
-        """Say what there is."""
+        """Yield a line on each log."""
         for trace in self.all:
             log = trace.log("schedinspector")
             about = "with" if trace.has_requests("schedinspector") else "without"

@@ -1,10 +1,9 @@
-"""What a rule does: means on the same sequences, as a share of what they are by the published rules."""
+"""Effects of single rules: means on the same sequences, relative to those under published semantics."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from itertools import chain
@@ -12,11 +11,11 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.campaigns.evaluation_statistics import Mean, compared, mean_of
+from hpcsimkit.experiments.evaluation_statistics import Mean, compared, mean_of, ratio_of_means
 from hpcsimkit.reproductions.published_rules.rules import PUBLISHED
 from hpcsimkit.reproductions.published_rules.runs import Cell
 
-__all__ = ["Effect", "Floats", "Measured", "effects", "effects_csv", "ratio_of"]
+__all__ = ["Effect", "Floats", "Measured", "effects", "effects_csv"]
 
 Floats = NDArray[np.float64]
 
@@ -25,22 +24,21 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Effect:
-    """A scheduler beside that of the published rules.
+    """Comparison of a scheduler with the published one.
 
     Parameters
     ----------
     mean : float
-        Its mean bounded slowdown.
+        Mean bounded slowdown.
     ratio : Mean
-        The same over the mean by the published rules, and its interval: of the logarithm, sequences being
-        pairs (delta method, Student's t).
+        Ratio of the mean to the published one, with its interval; sequences are paired.
     difference : Mean
-        What it has more than the published one, sequence by sequence.
+        Mean difference from the published scheduler, sequence by sequence.
     p : float
-        Of the paired t-test of the differences, corrected for all rows (Holm); not a number for the published
+        p-value of the paired t-test of the differences, corrected for all rows (Holm); NaN for the published
         row.
     same : bool
-        No sequence differs.
+        Whether no sequence differs.
     """
 
     mean: float
@@ -50,7 +48,7 @@ class Effect:
     same: bool
 
     def words(self) -> str:
-        """Return ratio and interval, bold where the corrected p is below 0.05.
+        """Return ratio and interval, bold if the corrected p-value is below 0.05.
 
         >>> Effect(33.4, Mean(0.1, 0.05, 0.15), Mean(-300.0, -310.0, -290.0), 0.001, False).words()
         '**0.10** [0.05, 0.15]'
@@ -65,25 +63,12 @@ class Effect:
 
 
 def _digits(value: float) -> str:
-    """Return a ratio with two digits after the point, or two that count.
+    """Return a ratio with two decimals, or with two significant digits if it is below 0.1.
 
     >>> _digits(0.1), _digits(0.0173), _digits(12.345)
     ('0.10', '0.017', '12.35')
     """
     return f"{value:.2g}" if value < 0.0995 else f"{value:.2f}"
-
-
-def ratio_of(values: Floats, base: Floats) -> Mean:
-    """Return the ratio of two means over the same sequences, and its interval.
-
-    >>> found = ratio_of(np.array([2.0, 4.0, 7.0]), np.array([1.0, 2.0, 3.0]))
-    >>> round(found.mean, 3), round(found.low, 2), round(found.high, 2)  # x exp(-+ 4.3027 x 0.1018 / sqrt(3))
-    (2.167, 1.68, 2.79)
-    """
-    ratio = float(values.mean() / base.mean())
-    about = mean_of(values / values.mean() - base / base.mean())
-    margin = about.high - about.mean
-    return Mean(ratio, ratio * math.exp(-margin), ratio * math.exp(margin))
 
 
 def effects(values: Mapping[str, Floats]) -> dict[str, Effect]:
@@ -100,7 +85,7 @@ def effects(values: Mapping[str, Floats]) -> dict[str, Effect]:
     return {
         row: Effect(
             mean=float(each.mean()),
-            ratio=ratio_of(each, base),
+            ratio=ratio_of_means(each, base),
             difference=mean_of(each - base),
             p=tests[row].t_test_holm if row in tests else float("nan"),
             same=bool(np.array_equal(each, base)),
@@ -111,16 +96,16 @@ def effects(values: Mapping[str, Floats]) -> dict[str, Effect]:
 
 @dataclass(frozen=True)
 class Measured:
-    """All that was simulated.
+    """Measurements of all simulations.
 
     Parameters
     ----------
     runs : mapping of Cell to mapping of str to array of float, shape (sequences,)
-        Of the published tests, by scheduler.
+        Mean bounded slowdowns of the published tests, by scheduler.
     seeds : mapping of Cell to mapping of str to array of float, shape (seeds,)
-        Means of tests by many seeds.
+        Means of tests with many seeds, by scheduler.
     whole : bool
-        Tests have all their sequences, so that published numbers can be asked for.
+        Whether tests have all their sequences, as the comparison with published numbers requires.
     """
 
     runs: Mapping[Cell, Mapping[str, Floats]]
@@ -128,7 +113,7 @@ class Measured:
     whole: bool
 
     def mean(self, cell: Cell, row: str = PUBLISHED) -> float:
-        """Return a mean; not a number where it was not simulated."""
+        """Return a mean, or NaN if it was not simulated."""
         values = self.runs.get(cell, {})
         return float(values[row].mean()) if row in values else float("nan")
 
@@ -142,9 +127,23 @@ def effects_csv(measured: Measured) -> bytes:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(
-        ["code", "log", "order", "backfilling", "scheduler", "sequences", "mean_bounded_slowdown", "ratio",
-         "ratio_low", "ratio_high", "difference", "difference_low", "difference_high", "p_paired_t_holm"]
-    )  # fmt: skip
+        [
+            "code",
+            "log",
+            "order",
+            "backfilling",
+            "scheduler",
+            "sequences",
+            "mean_bounded_slowdown",
+            "ratio",
+            "ratio_low",
+            "ratio_high",
+            "difference",
+            "difference_low",
+            "difference_high",
+            "p_paired_t_holm",
+        ]
+    )
     for cell, values in measured.runs.items():
         writer.writerows(_lines(cell, values))
     return file.getvalue().encode()
@@ -155,6 +154,11 @@ def _lines(cell: Cell, values: Mapping[str, Floats]) -> Iterable[list[str]]:
         intervals = (astuple(each) for each in (effect.ratio, effect.difference))
         numbers = (effect.mean, *chain(*intervals), effect.p)
         yield [
-            cell.code, cell.log, cell.order, "yes" if cell.backfilling else "no", row, str(len(values[row])),
+            cell.code,
+            cell.log,
+            cell.order,
+            "yes" if cell.backfilling else "no",
+            row,
+            str(len(values[row])),
             *("" if np.isnan(number) else f"{number:.6g}" for number in numbers),
-        ]  # fmt: skip
+        ]

@@ -1,4 +1,4 @@
-"""Pictures: rules beside each other, agents beside who learned nothing, seeds, and cases drawn by hand."""
+"""Figures: comparison of rules, agents beside untrained rules, seeds, and minimal cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hpcsimkit.pictures.figures import (
+from hpcsimkit.reports.figures import (
     INK,
     MODE_COLOURS,
     MUTED,
@@ -30,7 +30,7 @@ from hpcsimkit.reproductions.published_rules.rules import (
 )
 from hpcsimkit.reproductions.published_rules.runs import Cell
 from hpcsimkit.reproductions.published_rules.tables import agents_of, least_of
-from hpcsimkit.result import MODE_NAMES, Result
+from hpcsimkit.results.result import MODE_NAMES, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ BLUE, RED, GREEN, PURPLE, GOLD = POLICY_COLOURS[1:6]
 
 
 class Mark(NamedTuple):
-    """How one kind of value is drawn."""
+    """Marker style of a series."""
 
     marker: str
     colour: str
@@ -50,12 +50,15 @@ class Mark(NamedTuple):
 
     @property
     def look(self) -> dict[str, Any]:
-        """How matplotlib draws it; hollow ones are larger, to be seen around others."""
+        """Matplotlib properties; hollow markers are larger, to be visible around others."""
         return {
-            "marker": self.marker, "markersize": 5 if self.filled else 8, "linestyle": "none",
-            "markerfacecolor": self.colour if self.filled else "none", "markeredgecolor": self.colour,
+            "marker": self.marker,
+            "markersize": 5 if self.filled else 8,
+            "linestyle": "none",
+            "markerfacecolor": self.colour if self.filled else "none",
+            "markeredgecolor": self.colour,
             "markeredgewidth": 0.5 if self.filled else 1.2,
-        }  # fmt: skip
+        }
 
 
 MARKS = {
@@ -70,7 +73,7 @@ MARKS = {
 
 
 class Line(NamedTuple):
-    """A row of a picture: its name, and values by the name of their mark."""
+    """Row of a figure: its name, and values by name of their marker."""
 
     name: str
     values: Mapping[str, float]
@@ -80,7 +83,7 @@ class Line(NamedTuple):
 
 
 def _draw_lines(lines: Sequence[Line], ax: Axes) -> None:
-    """Draw rows of marks, a line from the least to the largest value of each."""
+    """Draw rows of markers, each with a line from the smallest to the largest value."""
     from matplotlib.ticker import LogLocator
 
     for place, (_, values) in enumerate(lines):
@@ -104,22 +107,26 @@ def _legend(figure: Figure, kinds: Sequence[str]) -> None:
 
 
 def _shown(lines: Sequence[Line]) -> list[str]:
-    """Return the kinds of values of rows, in the order of the legend."""
+    """Return the series of the rows, in the order of the legend."""
     return [kind for kind in MARKS if any(np.isfinite(line.values.get(kind, np.nan)) for line in lines)]
 
 
 @style()
 def draw_rules(measured: Measured) -> Figure:
-    """Return a figure of SchedInspector's test: orders by the published rules and by the textbook."""
+    """Return a figure of SchedInspector's test: orders under published and textbook semantics."""
     panels = [
         [
-            Line(f"{cell.log} {cell.order.upper()}", {
-                "published rules": measured.mean(cell), "textbook": measured.mean(cell, TEXTBOOK),
-            })
+            Line(
+                f"{cell.log} {cell.order.upper()}",
+                {
+                    "published rules": measured.mean(cell),
+                    "textbook": measured.mean(cell, TEXTBOOK),
+                },
+            )
             for cell in measured.cells("schedinspector", backfilling=backfilling)
         ]
         for backfilling in (False, True)
-    ]  # fmt: skip
+    ]
     figure = new_figure(8.0, 1.1 + 0.19 * len(panels[0]), columns=2, sharey=True, sharex=True)
     for ax, lines, words in zip(
         figure.axes, panels, ("without backfilling", "with EASY backfilling"), strict=True
@@ -142,7 +149,7 @@ def _separate(lines: Sequence[Line], ax: Axes) -> None:
 
 @style()
 def draw_agents(measured: Measured) -> Figure:
-    """Return a figure of the published agents beside rules that need no learning."""
+    """Return a figure of the published agents beside rules without training."""
     panels = {code: list(_lines_of_agents(measured, code)) for code in SOURCES}
     panels = {code: lines for code, lines in panels.items() if lines}
     heights = [len(lines) + 2 for lines in panels.values()]
@@ -184,7 +191,7 @@ def _lines_of_agents(measured: Measured, code: str) -> Iterator[Line]:
 
 @style()
 def draw_seeds(measured: Measured) -> Figure:
-    """Return a figure of tests by many seeds: each a dot, as a ratio to their mean."""
+    """Return a figure of tests with many seeds: a dot per seed, as a ratio to their mean."""
     from matplotlib.ticker import LogLocator
 
     figure = new_figure(7.5, 0.9 + 0.26 * len(measured.seeds))
@@ -211,7 +218,7 @@ def draw_seeds(measured: Measured) -> Figure:
 
 
 def _spread(ratios: Floats) -> Floats:
-    """Return heights within a row that keep neighbours apart.
+    """Return vertical offsets within a row that keep neighbouring dots apart.
 
     >>> _spread(np.zeros(3)).round(3).tolist()
     [-0.3, 0.071, -0.158]
@@ -224,7 +231,7 @@ def _spread(ratios: Floats) -> Floats:
 
 @style()
 def draw_cases() -> Figure:
-    """Return a figure of some minimal cases: schedules by the published rules, and by the textbook."""
+    """Return a figure of some minimal cases: schedules under published and textbook semantics."""
     from matplotlib.patches import Patch
 
     cases = [case for case in CASES if case.name in DRAWN]
@@ -251,11 +258,11 @@ STARTS = {
     "after a reservation": MODE_COLOURS["reserved"],
     "behind a blocked job": MODE_COLOURS["backfilled"],
 }
-"""What the colours of jobs mean."""
+"""Colours of jobs, by start type."""
 
 
 def _draw_schedule(case: Case, result: Result, ax: Axes) -> None:
-    """Draw a job as a rectangle with its letter."""
+    """Draw each job as a rectangle with its letter."""
     from matplotlib.patches import Rectangle
 
     for job, low in enumerate(_lowest_nodes(result)):
@@ -273,7 +280,7 @@ def _draw_schedule(case: Case, result: Result, ax: Axes) -> None:
 
 
 def _lowest_nodes(result: Result) -> list[int]:
-    """Return the first node of each job: side by side, the largest jobs lowest."""
+    """Return the lowest node of each job: concurrent jobs do not overlap, the largest jobs are lowest."""
     nodes, starts, ends = (
         each.tolist() for each in (result.workload.nodes, result.start_time, result.end_time)
     )
@@ -282,9 +289,10 @@ def _lowest_nodes(result: Result) -> list[int]:
         beside = [other for other in lowest if starts[other] < ends[job] and starts[job] < ends[other]]
         lows = [0, *(lowest[other] + nodes[other] for other in beside)]
         lowest[job] = min(
-            low for low in lows
+            low
+            for low in lows
             if all(
                 low >= lowest[other] + nodes[other] or low + nodes[job] <= lowest[other] for other in beside
             )
-        )  # fmt: skip
+        )
     return [lowest[job] for job in range(len(nodes))]

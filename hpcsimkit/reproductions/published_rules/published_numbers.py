@@ -1,4 +1,4 @@
-"""Mean bounded slowdowns as published: of base schedulers, and of trained agents."""
+"""Published mean bounded slowdowns of base schedulers and of trained agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCES = {
     "rlbackfilling": "RLBackfilling, table 4",
     "rlscheduler": "RLScheduler, read-me",
 }
-"""Where numbers stand, by code base."""
+"""Sources of the numbers, by code base."""
 
 SEEDS = {
     ("rlbackfilling", "Lublin-1"): 40,
@@ -21,7 +21,7 @@ SEEDS = {
     ("rlbackfilling", "HPC2N"): 15,
     ("rlbackfilling", "SDSC-SP2"): 29,
 }
-"""Seeds of tests that are not 1. They are not published: searched for, until all numbers came out."""
+"""Seeds of tests other than 1. They are unpublished, and were found by search for all published numbers."""
 
 
 class Base(NamedTuple):
@@ -30,17 +30,17 @@ class Base(NamedTuple):
     Parameters
     ----------
     code : str
-        Whose.
+        Code base.
     log : str
-        On what.
+        Name of the log.
     order : str
-        Which.
+        Order of the base scheduler.
     backfilling : bool
-        With backfilling.
+        Whether the base scheduler backfills.
     value : float
         Mean bounded slowdown.
     run_times : bool
-        Run times were known (EASY-AR).
+        Whether run times were known (EASY-AR).
     """
 
     code: str
@@ -57,13 +57,13 @@ class Agent(NamedTuple):
     Parameters
     ----------
     code : str
-        Whose.
+        Code base.
     log : str
-        Tested on, and trained on.
+        Name of the log used for training and test.
     order : str
-        Of the base scheduler; of RLScheduler's agent, which is one itself, empty.
+        Order of the base scheduler; empty for RLScheduler's agent, which is itself the scheduler.
     backfilling : bool
-        With backfilling.
+        Whether the scheduler backfills.
     value : float
         Mean bounded slowdown.
     """
@@ -87,7 +87,7 @@ READ_ME = {
     ("HPC2N", True): (127.38, 97.39, 175.12, 122.04, 71.95, 86.14),
     ("Lublin-2", True): (247.61, 318.35, 379.59, 91.99, 148.25, 118.79),
 }
-"""RLScheduler's read-me: :data:`READ_ME_ORDERS`, then its agent; by log and whether there is backfilling."""
+"""RLScheduler's read-me: :data:`READ_ME_ORDERS`, then its agent; by log and backfilling."""
 
 INSPECTOR_SJF = {
     "SDSC-SP2": (149.5, 130.75),
@@ -95,7 +95,7 @@ INSPECTOR_SJF = {
     "Lublin-1": (333.19, 27.97),
     "HPC2N": (8.26, 3.27),
 }
-"""SchedInspector's table 4: SJF, and with the inspector trained on the same log."""
+"""SchedInspector's table 4: SJF alone, and with the inspector trained on the same log."""
 
 BACKFILLING_ORDERS = ("fcfs", "sjf", "wfp3", "f1")
 
@@ -108,18 +108,24 @@ BACKFILLING = {
 """RLBackfilling's table 4: :data:`BACKFILLING_ORDERS`, each with its EASY."""
 
 ON_RUN_TIMES = {
-    ("SDSC-SP2", "fcfs"): 169.24, ("SDSC-SP2", "sjf"): 103.43,
-    ("HPC2N", "fcfs"): 18.87, ("HPC2N", "sjf"): 3.73,
-}  # fmt: skip
-"""And with run times for requested times (EASY-AR)."""
+    ("SDSC-SP2", "fcfs"): 169.24,
+    ("SDSC-SP2", "sjf"): 103.43,
+    ("HPC2N", "fcfs"): 18.87,
+    ("HPC2N", "sjf"): 3.73,
+}
+"""RLBackfilling's table 4 with run times in place of requested times (EASY-AR)."""
 
 BACKFILLER = {
-    ("SDSC-SP2", "fcfs"): 142.93, ("SDSC-SP2", "sjf"): 120.72,
-    ("HPC2N", "fcfs"): 13.16, ("HPC2N", "sjf"): 9.75,
-    ("Lublin-1", "fcfs"): 83.43, ("Lublin-1", "sjf"): 30.57,
-    ("Lublin-2", "fcfs"): 120.46, ("Lublin-2", "sjf"): 105.59,
-}  # fmt: skip
-"""And with the agent trained on the same log."""
+    ("SDSC-SP2", "fcfs"): 142.93,
+    ("SDSC-SP2", "sjf"): 120.72,
+    ("HPC2N", "fcfs"): 13.16,
+    ("HPC2N", "sjf"): 9.75,
+    ("Lublin-1", "fcfs"): 83.43,
+    ("Lublin-1", "sjf"): 30.57,
+    ("Lublin-2", "fcfs"): 120.46,
+    ("Lublin-2", "sjf"): 105.59,
+}
+"""RLBackfilling's table 4 with the agent trained on the same log."""
 
 
 def _bases() -> Iterator[Base]:
@@ -149,7 +155,7 @@ AGENTS: tuple[Agent, ...] = tuple(_agents())
 
 
 def same_digits(ours: float, published: float) -> bool:
-    """Tell whether a number is a published one of two digits after the point: rounded to them, or cut off.
+    """Return whether a number equals a published one with two decimals, either rounded or truncated.
 
     >>> same_digits(333.196, 333.19), same_digits(192.893, 192.89), same_digits(50.9018, 50.9)
     (True, True, True)

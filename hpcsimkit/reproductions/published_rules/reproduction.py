@@ -1,25 +1,29 @@
-"""What published rules do to published numbers, from logs to tables."""
+"""Effects of published semantics on published numbers, from logs to tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.published_rules.conclusions import Findings
-from hpcsimkit.reproductions.published_rules.data import FULL, QUICK, Scale, Traces
+from hpcsimkit.reproductions.published_rules.data import FULL, QUICK, Scale, Traces, Trial
 from hpcsimkit.reproductions.published_rules.effects import Measured
+from hpcsimkit.reproductions.published_rules.published_numbers import READ_ME_ORDERS
 from hpcsimkit.reproductions.published_rules.runs import Runs, all_runs
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
-from hpcsimkit.reproductions.tasks import Shelf, Task
+from hpcsimkit.reproductions.rivals import Field, field_of
+from hpcsimkit.reproductions.sequences import SequenceSet
 
 __all__ = ["PublishedRules"]
 
 
 class PublishedRules(Reproduction):
-    """The published tests of three papers, by their rules, by the textbook's, and rule by rule."""
+    """Published tests of three papers under published and textbook semantics, and rule by rule."""
 
     title = "What the rules of published simulators do"
     logs_needed = (
@@ -31,31 +35,45 @@ class PublishedRules(Reproduction):
 
     @cached_property
     def scale(self) -> Scale:
-        """How much is done."""
+        """Size preset of the experiment."""
         return QUICK if self.quick else FULL
 
     @cached_property
     def traces(self) -> Traces:
-        """The logs."""
+        """Logs of the experiment."""
         return Traces(self.logs)
 
     @cached_property
     def runs(self) -> list[Runs]:
-        """All that is simulated."""
+        """All simulations."""
         return list(all_runs(self.traces, self.scale))
 
     def prepare(self) -> Iterator[str]:
-        """Read the logs; say what will be done."""
+        """Read the logs; yield lines on the planned work."""
         yield from self.traces.lines()
         schedulers = sum(len(runs.schedulers) for runs in self.runs)
         yield f"{schedulers} schedulers on the sequences of published tests"
 
     def stages(self) -> Sequence[Sequence[Task]]:
-        """Return the runs; none needs another."""
+        """Return the runs, which are independent of each other."""
         return [self.runs]
 
+    def fields(self) -> list[Field]:
+        """Return the kit's heuristics on RLScheduler's tests, beside those of its read-me."""
+        found = []
+        for trace in self.traces.all:
+            trial = Trial.published(trace, "rlscheduler", self.scale)
+            sequences = SequenceSet(f"rlscheduler-{trace.name}", tuple(trial.scenarios()))
+            name = f"{trace.name}, RLScheduler's test with backfilling, by the textbook"
+            everyone = field_of(name, sequences, trial.seeds[0], {})
+            own = {f"{order.upper()}/EASY" for order in READ_ME_ORDERS}
+            known = {row: tasks for row, tasks in everyone.rules.items() if row in own}
+            rules = {row: tasks for row, tasks in everyone.rules.items() if row not in own}
+            found.append(replace(everyone, known=known, rules=rules))
+        return found
+
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return tables and targets; draw pictures."""
+        """Return tables and targets; draw figures."""
         of_tests, of_seeds = {}, {}
         for runs in self.runs:
             values = {row: np.array(each, dtype=np.float64) for row, each in shelf.outcome(runs).items()}

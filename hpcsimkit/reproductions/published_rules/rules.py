@@ -1,4 +1,4 @@
-"""Schedulers by the published rules, by the textbook's, and by all published rules but one."""
+"""Schedulers with the published rules, with the textbook's, and with all published rules but one."""
 
 from __future__ import annotations
 
@@ -7,30 +7,56 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from hpcsimkit.agents.masks import Slots
 from hpcsimkit.agents.seats import RandomAgent
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import EASY, SJF, WFP3, HoldUnfit
 from hpcsimkit.policies.dirlab import PublishedEASY, learned_backfilling, published
 from hpcsimkit.policies.dirlab.orders import CorrectedUNICEF
 from hpcsimkit.policies.dirlab.pipelines import order_of
-from hpcsimkit.policy import Order
 from hpcsimkit.reproductions.published_rules.variants import PartialEASY, ShortestCandidate
-from hpcsimkit.scenario import Scenario
 
 __all__ = [
-    "ANEW", "EASY_SJF", "ESTIMATES", "GUARDED", "GUARDED_CHANCE", "HEAD", "IN_ORDER", "LADDER", "LAST_SECOND",
-    "MEANT", "NOT_SKIPPED", "PUBLISHED", "REPEATS", "RULES", "SPARE", "TEXTBOOK", "TOGETHER", "UNFIT",
-    "UNFIT_FREE", "UNGUARDED", "UNGUARDED_CHANCE", "Scheduler", "as_meant", "one_rule_at_a_time", "untrained",
-]  # fmt: skip
+    "ANEW",
+    "EASY_SJF",
+    "ESTIMATES",
+    "GUARDED",
+    "GUARDED_CHANCE",
+    "HEAD",
+    "IN_ORDER",
+    "LADDER",
+    "LAST_SECOND",
+    "MEANT",
+    "NOT_SKIPPED",
+    "PUBLISHED",
+    "REPEATS",
+    "RULES",
+    "SPARE",
+    "TEXTBOOK",
+    "TOGETHER",
+    "UNFIT",
+    "UNFIT_FREE",
+    "UNGUARDED",
+    "UNGUARDED_CHANCE",
+    "Scheduler",
+    "as_meant",
+    "one_rule_at_a_time",
+    "untrained",
+]
 
 PUBLISHED, TEXTBOOK = "published", "textbook"
 HEAD, TOGETHER, ESTIMATES = "head anew", "events together", "other estimates"
 NOT_SKIPPED, IN_ORDER, ANEW, LAST_SECOND, SPARE = (
-    "nobody skipped", "candidates in order", "+ reservation anew", "+ last second", "+ spare nodes",
-)  # fmt: skip
+    "nobody skipped",
+    "candidates in order",
+    "+ reservation anew",
+    "+ last second",
+    "+ spare nodes",
+)
 LADDER = (NOT_SKIPPED, IN_ORDER, ANEW, LAST_SECOND, SPARE)
-"""Rules of backfilling, one after the other: with the last of them it is textbook EASY."""
+"""Backfilling rules, cumulative: with the last of them it is textbook EASY."""
 
 RULES = (HEAD, TOGETHER, ESTIMATES, *LADDER, TEXTBOOK)
 """Rules in the order of tables."""
@@ -42,26 +68,27 @@ UNGUARDED, UNGUARDED_CHANCE = "unguarded shortest", "unguarded random"
 GUARDED, GUARDED_CHANCE = "guarded shortest", "guarded random"
 
 SLOTS = 128
-"""Candidates that RLBackfilling's agent sees."""
+"""Maximum number of candidates in the observation of RLBackfilling's agent."""
 
 REPEATS = 5
-"""Runs of each sequence by who draws."""
+"""Number of runs of each sequence with a stochastic policy."""
 
 
 @dataclass(frozen=True)
 class Scheduler:
-    """Who schedules, and by which clock.
+    """A policy and its event semantics.
 
     Parameters
     ----------
     policy : Pipeline
-        Who.
+        Scheduling policy.
     rules : {"dirlab", "textbook"}
-        Of the clock: one event at a time, or all of an instant together.
+        Event semantics: one event at a time, or all events of an instant together.
     swapped : bool
-        Jobs have the other estimates: see :meth:`~hpcsimkit.reproductions.published_rules.data.Trace.log`.
+        Whether jobs have the other estimates: see
+        :meth:`~hpcsimkit.reproductions.published_rules.data.Trace.log`.
     repeats : int
-        Runs of each sequence that a value is the mean of: several for who draws.
+        Number of runs of each sequence that a value averages; more than one for stochastic policies.
     """
 
     policy: Pipeline
@@ -75,9 +102,9 @@ class Scheduler:
         Parameters
         ----------
         scenario : Scenario
-            The sequence.
+            Sequence of jobs.
         seed : int
-            Where chance comes from, together with the number of the repetition.
+            Random seed, combined with the number of the repetition.
         """
         if self.rules == "textbook":
             scenario = replace(scenario, semantics="textbook", following=None)
@@ -89,18 +116,18 @@ class Scheduler:
 def one_rule_at_a_time(
     code: str, order: str, *, backfilling: bool, estimates: bool
 ) -> Iterator[tuple[str, Scheduler]]:
-    """Yield the published scheduler, it with one rule changed at a time, and that of the textbook.
+    """Yield the published scheduler, its variants with one rule changed, and the textbook scheduler.
 
     Parameters
     ----------
     code : str
-        Whose rules.
+        Code base of the rules.
     order : str
-        Which base scheduler.
+        Base scheduler.
     backfilling : bool
-        With backfilling.
+        Whether the base scheduler backfills.
     estimates : bool
-        Also with the other estimates.
+        Whether to include the variant with the other estimates.
     """
     base = published(code, order, backfilling=backfilling)
     yield PUBLISHED, Scheduler(base)
@@ -114,7 +141,7 @@ def one_rule_at_a_time(
 
 
 def _ladder(code: str, order: str, base: Pipeline) -> Iterator[tuple[str, Scheduler]]:
-    """Yield backfilling that has more and more of the textbook's rules."""
+    """Yield backfilling variants with cumulatively more of the textbook's rules."""
     if code == "rlbackfilling":
         yield NOT_SKIPPED, Scheduler(_changed(base, backfiller=PublishedEASY()))
     yield IN_ORDER, Scheduler(_changed(base, backfiller=PublishedEASY(order_of(code, order))))
@@ -125,7 +152,7 @@ def _ladder(code: str, order: str, base: Pipeline) -> Iterator[tuple[str, Schedu
 
 
 def as_meant(order: str, *, backfilling: bool) -> Iterator[tuple[str, Scheduler]]:
-    """Yield RLScheduler's WFP3 or UNICEF as coded, as meant, and as meant by the textbook."""
+    """Yield RLScheduler's WFP3 or UNICEF as coded, as meant, and as meant under textbook semantics."""
     base = published("rlscheduler", order, backfilling=backfilling)
     meant: Order = WFP3() if order == "wfp3" else CorrectedUNICEF()
     yield PUBLISHED, Scheduler(base)
@@ -134,7 +161,7 @@ def as_meant(order: str, *, backfilling: bool) -> Iterator[tuple[str, Scheduler]
 
 
 def untrained(code: str, order: str, *, backfilling: bool) -> Iterator[tuple[str, Scheduler]]:
-    """Yield who needs no learning on the seat of an agent: SchedInspector's, or RLBackfilling's."""
+    """Yield untrained policies on the agent's seat, SchedInspector's or RLBackfilling's."""
     if code == "schedinspector":
         inspected = published(code, order, backfilling=backfilling, inspector=HoldUnfit())
         yield UNFIT, Scheduler(inspected)
@@ -160,7 +187,7 @@ def _textbook(order: Order, *, backfilling: bool) -> Pipeline:
 
 
 def _changed(pipeline: Pipeline, **changes: Any) -> Pipeline:
-    """Return a pipeline with other parameters."""
+    """Return a copy of a pipeline with other parameters."""
     other = copy.copy(pipeline)
     vars(other).update(changes)
     return other

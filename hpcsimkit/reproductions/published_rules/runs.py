@@ -1,4 +1,4 @@
-"""What is simulated: schedulers of one base, all on the sequences of one test."""
+"""Simulations: all schedulers with the same base on the sequences of one test."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.policies.dirlab import published
 from hpcsimkit.reproductions.published_rules.data import Scale, Trace, Traces, Trial
 from hpcsimkit.reproductions.published_rules.published_numbers import BACKFILLING_ORDERS, READ_ME_ORDERS
@@ -18,28 +19,27 @@ from hpcsimkit.reproductions.published_rules.rules import (
     one_rule_at_a_time,
     untrained,
 )
-from hpcsimkit.reproductions.tasks import Task, Tell
 
 __all__ = ["Cell", "Runs", "all_runs"]
 
 AS_CODED = ("wfp3", "unicef")
-"""Orders whose published code is not what was meant."""
+"""Orders with published code that differs from the intended formula."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A place in the published tables.
+    """Position of a value in the published tables.
 
     Parameters
     ----------
     code : str
-        Whose.
+        Code base.
     log : str
-        On what.
+        Name of the log.
     order : str
         Base scheduler.
     backfilling : bool
-        With backfilling.
+        Whether the base scheduler backfills.
     """
 
     code: str
@@ -55,13 +55,13 @@ class Runs(Task):
     Parameters
     ----------
     trial : Trial
-        On what.
+        Test sequences.
     order : str
         Base scheduler.
     backfilling : bool
-        With backfilling.
+        Whether the base scheduler backfills.
     schedulers : mapping of str to Scheduler
-        By row of tables.
+        Schedulers by row of the tables.
     """
 
     trial: Trial
@@ -71,17 +71,17 @@ class Runs(Task):
 
     @property
     def cell(self) -> Cell:
-        """Which place in the tables."""
+        """Position in the tables."""
         return Cell(self.trial.code, self.trial.trace.name, self.order, self.backfilling)
 
     @property
     def of_seeds(self) -> bool:
-        """Tell whether they are about how much seeds matter."""
+        """Whether the runs compare seeds."""
         return len(self.trial.seeds) > 1
 
     @property
     def name(self) -> str:
-        """Trial and base scheduler."""
+        """Name of the task: test and base scheduler."""
         words = (
             self.trial.code,
             self.trial.trace.name,
@@ -93,17 +93,17 @@ class Runs(Task):
 
     @property
     def kind(self) -> str:
-        """All go at about one pace."""
+        """Type of the task: the same for all runs, which have about the same rate."""
         return "runs"
 
     @property
     def size(self) -> int:
-        """A decision a job."""
+        """Expected number of decisions: one per job."""
         runs = sum(scheduler.repeats for scheduler in self.schedulers.values())
         return runs * len(self.trial.starts) * self.trial.jobs
 
     def inputs(self) -> Any:
-        """Return who, and on what."""
+        """Return the inputs of the task: schedulers and sequences."""
         trace, code = self.trial.trace, self.trial.code
         swaps = sorted({each.swapped for each in self.schedulers.values()})
         logs = [trace.log(code, swapped=swapped) for swapped in swaps]
@@ -115,7 +115,7 @@ class Runs(Task):
         }
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate; values are mean bounded slowdowns."""
+        """Run the simulations; values are mean bounded slowdowns."""
         outcome: dict[str, list[float]] = {}
         done = 0
         for row, scheduler in self.schedulers.items():
@@ -128,7 +128,7 @@ class Runs(Task):
 
 
 def all_runs(traces: Traces, scale: Scale) -> Iterator[Runs]:
-    """Yield all that is simulated."""
+    """Yield all simulations."""
     for trace in traces.all:
         yield from _rules(trace, scale)
         yield from _read_me(trace, scale)
@@ -136,7 +136,7 @@ def all_runs(traces: Traces, scale: Scale) -> Iterator[Runs]:
 
 
 def _rules(trace: Trace, scale: Scale) -> Iterator[Runs]:
-    """Yield the tests of SchedInspector and RLBackfilling, rule by rule, and who needs no learning."""
+    """Yield the tests of SchedInspector and RLBackfilling, rule by rule, and with untrained policies."""
     for code, modes in (("schedinspector", (False, True)), ("rlbackfilling", (True,))):
         trial, estimates = Trial.published(trace, code, scale), trace.has_requests(code)
         for backfilling in modes:
@@ -146,7 +146,7 @@ def _rules(trace: Trace, scale: Scale) -> Iterator[Runs]:
                     rows |= dict(untrained(code, order, backfilling=backfilling))
                 yield Runs(trial, order, backfilling, rows)
     for order in BACKFILLING_ORDERS:
-        if order not in scale.orders:  # of these only what was published
+        if order not in scale.orders:  # for these orders only the published variant
             yield Runs(
                 trial,
                 order,
@@ -173,7 +173,7 @@ def _read_me(trace: Trace, scale: Scale) -> Iterator[Runs]:
 
 
 def _seeds(trace: Trace, scale: Scale) -> Iterator[Runs]:
-    """Yield tests by many seeds: FCFS with backfilling, SJF without."""
+    """Yield tests with many seeds: FCFS with backfilling, SJF without."""
     for code, order, backfilling in (("rlbackfilling", "fcfs", True), ("schedinspector", "sjf", False)):
         trial = Trial(trace, code, tuple(range(scale.seeds)), scale.sequences(code))
         rows = one_rule_at_a_time(code, order, backfilling=backfilling, estimates=False)

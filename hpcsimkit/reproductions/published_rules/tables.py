@@ -1,4 +1,4 @@
-"""Rows of tables: the published numbers, rule by rule, who needs no learning, seeds, minimal cases."""
+"""Tables: published numbers, single rules, untrained policies, seeds, minimal cases."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ __all__ = [
 
 
 def recomputed(base: Base, measured: Measured) -> float:
-    """Return the mean of a published base scheduler as it comes out here; not a number without its log."""
+    """Return the measured mean of a published base scheduler, or NaN if its log is missing."""
     cell = Cell(base.code, base.log, base.order, base.backfilling)
     return measured.mean(cell, ESTIMATES if base.run_times else PUBLISHED)
 
 
 def recomputed_tables(measured: Measured) -> Iterator[tuple[str, Table]]:
-    """Yield a table for each source: published numbers, and in brackets what came out here if it differs."""
+    """Yield a table per source: published numbers, with differing measured ones in brackets."""
     for code, columns in (
         ("schedinspector", [("sjf", False, False)]),
         (
@@ -102,7 +102,7 @@ def _beside(base: Base | None, measured: Measured) -> str:
 
 
 def rules_table(measured: Measured, code: str, *, backfilling: bool) -> Table:
-    """Return what each rule does to the mean bounded slowdown, as a ratio to that by the published rules."""
+    """Return the effect of each rule: the ratio of mean bounded slowdowns to the published one."""
     cells = [cell for cell in measured.cells(code, backfilling=backfilling) if HEAD in measured.runs[cell]]
     shown = [row for row in RULES if any(row in measured.runs[cell] for cell in cells)]
     lines = []
@@ -115,7 +115,7 @@ def rules_table(measured: Measured, code: str, *, backfilling: bool) -> Table:
 
 
 def as_coded_table(measured: Measured) -> Table:
-    """Return WFP3 and UNICEF as coded, as meant, and as meant by the textbook."""
+    """Return WFP3 and UNICEF as coded, as meant, and as meant under textbook semantics."""
     lines = []
     for backfilling in (False, True):
         for cell in measured.cells("rlscheduler", backfilling=backfilling):
@@ -131,14 +131,13 @@ def as_coded_table(measured: Measured) -> Table:
     return ["scheduler", "as coded", "as meant", "ratio", "as meant, textbook", "ratio"], lines
 
 
-# --- who needs no learning -----------------------------------------------------------------------------
+# --- untrained policies ----------------------------------------------------------------------------------
 
 
 def share_of_gain(base: float, agent: float | None, other: float) -> float:
-    """Return which share of what an agent is below its base another is below it [%].
+    """Return the gain of a policy over the base as a share of the agent's gain [%].
 
-    Not a number where nothing was published, or the agent is not below its base.
-
+    NaN if no agent was published, or if the agent is not below its base.
     >>> round(share_of_gain(333.19, 27.97, 33.44), 1), share_of_gain(85.63, 105.59, 61.23)
     (98.2, nan)
     """
@@ -155,19 +154,19 @@ def _share(base: float, agent: float | None, other: float) -> str:
 
 
 def agents_of(code: str) -> dict[tuple[str, str, bool], float]:
-    """Return the means of published agents by log, order and whether there is backfilling."""
+    """Return the means of published agents by log, order and backfilling."""
     return {(each.log, each.order, each.backfilling): each.value for each in AGENTS if each.code == code}
 
 
 def inspector_table(measured: Measured, *, published: bool) -> Table:
-    """Return SchedInspector's bases and agents beside those who need no learning.
+    """Return SchedInspector's bases and agents beside untrained policies.
 
     Parameters
     ----------
     measured : Measured
-        All that was simulated.
+        Measurements.
     published : bool
-        Only what there is a published agent of; else all the rest.
+        Whether to show the rows with a published agent, or else all other rows.
     """
     agents = agents_of("schedinspector")
     rows = (UNFIT, UNFIT_FREE, TEXTBOOK)
@@ -189,7 +188,7 @@ def inspector_table(measured: Measured, *, published: bool) -> Table:
 
 
 def backfiller_table(measured: Measured) -> Table:
-    """Return RLBackfilling's EASY and agents beside those who need no learning."""
+    """Return RLBackfilling's EASY and agents beside untrained policies."""
     agents = agents_of("rlbackfilling")
     rows = (UNGUARDED_CHANCE, UNGUARDED, GUARDED_CHANCE, GUARDED, TEXTBOOK, EASY_SJF)
     lines = []
@@ -206,7 +205,7 @@ def backfiller_table(measured: Measured) -> Table:
 
 
 def least_of(measured: Measured, log: str, row: str, *, backfilling: bool) -> tuple[float, str]:
-    """Return the least mean of RLScheduler's five base schedulers by some rules, and whose it is."""
+    """Return the lowest mean of RLScheduler's five base schedulers in a row, and the scheduler's name."""
     means = (
         (measured.mean(Cell("rlscheduler", log, order, backfilling), row), order.upper())
         for order in READ_ME_ORDERS
@@ -215,7 +214,7 @@ def least_of(measured: Measured, log: str, row: str, *, backfilling: bool) -> tu
 
 
 def read_me_table(measured: Measured) -> Table:
-    """Return RLScheduler's agents beside its best base scheduler, as published and by the textbook."""
+    """Return RLScheduler's agents beside its best base scheduler, published and textbook."""
     agents = agents_of("rlscheduler")
     lines = []
     for backfilling in (False, True):
@@ -232,7 +231,7 @@ def read_me_table(measured: Measured) -> Table:
 
 
 def spread_of_ratios(means: Floats) -> float:
-    """Return how much two tests of one scheduler by different seeds differ: 95 % of ratios are within it.
+    """Return the factor that bounds 95 % of the ratios of two tests of a scheduler with different seeds.
 
     >>> spread_of_ratios(np.array([100.0, 100.0, 120.0]))
     1.2
@@ -243,7 +242,7 @@ def spread_of_ratios(means: Floats) -> float:
 
 
 def seeds_table(measured: Measured) -> Table:
-    """Return how means of published tests differ by seed."""
+    """Return the variation of the means of published tests over seeds."""
     known = {
         (base.code, base.log, base.order, base.backfilling): base.value
         for base in BASES
@@ -256,16 +255,34 @@ def seeds_table(measured: Measured) -> Table:
         spread = float(means.std(ddof=1))
         low, high = np.percentile(textbook / means, [2.5, 97.5])
         below = "" if paper is None else f"{np.count_nonzero(means < paper)} of {len(means)}"
-        lines.append([
-            f"{cell.log} {cell.order.upper()}{' + EASY' * cell.backfilling}", number(float(means.mean())),
-            number(spread), f"{100 * spread / means.mean():.0f} %", number(float(means.min())),
-            number(float(means.max())), number(paper), below, f"{spread_of_ratios(means):.2f}",
-            f"{textbook.mean() / means.mean():.2f}", f"{low:.2f} to {high:.2f}",
-        ])  # fmt: skip
+        lines.append(
+            [
+                f"{cell.log} {cell.order.upper()}{' + EASY' * cell.backfilling}",
+                number(float(means.mean())),
+                number(spread),
+                f"{100 * spread / means.mean():.0f} %",
+                number(float(means.min())),
+                number(float(means.max())),
+                number(paper),
+                below,
+                f"{spread_of_ratios(means):.2f}",
+                f"{textbook.mean() / means.mean():.2f}",
+                f"{low:.2f} to {high:.2f}",
+            ]
+        )
     return [
-        "scheduler", "mean over seeds", "standard deviation", "of the mean", "least", "most", "*paper*",
-        "seeds below it", "two seeds differ by a factor of", "textbook / published", "95 % of seeds",
-    ], lines  # fmt: skip
+        "scheduler",
+        "mean over seeds",
+        "standard deviation",
+        "of the mean",
+        "least",
+        "most",
+        "*paper*",
+        "seeds below it",
+        "two seeds differ by a factor of",
+        "textbook / published",
+        "95 % of seeds",
+    ], lines
 
 
 # --- minimal cases -------------------------------------------------------------------------------------

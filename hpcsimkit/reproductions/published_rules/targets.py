@@ -1,4 +1,4 @@
-"""What is to be reached: every published number, to the digit, and every minimal case."""
+"""Targets: every published number, to the digit, and every minimal case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["case_targets", "digit_targets"]
 
 
 def digit_targets(measured: Measured) -> Iterator[Target]:
-    """Yield for each source and log how many of its published numbers come out to the digit."""
+    """Yield the number of published values reproduced to the digit, for each source and log."""
     logs = dict.fromkeys(cell.log for cell in measured.runs)
     for code, source in SOURCES.items():
         for log in logs:
@@ -29,7 +29,7 @@ def digit_targets(measured: Measured) -> Iterator[Target]:
 
 
 def case_targets() -> Iterator[Target]:
-    """Yield for each minimal case how many of its two schedules are as they should be."""
+    """Yield the number of expected schedules, of two, for each minimal case."""
     for case in CASES:
         what = f"{case.name}, {case.rule}: schedules equal, published and textbook"
         yield Target(what, 2.0, float(case.equal), None, case.equal == 2)

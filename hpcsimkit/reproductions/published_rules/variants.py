@@ -1,14 +1,14 @@
-"""Parts that only this comparison needs: EASY rule by rule, and who always takes the shortest candidate."""
+"""Components used only in this comparison: EASY rule by rule, and the shortest candidate first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hpcsimkit.decision import Answering, Decision
-from hpcsimkit.job import Job
-from hpcsimkit.policy import Backfiller, Order
-from hpcsimkit.reservation import reserve
-from hpcsimkit.system import System
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.policy import Backfiller, Order
+from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.system import System
 
 __all__ = ["PartialEASY", "ShortestCandidate"]
 
@@ -21,11 +21,11 @@ class PartialEASY(Backfiller):
     Parameters
     ----------
     spare_nodes : bool
-        A job may start on nodes that the blocked one leaves over, however long it takes.
+        Whether a job of any length may start on the extra nodes, which the blocked job leaves over.
     last_second : bool
-        A job may be expected to end at the very second of the reservation, not only before it.
+        Whether a job may be expected to end at the shadow time itself, not only before it.
     candidates : Order, optional
-        In which order candidates are tried; by default that of the policy.
+        Order in which candidates are tried; by default that of the policy.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class PartialEASY(Backfiller):
             self.candidates.reset(system)
 
     def fill(self, head: Job, system: System) -> Iterator[Job]:
-        """Yield the queued jobs that fit and, by the rules there are, do not delay `head`."""
+        """Yield the queued jobs that fit and, by the rules in force, do not delay `head`."""
         cluster = system.cluster
         _, room = reserve(head, system)
         if not self.spare_nodes:
@@ -65,9 +65,9 @@ class PartialEASY(Backfiller):
 
 
 class ShortestCandidate(Answering):
-    """On the backfiller's seat: always the candidate of the shortest requested time."""
+    """A backfiller on the agent's seat that always picks the shortest requested time."""
 
     def answer(self, decision: Decision) -> int:
-        """Return its position."""
+        """Return the position of the candidate."""
         jobs = decision.options
         return min(range(len(jobs)), key=lambda position: jobs[position].requested_time)

@@ -1,7 +1,7 @@
-"""RLBackfilling (Kolker-Hicks, Zhang and Dai, PMBS 2023), done again, with the rivals that the paper lacks.
+"""Reproduction of RLBackfilling (Kolker-Hicks, Zhang and Dai, PMBS 2023), with additional baselines.
 
-``data`` are logs and sequences, ``learners`` agents, ``rivals`` who needs no training, ``contest`` who meets
-on which sequences, ``draws`` runs of those who draw, ``noise`` what wrong estimates do (figure 1),
-``published_numbers`` what the paper has; ``tables``, ``figures``, ``targets``, ``explanations`` and
-``conclusions`` what comes out.
+``data`` holds logs and sequences, ``learners`` the trained agents, ``rivals`` the baselines without training,
+``contest`` the policies under test on each set of sequences, ``draws`` repeated runs of stochastic policies,
+``noise`` the effect of inaccurate estimates (figure 1), and ``published_numbers`` the paper's numbers.
+``tables``, ``figures``, ``targets``, ``explanations`` and ``conclusions`` write the results.
 """

@@ -1,4 +1,4 @@
-"""What the runs say: the page with all tables, tests and pictures, and the targets."""
+"""Results page: tables, significance tests, figures and targets."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.pictures.figures import save_figure
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reproductions.cells import BOTH_TESTS, standings_table
 from hpcsimkit.reproductions.contests import Scores
+from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion
@@ -23,7 +25,7 @@ from hpcsimkit.reproductions.rlbackfilling.contest import (
 )
 from hpcsimkit.reproductions.rlbackfilling.data import JOBS, PUBLISHED_SLICE, WAYS_AS_PUBLISHED, Traces, Way
 from hpcsimkit.reproductions.rlbackfilling.explanations import FAIR, PROMISES, RULES
-from hpcsimkit.reproductions.rlbackfilling.figures import draw_curves, draw_noise
+from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise
 from hpcsimkit.reproductions.rlbackfilling.noise import ACTUAL, ORDERS, Noise
 from hpcsimkit.reproductions.rlbackfilling.tables import (
     cross_table,
@@ -39,10 +41,8 @@ from hpcsimkit.reproductions.rlbackfilling.targets import (
     fair_duels,
     training_target,
 )
-from hpcsimkit.reproductions.schedinspector.figures import draw_boxes
 from hpcsimkit.reproductions.sequences import SIGNIFICANT
 from hpcsimkit.reproductions.targets import Target
-from hpcsimkit.reproductions.tasks import Shelf
 
 __all__ = ["Findings"]
 
@@ -54,22 +54,22 @@ TESTS: Mapping[Protocol, str] = {"published": "as published", "rest": "on jobs t
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was measured, and about whom.
+    """All measurements, with the logs and agents that they belong to.
 
     Parameters
     ----------
     traces : Traces
-        The logs.
+        Logs.
     learners : sequence of Learner
-        The agents.
+        Trained agents.
     scores : sequence of Scores
-        Of all contests.
+        Scores of all comparisons.
     noise : Noise
-        Of which log figure 1 is.
+        Runs of figure 1.
     noises : mapping of (str, str) to float
-        Mean bounded slowdowns of figure 1, by level and row.
+        Mean bounded slowdowns of figure 1, by level of noise and row.
     quick : bool
-        It is the small version.
+        Whether this is the quick version.
     """
 
     traces: Traces
@@ -80,7 +80,7 @@ class Findings:
     quick: bool
 
     def conclusion(self, heading: str, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return the page and the targets; pictures are drawn into a folder."""
+        """Return the page and the targets; figures are written to a folder."""
         page = Page(heading)
         self._introduce(page)
         self._write_summary(page)
@@ -101,7 +101,7 @@ class Findings:
         return [scores for scores in self.scores if scores.contest.protocol == protocol]
 
     def ways(self, protocol: Protocol) -> Sequence[Way]:
-        """Return how agents are trained, those of all tables first."""
+        """Return the training protocols of agents, the one of all tables first."""
         return WAYS_AS_PUBLISHED if protocol == "published" else self.traces.scale.ways
 
     def _targets(self, shelf: Shelf) -> Iterator[Target]:
@@ -173,7 +173,7 @@ class Findings:
         page.table(*table_4(scores, way, further))
 
     def _digits(self) -> str:
-        """Say which of the paper's numbers that need no training do not come out."""
+        """Return the sentence on the paper's numbers without training that are not reproduced."""
         targets = [target for scores in self.of("published") for target in base_targets(scores)]
         if any(target.met is None for target in targets):
             return "With fewer sequences than published, the paper's base numbers cannot come out."
@@ -258,7 +258,7 @@ class Findings:
     def _write_figure_4(self, page: Page, shelf: Shelf, pictures: Path) -> None:
         page.heading("Figure 4: training")
         curves = {learner.name: learning_curve_of(shelf.place / learner.name) for learner in self.learners}
-        save_figure(draw_curves(curves), pictures / "figure-4.png")
+        save_figure(draw_rewards(curves), pictures / "figure-4.png")
         page.picture("figure-4.png", "what a sequence was paid, by decisions learned from")
         page.text(
             "0 is FCFS with published EASY that tries the shortest candidate first. What penalty agents are "
@@ -282,7 +282,7 @@ def _words(scores: Scores[Contest]) -> str:
 
 
 def _power(scores: Scores[Contest]) -> str:
-    """Say what so many sequences can show at all."""
+    """Return the sentence on the smallest p-value that this number of sequences allows."""
     count = len(scores.contest.sequences.scenarios)
     least = 2.0 ** (1 - count)
     blind = ": too few to show anything by that test" if 2 * least >= SIGNIFICANT else ""

@@ -1,4 +1,4 @@
-"""Who meets on which sequences: agents and their rivals, those that the paper has and those that it lacks."""
+"""Policies under test on each set of sequences: agents, the paper's baselines, and further ones."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from hpcsimkit.policies import SJF
+from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.rlbackfilling.data import AS_PUBLISHED, WAYS_AS_PUBLISHED, Trace, Way
-from hpcsimkit.reproductions.rlbackfilling.draws import Draws
 from hpcsimkit.reproductions.rlbackfilling.learners import Learners
 from hpcsimkit.reproductions.rlbackfilling.rivals import (
     actual_run_times,
@@ -20,9 +20,22 @@ from hpcsimkit.reproductions.rlbackfilling.rivals import (
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
 __all__ = [
-    "ALSO", "CHANCE", "EASY_AR", "EASY_SJF", "GUARDED_SHORTEST", "PUBLISHED_EASY", "PUBLISHED_SJF",
-    "TEXTBOOK_EASY", "UNGUARDED_SHORTEST", "Contest", "Protocol", "agent_row", "contests", "of_log", "row",
-]  # fmt: skip
+    "ALSO",
+    "CHANCE",
+    "EASY_AR",
+    "EASY_SJF",
+    "GUARDED_SHORTEST",
+    "PUBLISHED_EASY",
+    "PUBLISHED_SJF",
+    "TEXTBOOK_EASY",
+    "UNGUARDED_SHORTEST",
+    "Contest",
+    "Protocol",
+    "agent_row",
+    "contests",
+    "of_log",
+    "row",
+]
 
 Protocol = Literal["published", "rest"]
 
@@ -37,7 +50,7 @@ ALSO = (
     f"SJF + {EASY_SJF}",
     f"F1 + {EASY_SJF}",
 )
-"""Rows that stand beside those of any base scheduler: the paper's columns, and the best rivals of all."""
+"""Rows shown beside those of any base scheduler: the paper's columns, and the best baselines."""
 
 
 def row(order: str, backfiller: str) -> str:
@@ -50,7 +63,7 @@ def row(order: str, backfiller: str) -> str:
 
 
 def agent_row(way: Way, *, greedy: bool = False) -> str:
-    """Return what an agent is called that draws its actions, or takes the best.
+    """Return the label of an agent, with sampled or greedy actions.
 
     >>> agent_row(Way("guarded"), greedy=True), agent_row(Way("unguarded", evolved=True), greedy=True)
     ('agent, guarded, greedy', 'agent, unguarded, evolved')
@@ -59,23 +72,23 @@ def agent_row(way: Way, *, greedy: bool = False) -> str:
 
 
 def of_log(name: str) -> str:
-    """Return what an agent is called that was trained on another log."""
+    """Return the label of an agent that was trained on another log."""
     return f"agent of {name}"
 
 
 class Contest(NamedTuple):
-    """Everybody on the same sequences.
+    """All policies under test on the same sequences.
 
     Parameters
     ----------
     trace : Trace
-        Of which log.
+        Log of the sequences.
     protocol : {"published", "rest"}
-        Trained and tested as published, or tested on jobs that nobody has learned from.
+        Protocol: training and test as published, or test on jobs outside the training part.
     sequences : SequenceSet
-        On what they meet.
+        Test sequences.
     contestants : sequence of Contestant
-        Who meets.
+        Policies under test.
     """
 
     trace: Trace
@@ -85,7 +98,7 @@ class Contest(NamedTuple):
 
     @property
     def meetings(self) -> dict[str, Meeting]:
-        """Runs of everybody, by row."""
+        """Runs of all policies, by row."""
         return {each.name: self._meeting(each) for each in self.contestants}
 
     def _meeting(self, who: Contestant) -> Meeting:
@@ -93,19 +106,19 @@ class Contest(NamedTuple):
         return Draws(who, self.sequences, self.trace.seed, promises=True, draws=draws)
 
     def rows(self, order: str) -> list[str]:
-        """Return the rows of a base scheduler, and those that stand beside all."""
+        """Return the rows of a base scheduler, and those shown beside all."""
         names = [each.name for each in self.contestants]
         own = [name for name in names if name.startswith(f"{order.upper()} + ")]
         return own + [name for name in ALSO if name in names and name not in own]
 
 
 def _draws(who: Contestant) -> bool:
-    """Tell whether chance has a part in what somebody does."""
+    """Return whether a policy is stochastic."""
     return who.name.endswith(CHANCE) if who.learner is None else who.sample
 
 
 def contests(learners: Learners) -> Iterator[Contest]:
-    """Yield all contests."""
+    """Yield all comparisons."""
     traces = learners.traces
     for trace in traces.of_the_paper if traces.scale.published else ():
         rows = [*_untrained(trace, traces.scale.orders), *_published_agents(learners, trace)]
@@ -116,7 +129,7 @@ def contests(learners: Learners) -> Iterator[Contest]:
 
 
 def _published_agents(learners: Learners, trace: Trace) -> Iterator[Contestant]:
-    """Yield the agents that were trained as published, the other logs' too."""
+    """Yield the agents that were trained as published, including those of other logs."""
     traces = learners.traces
     for order in traces.scale.orders:
         for way in WAYS_AS_PUBLISHED:
@@ -127,7 +140,7 @@ def _published_agents(learners: Learners, trace: Trace) -> Iterator[Contestant]:
 
 
 def _agents(learners: Learners, trace: Trace) -> Iterator[Contestant]:
-    """Yield the agents that were trained on the first fifth of the log, in all ways, and the other logs'."""
+    """Yield the agents trained on a log's first fifth by each protocol, including those of other logs."""
     traces, ways = learners.traces, learners.traces.scale.ways
     for order in traces.scale.orders:
         for way in ways:
@@ -138,20 +151,20 @@ def _agents(learners: Learners, trace: Trace) -> Iterator[Contestant]:
 
 
 def _both(learner: Learner, order: str, way: Way) -> Iterator[Contestant]:
-    """Yield an agent that draws its actions, as the published code does, and that takes the best."""
+    """Yield an agent with sampled actions, as in the published code, and with greedy actions."""
     for greedy in way.greedy:
         name = row(order, agent_row(way, greedy=greedy))
         yield Contestant(name, learner.policy, learner=learner, sample=not greedy)
 
 
 def _visitor(learner: Learner, order: str, of: Trace, here: Trace) -> Contestant:
-    """Return the agent of another log; it divides requested times by this log's longest run time."""
+    """Return the agent of another log; requested times are scaled by this log's longest run time."""
     changes = {"longest_time": here.longest_time}
     return Contestant(row(order, of_log(of.name)), learner.policy, learner=learner, changes=changes)
 
 
 def _untrained(trace: Trace, orders: Sequence[str]) -> Iterator[Contestant]:
-    """Yield who needs no training."""
+    """Yield the baselines without training."""
     for order in dict.fromkeys([*orders, "fcfs", "sjf", "wfp3", "f1"]):
         yield Contestant(row(order, PUBLISHED_EASY), published_easy(order))
         if order in orders:

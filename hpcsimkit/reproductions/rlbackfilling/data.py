@@ -1,4 +1,4 @@
-"""The logs, cut into jobs to learn from and sequences to be tested on."""
+"""Logs, split into training jobs and test sequences."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hpcsimkit.agents.rlbackfilling.seat import Mode
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.rlbackfilling.published_numbers import SEEDS
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
-from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 
 __all__ = ["AS_PUBLISHED", "CODE", "FULL", "JOBS", "QUICK", "Scale", "Trace", "Traces", "Way"]
 
 CODE = "rlbackfilling"
 JOBS = 1024
-"""Of a sequence that is tested on."""
+"""Number of jobs of a test sequence."""
 
 LEAST_JOBS = 3 * JOBS
-"""Of a log: two sequences to be tested on, and a few to learn from."""
+"""Minimum number of jobs of a log: two test sequences, and some training jobs."""
 
 PUBLISHED_SLICE = 10_000
-"""The paper uses the first so many jobs of each log."""
+"""Number of jobs, from the start of each log, that the paper uses for training."""
 
 TRAINED_SHARE = 0.2
-"""Of a log's jobs, the first ones, where nobody is tested on what was learned from."""
+"""Share of a log's jobs, from its start, used for training if the test is on unseen jobs."""
 
 NAMES = {
     r"sdsc-sp2": "SDSC-SP2",
@@ -38,18 +38,18 @@ NAMES = {
     r"lublin[-_]?(1|256)$": "Lublin-1",
     r"lublin[-_]?(2|256[-_]?new2)$": "Lublin-2",
 }
-"""What tables call logs, by how the names of their files begin."""
+"""Names of logs in tables, by patterns that match the beginning of the file name."""
 
 
 class Way(NamedTuple):
-    """A way to train an agent.
+    """Training protocol of an agent.
 
     Parameters
     ----------
     mode : {"unguarded", "guarded", "penalty"}
-        What keeps it from delaying the blocked job.
+        Protection of the blocked job against delays.
     evolved : bool
-        It has seven weights and evolves by the cross-entropy method, from *shortest first*.
+        Whether the agent has seven weights, trained by the cross-entropy method from *shortest first*.
     """
 
     mode: Mode
@@ -57,7 +57,7 @@ class Way(NamedTuple):
 
     @property
     def greedy(self) -> tuple[bool, ...]:
-        """Whether its agents take the best action: others draw theirs, and are shown both ways."""
+        """Greedy settings under test: cross-entropy agents are only greedy, others are also sampled."""
         return (True,) if self.evolved else (False, True)
 
     def __str__(self) -> str:
@@ -67,35 +67,36 @@ class Way(NamedTuple):
 AS_PUBLISHED, EVOLVED = Way("unguarded"), Way("unguarded", evolved=True)
 
 WAYS_AS_PUBLISHED = (AS_PUBLISHED, EVOLVED)
-"""Agents of the published test."""
+"""Training protocols of agents in the published test."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done.
+    """Size preset of the experiment.
 
     Parameters
     ----------
     sequences : int
-        Of jobs that nobody has learned from; fewer where no more lie side by side.
+        Number of test sequences of unseen jobs; fewer if the log has no more non-overlapping ones.
     published_sequences : int
-        Of the published test.
+        Number of sequences of the published test.
     draws : int
-        Runs on each sequence of who draws.
+        Number of runs of a stochastic policy on each sequence.
     steps : int
-        Decisions that each agent learns from that is trained as the published ones.
+        Number of decisions used to train an agent with the published algorithm.
     evolved_steps : int
-        Decisions that each other one takes while it evolves: many more in the same time.
+        Number of decisions used to train an agent with the cross-entropy method: many more in the same time.
     orders : tuple of str
-        Base schedulers that agents backfill for.
+        Base schedulers for which agents backfill.
     ways : tuple of Way
-        Agents that are trained on the first fifth of each log; the first is the one of all tables.
+        Training protocols of agents trained on the first fifth of each log; the first is the one of all
+        tables.
     published : bool
-        Train and test as published too, on the logs of the paper.
+        Whether to include training and test as published, on the paper's logs.
     noises : tuple of float
         Errors of estimates in figure 1: 0.05 is "+5 %".
     noise_jobs : int or None
-        Of a log, in figure 1; None for all.
+        Number of jobs of the log in figure 1; None for all.
     """
 
     sequences: int = 30
@@ -112,9 +113,14 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    sequences=10, draws=2, steps=50_000, evolved_steps=200_000, orders=("fcfs",),
-    ways=(AS_PUBLISHED, EVOLVED), noise_jobs=10_000,
-)  # fmt: skip
+    sequences=10,
+    draws=2,
+    steps=50_000,
+    evolved_steps=200_000,
+    orders=("fcfs",),
+    ways=(AS_PUBLISHED, EVOLVED),
+    noise_jobs=10_000,
+)
 
 
 @dataclass(frozen=True)
@@ -124,11 +130,11 @@ class Trace(Log):
     Parameters
     ----------
     path : Path
-        Its file.
+        File of the log.
     scale : Scale
-        How much is done.
+        Size preset of the experiment.
     seed : int
-        Where the choice of sequences comes from; of the published test, if its seed is not known.
+        Random seed for the choice of sequences, and for the published test if its seed is unknown.
 
     Examples
     --------
@@ -144,39 +150,39 @@ class Trace(Log):
 
     @cached_property
     def log(self) -> Workload:
-        """As the published code reads it."""
+        """Log as read by the published code."""
         return self.long_enough(read_published(self.path, CODE), LEAST_JOBS)
 
     @property
     def longest_time(self) -> int:
-        """Longest run time of the log [s]: what the published code divides requested times by."""
+        """Longest run time of the log [s], by which the published code scales requested times."""
         return int(self.log.run_time.max())
 
     @property
     def estimates_are_actual(self) -> bool:
-        """Users have requested just what jobs took: the log does not know requested times."""
+        """Whether every requested time equals the run time: the log has no estimates of its own."""
         return bool((self.log.requested_time == self.log.run_time).all())
 
     @cached_property
     def part(self) -> Workload:
-        """The jobs that agents learn from if they are tested on the rest."""
+        """Training jobs for tests on the rest of the log."""
         return self.log.first(int(TRAINED_SHARE * len(self.log)))
 
     @cached_property
     def slice(self) -> Workload:
-        """The jobs that agents learn from as published."""
+        """Training jobs of the published protocol."""
         return self.log.first(PUBLISHED_SLICE)
 
     @cached_property
     def rest(self) -> SequenceSet:
-        """Sequences of jobs that nobody has learned from, no job in two of them."""
-        first, end = len(self.part), len(self.log) - 1  # so that each sequence has a job that follows
+        """Non-overlapping test sequences of jobs outside the training part."""
+        first, end = len(self.part), len(self.log) - 1  # each sequence is followed by a job
         starts = starts_apart(first, end, jobs=JOBS, count=self.scale.sequences, seed=self.seed)
         return SequenceSet.of(f"{self.name}-rest", self.log, starts, JOBS)
 
     @cached_property
     def published(self) -> SequenceSet:
-        """Sequences of the published test, from all of the log: overlapping, and learned from in part."""
+        """Sequences of the published test, drawn from the whole log: overlapping, with some training jobs."""
         seed = SEEDS.get(self.name, self.seed)
         starts = published_starts(CODE, len(self.log), seed, self.scale.published_sequences)
         return SequenceSet.of(f"{self.name}-published", self.log, starts.tolist(), JOBS)
@@ -192,21 +198,21 @@ class Traces:
 
     @cached_property
     def all(self) -> Sequence[Trace]:
-        """The logs in the order given."""
+        """Logs in the given order, each once."""
         return each_once([Trace(path, self.scale, self.seed) for path in self.paths])
 
     @property
     def of_the_paper(self) -> list[Trace]:
-        """The logs that table 4 is about."""
+        """Logs of table 4."""
         return [trace for trace in self.all if trace.name in SEEDS]
 
     @property
     def first(self) -> Trace:
-        """SDSC-SP2, which figure 1 is about, or else the first log given."""
+        """SDSC-SP2, the log of figure 1, or else the first log given."""
         return next((trace for trace in self.all if trace.name == "SDSC-SP2"), self.all[0])
 
     def lines(self) -> Iterator[str]:
-        """Say what there is."""
+        """Yield a line on each log: its jobs, and its train/test split."""
         for trace in self.all:
             yield (
                 f"{trace.name}: {grouped(len(trace.log))} jobs, the first {grouped(len(trace.part))} to "

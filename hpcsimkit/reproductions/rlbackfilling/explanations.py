@@ -1,4 +1,4 @@
-"""What readers of the results must know: which rules are in force, and who may be compared with whom."""
+"""Texts of the page on the semantics in force and on fair comparisons."""
 
 from __future__ import annotations
 

@@ -1,66 +1,34 @@
-"""Pictures like the paper's: what wrong estimates do, and how training goes."""
+"""Figures in the style of the paper: the effect of inaccurate estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hpcsimkit.pictures.figures import MUTED, POLICY_COLOURS, format_number, new_figure, style, title
-from hpcsimkit.pictures.learning_curve import Curve, plot_column
+from hpcsimkit.reports.figures import POLICY_COLOURS, format_number, new_figure, style, title
 from hpcsimkit.reproductions.rlbackfilling.contest import row
 from hpcsimkit.reproductions.rlbackfilling.noise import ORDERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_curves", "draw_noise"]
-
-COLUMNS = 3
-
-
-@style()
-def draw_curves(curves: Mapping[str, Curve]) -> Figure:
-    """Return a figure with a panel a training: what a sequence was paid, by decisions learned from.
-
-    Parameters
-    ----------
-    curves : mapping of str to curve
-        By the name of the panel; see :func:`~hpcsimkit.pictures.learning_curve.read_curve`.
-    """
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    columns = min(COLUMNS, len(curves))
-    rows = -(-len(curves) // columns)
-    figure = new_figure(3.2 * columns + 0.8, 0.5 + 2.2 * rows, rows=rows, columns=columns)
-    for number, (ax, (name, curve)) in enumerate(zip(figure.axes, curves.items(), strict=False)):
-        plot_column(curve, "reward", ax)
-        ax.axhline(0, color=MUTED, linewidth=0.8, linestyle="dashed")
-        title(ax, name)
-        ax.xaxis.set_major_locator(MaxNLocator(4))
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}"))
-        if number % columns == 0:
-            ax.set_ylabel("reward of a sequence")
-        if number >= len(curves) - columns:
-            ax.set_xlabel("thousands of decisions")
-    for ax in figure.axes[len(curves) :]:
-        ax.set_axis_off()
-    return figure
+__all__ = ["draw_noise"]
 
 
 @style()
 def draw_noise(
     values: Mapping[tuple[str, str], float], levels: Sequence[str], rules: Sequence[str]
-) -> Figure:  # fmt: skip
-    """Return a figure with a panel a kind of EASY: the mean bounded slowdown by where estimates come from.
+) -> Figure:
+    """Return a figure with a panel per EASY variant: mean bounded slowdown by source of estimates.
 
     Parameters
     ----------
     values : mapping of (str, str) to float
-        By level and row.
+        Mean bounded slowdowns by level of noise and row.
     levels : sequence of str
-        From left to right.
+        Levels of noise, from left to right.
     rules : sequence of str
-        Kinds of EASY.
+        EASY variants.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

@@ -1,28 +1,28 @@
-"""Who is trained: an agent for each log, base scheduler and mode; and as published."""
+"""Trained agents: one for each log, base scheduler and training protocol, and as published."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.rlbackfilling.reward import BASELINE
 from hpcsimkit.agents.rlbackfilling.settings import EVOLVED, JOBS, PUBLISHED, backfilling_environment
-from hpcsimkit.environment import SchedulingEnv
+from hpcsimkit.agents.spaces.rewards import Improvement
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.rlbackfilling.data import JOBS as TESTED
 from hpcsimkit.reproductions.rlbackfilling.data import Trace, Traces, Way
-from hpcsimkit.workload import Workload
 
 __all__ = ["Learners"]
 
 
 class Learners:
-    """All agents to be trained; each is made once.
+    """All agents to be trained; each is created once.
 
     Parameters
     ----------
     traces : Traces
-        The logs.
+        Logs.
     """
 
     def __init__(self, traces: Traces) -> None:
@@ -33,13 +33,18 @@ class Learners:
         """Return the agent of a log, trained on its first fifth."""
         jobs = _jobs(way, trace.part)
         env = backfilling_environment(
-            trace.part, order, way.mode, jobs=jobs, first=0, last=len(trace.part) - jobs,
+            trace.part,
+            order,
+            way.mode,
+            jobs=jobs,
+            first=0,
+            last=len(trace.part) - jobs,
             longest_time=trace.longest_time,
-        )  # fmt: skip
+        )
         return self._learner(f"{trace.name}-{order}-{way.mode}", env, way)
 
     def published(self, trace: Trace, order: str, way: Way) -> Learner:
-        """Return the agent of a log, trained where the published ones were: on its first 10 000 jobs."""
+        """Return the agent of a log, trained on its first 10 000 jobs, as published."""
         jobs = _jobs(way, trace.slice)
         env = backfilling_environment(
             trace.slice, order, way.mode, jobs=jobs, first=jobs, longest_time=trace.longest_time
@@ -50,19 +55,30 @@ class Learners:
         name = f"{name}{'-evolved' * way.evolved}"
         if name not in self._made:
             learner = Learner(
-                name, env.episodes, env.policy, env.encoder, env.mask, env.reward, "spinning-up-ppo",
-                replace(PUBLISHED, steps=self.traces.scale.steps), seed=self.traces.seed, stage=env.stage,
-                skip=env.skip, attempts=env.attempts,
-            )  # fmt: skip
+                name,
+                env.episodes,
+                env.policy,
+                env.encoder,
+                env.mask,
+                env.reward,
+                "spinning-up-ppo",
+                replace(PUBLISHED, total_timesteps=self.traces.scale.steps),
+                seed=self.traces.seed,
+                stage=env.stage,
+                skip=env.skip,
+                attempts=env.attempts,
+            )
             if way.evolved:
                 learner = replace(
-                    learner, reward=Improvement(BASELINE, kind="bounded"), trainer="cem",
-                    settings=replace(EVOLVED, steps=self.traces.scale.evolved_steps),
-                )  # fmt: skip
+                    learner,
+                    reward=Improvement(BASELINE, kind="bounded"),
+                    trainer="cem",
+                    settings=replace(EVOLVED, total_timesteps=self.traces.scale.evolved_steps),
+                )
             self._made[name] = learner
         return self._made[name]
 
 
 def _jobs(way: Way, part: Workload) -> int:
-    """Return of how many jobs the sequences are that are learned from: as published, or as in tests."""
+    """Return the number of jobs of a training sequence: as published, or as in tests."""
     return min(TESTED, len(part) // 2) if way.evolved else JOBS

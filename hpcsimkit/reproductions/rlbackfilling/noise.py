@@ -1,4 +1,4 @@
-"""What wrong estimates do to EASY: figure 1."""
+"""Effect of inaccurate estimates on EASY: figure 1."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.rlbackfilling.contest import PUBLISHED_EASY, TEXTBOOK_EASY, row
 from hpcsimkit.reproductions.rlbackfilling.data import Trace
 from hpcsimkit.reproductions.rlbackfilling.rivals import published_easy, textbook_easy
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
-from hpcsimkit.workload import Workload
 
 __all__ = ["ACTUAL", "ORDERS", "REQUESTED", "Noise", "noisy"]
 
@@ -22,16 +22,16 @@ REQUESTED, ACTUAL = "as requested", "actual"
 
 
 def noisy(log: Workload, noise: float, seed: int) -> Workload:
-    """Return a log with other requested times: run times, and a random share more.
+    """Return a log with new requested times: run times plus a random share of them.
 
     Parameters
     ----------
     log : Workload
-        Whose run times are taken.
+        Log with the run times.
     noise : float
-        Largest share added: a job's is drawn evenly from 0 to this one.
+        Maximum share added; the share of each job is uniform between 0 and this value.
     seed : int
-        Where the chance comes from: with the same seed, errors grow in proportion to `noise`.
+        Random seed; with the same seed, errors grow in proportion to `noise`.
 
     Examples
     --------
@@ -46,31 +46,31 @@ def noisy(log: Workload, noise: float, seed: int) -> Workload:
 
 @dataclass(frozen=True)
 class Noise:
-    """EASY on all of a log, with estimates from right to wrong.
+    """Runs of EASY on a whole log, with estimates from exact to inaccurate.
 
     Parameters
     ----------
     trace : Trace
-        The log.
+        Log of the runs.
     """
 
     trace: Trace
 
     @property
     def log(self) -> Workload:
-        """All of the log, or its first jobs."""
+        """Whole log, or its first jobs."""
         jobs = self.trace.scale.noise_jobs
         return self.trace.log if jobs is None else self.trace.log.first(jobs)
 
     @property
     def levels(self) -> list[str]:
-        """Where estimates come from, the right ones first; requested times only if the log knows them."""
+        """Sources of estimates, exact ones first; requested times only if the log has them."""
         noises = [f"+{100 * noise:g} %" for noise in self.trace.scale.noises]
         return [ACTUAL, *noises, *[REQUESTED] * (not self.trace.estimates_are_actual)]
 
     @cached_property
     def meetings(self) -> Mapping[tuple[str, str], Meeting]:
-        """Runs by level and row."""
+        """Runs by level of noise and row."""
         return {(level, each.name): meeting for level in self.levels for each, meeting in self._runs(level)}
 
     def _runs(self, level: str) -> Iterator[tuple[Contestant, Meeting]]:

@@ -1,4 +1,4 @@
-"""Numbers of the paper: of its corrected version, arXiv 2404.09264."""
+"""Numbers of the paper, from its corrected version, arXiv 2404.09264."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["LEAST_GAIN", "SEEDS", "TABLE_4", "TABLE_5", "Row4"]
 
 
 class Row4(NamedTuple):
-    """A row of table 4: mean bounded slowdowns, by base scheduler and backfiller.
+    """Row of table 4: mean bounded slowdowns, by base scheduler and backfiller.
 
-    AR is EASY that knows actual run times; logs without requested times have no other, and it is printed as
-    EASY here.
+    AR is EASY with actual run times. Logs without requested times have no other EASY; its numbers are entered
+    as EASY here.
     """
 
     fcfs: float
@@ -55,10 +55,10 @@ TABLE_5: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "Lublin-2": _by_training(132.43, 110.28, 119.24, 105.59),
     },
 }
-"""Mean bounded slowdowns of agents, by base scheduler, log tested on and log trained on."""
+"""Mean bounded slowdowns of agents, by base scheduler, test log and training log."""
 
 SEEDS = {"SDSC-SP2": 29, "HPC2N": 15, "Lublin-1": 40, "Lublin-2": 17}
-"""Which seed of the published test gives the numbers of table 4; searched for, the paper does not say."""
+"""Seeds of the published test that reproduce table 4; found by search, as the paper does not state them."""
 
 LEAST_GAIN = 26.0
-"""By so much agents are better than FCFS with EASY on every log, says the paper [%]."""
+"""Gain of agents over FCFS with EASY on every log, as claimed in the paper [%]."""

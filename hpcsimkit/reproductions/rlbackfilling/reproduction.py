@@ -8,21 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
+from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.reproduction import Conclusion
+from hpcsimkit.reproductions.rivals import Field, field_of
 from hpcsimkit.reproductions.rlbackfilling.conclusions import Findings
-from hpcsimkit.reproductions.rlbackfilling.contest import Contest, contests
+from hpcsimkit.reproductions.rlbackfilling.contest import EASY_AR, Contest, contests
 from hpcsimkit.reproductions.rlbackfilling.data import FULL, QUICK, Traces
 from hpcsimkit.reproductions.rlbackfilling.learners import Learners
 from hpcsimkit.reproductions.rlbackfilling.noise import Noise
 from hpcsimkit.reproductions.sequences import BSLD
-from hpcsimkit.reproductions.tasks import Shelf, Task
 
 __all__ = ["RLBackfilling"]
 
 
 class RLBackfilling(ContestReproduction[Contest]):
-    """Backfilling agents trained on each log and tested on what they have not seen, and as published."""
+    """Backfilling agents trained on each log and tested on unseen jobs, and as published."""
 
     title = "RLBackfilling: an agent that chooses what starts behind a blocked job"
     logs_needed = (
@@ -34,30 +35,39 @@ class RLBackfilling(ContestReproduction[Contest]):
 
     @cached_property
     def traces(self) -> Traces:
-        """The logs."""
+        """Logs of the experiment."""
         return Traces(self.logs, QUICK if self.quick else FULL, self.seed)
 
     @cached_property
     def contests(self) -> list[Contest]:
-        """Who meets on which sequences."""
+        """Policies under test and their sequences, one comparison per set."""
         return list(contests(Learners(self.traces)))
 
     @cached_property
     def noise(self) -> Noise:
-        """Figure 1."""
+        """Runs of figure 1."""
         return Noise(self.traces.first)
 
     def prepare(self) -> Iterator[str]:
-        """Read the logs, cut sequences; say what will be done."""
+        """Read the logs and draw the sequences; yield lines on the planned work."""
         yield from self.traces.lines()
         yield self.words()
 
     def further_runs(self) -> Iterator[Task]:
-        """Yield those of figure 1."""
+        """Yield the runs of figure 1."""
         yield from self.noise.meetings.values()
 
+    def fields(self) -> list[Field]:
+        """Return the kit's heuristics on all sequences, beside the rows without knowledge of run times."""
+        found = []
+        for each in self.contests:
+            rows = {row: task for row, task in each.meetings.items() if not row.endswith(EASY_AR)}
+            part = "as published" if each.protocol == "published" else "jobs that nobody has learned from"
+            found.append(field_of(f"{each.trace.name}, {part}", each.sequences, each.trace.seed, rows))
+        return found
+
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return tables, tests and targets; draw curves, boxes and lines."""
+        """Return tables, significance tests and targets; draw curves, boxes and lines."""
         noises = {
             place: float(np.mean(shelf.outcome(task)[BSLD])) for place, task in self.noise.meetings.items()
         }

@@ -1,4 +1,4 @@
-"""Rows of tables: the paper's beside ours, everybody on the same sequences, promises, agents abroad."""
+"""Tables: the paper's numbers beside the measured ones, reservation violations, agents on other logs."""
 
 from __future__ import annotations
 
@@ -23,24 +23,38 @@ from hpcsimkit.reproductions.rlbackfilling.published_numbers import TABLE_4, TAB
 from hpcsimkit.reproductions.sequences import OF_PROMISES, Standing
 
 __all__ = [
-    "cross_table", "duels_table", "noise_table", "promises_table", "summary_table", "table_4",
-]  # fmt: skip
+    "cross_table",
+    "duels_table",
+    "noise_table",
+    "promises_table",
+    "summary_table",
+    "table_4",
+]
 
 
 def table_4(contests: Sequence[Scores[Contest]], way: Way, further: Sequence[Way] = ()) -> Table:
-    """Return mean bounded slowdowns, the paper's in italics beside ours, a row a log and base scheduler.
+    """Return mean bounded slowdowns with the paper's in italics, one row per log and base scheduler.
 
     Parameters
     ----------
     contests : sequence of Scores
-        One for each log.
+        Scores, one for each log.
     way : Way
-        Of the agent that stands beside the paper's.
+        Training protocol of the agent shown beside the paper's.
     further : sequence of Way
-        Of more agents.
+        Training protocols of further agents.
     """
-    headings = ["log, base scheduler", "*EASY*", "EASY", "*EASY-AR*", "EASY-AR", "*agent*", "agent, drawn",
-                "agent, greedy", *map(str, further)]  # fmt: skip
+    headings = [
+        "log, base scheduler",
+        "*EASY*",
+        "EASY",
+        "*EASY-AR*",
+        "EASY-AR",
+        "*agent*",
+        "agent, drawn",
+        "agent, greedy",
+        *map(str, further),
+    ]
     rows = [PUBLISHED_EASY, EASY_AR, agent_row(way), agent_row(way, greedy=True), *map(agent_row, further)]
     lines = []
     for scores in contests:
@@ -53,7 +67,7 @@ def table_4(contests: Sequence[Scores[Contest]], way: Way, further: Sequence[Way
 
 
 def _published_rows(name: str) -> dict[str, tuple[float, ...]]:
-    """Return the paper's EASY, EASY-AR and agent by base scheduler; not a number where it has none."""
+    """Return the paper's EASY, EASY-AR and agent by base scheduler; NaN for missing numbers."""
     paper, none = TABLE_4.get(name, Row4(*[float("nan")] * 8)), float("nan")
     return {
         "fcfs": (paper.fcfs, paper.fcfs_ar, paper.fcfs_agent),
@@ -64,9 +78,18 @@ def _published_rows(name: str) -> dict[str, tuple[float, ...]]:
 
 
 def summary_table(contests: Sequence[Scores[Contest]], orders: Sequence[str], way: Way) -> Table:
-    """Return the few numbers that say most: an agent, EASY, the best of simple rules, broken promises."""
-    headings = ["log, base scheduler", "published EASY", "agent, drawn", "below EASY", "agent, greedy",
-                "random agent", "shortest, unguarded", EASY_SJF, "promises the agent breaks"]  # fmt: skip
+    """Return the key numbers: an agent, EASY, the best simple rules, reservation violations."""
+    headings = [
+        "log, base scheduler",
+        "published EASY",
+        "agent, drawn",
+        "below EASY",
+        "agent, greedy",
+        "random agent",
+        "shortest, unguarded",
+        EASY_SJF,
+        "promises the agent breaks",
+    ]
     lines = []
     for scores in contests:
         for order in orders:
@@ -74,21 +97,26 @@ def summary_table(contests: Sequence[Scores[Contest]], orders: Sequence[str], wa
             others = (agent_row(way, greedy=True), CHANCE, UNGUARDED_SHORTEST, EASY_SJF)
             means = [scores.mean(row(order, each)) for each in others]
             made, broken, _ = _promises(scores, agent)
-            lines.append([
-                f"{scores.contest.trace.name}, {order.upper()}", number(scores.mean(easy)),
-                number(scores.mean(agent)), f"{100 * (1 - scores.mean(agent) / scores.mean(easy)):.1f} %",
-                *map(number, means), f"{100 * broken / made:.1f} %" if made else "",
-            ])  # fmt: skip
+            lines.append(
+                [
+                    f"{scores.contest.trace.name}, {order.upper()}",
+                    number(scores.mean(easy)),
+                    number(scores.mean(agent)),
+                    f"{100 * (1 - scores.mean(agent) / scores.mean(easy)):.1f} %",
+                    *map(number, means),
+                    f"{100 * broken / made:.1f} %" if made else "",
+                ]
+            )
     return headings, lines
 
 
 def duels_table(duels: Mapping[str, Mapping[str, Standing]]) -> Table:
-    """Return agents and a few rivals of each, and whether an agent is better for sure.
+    """Return agents with a few baselines of each, and the significance of the agent's advantage.
 
     Parameters
     ----------
     duels : mapping of str to mapping of str to Standing
-        By agent and rival.
+        Comparisons by agent and baseline.
     """
     headings = ["agent", "rival", "agent minus rival", "relative", "p, paired t", "p, Wilcoxon", "better"]
     lines = []
@@ -104,7 +132,7 @@ def duels_table(duels: Mapping[str, Mapping[str, Standing]]) -> Table:
 
 
 def promises_table(scores: Scores[Contest], order: str) -> Table:
-    """Return what every row has promised to blocked jobs, and not kept."""
+    """Return the guaranteed start times and the reservation violations of each row."""
     headings = ["scheduler", "promises", "broken", "share", "mean delay [min]"]
     lines = []
     for name in scores.contest.rows(order):
@@ -115,19 +143,19 @@ def promises_table(scores: Scores[Contest], order: str) -> Table:
 
 
 def _count(value: float) -> str:
-    """Return a number of promises, which may be a mean over draws."""
+    """Return a formatted number of reservations, which may be a mean over runs."""
     return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
 
 
 def _promises(scores: Scores[Contest], name: str) -> tuple[float, float, float]:
-    """Return how many promises a row has made and broken, and by how much on average [s]."""
+    """Return the numbers of reservations and of violations of a row, and the mean delay [s]."""
     made, broken, delay = (scores.of(name, measure) for measure in OF_PROMISES)
     total = float(broken.sum())
     return float(made.sum()), total, float((broken * delay).sum()) / max(total, 1.0)
 
 
 def cross_table(contests: Sequence[Scores[Contest]], order: str, way: Way) -> Table:
-    """Return how agents do on other logs, the paper's numbers in italics: a row a log tested on."""
+    """Return the results of agents on other logs, one row per test log, the paper's numbers in italics."""
     names = [scores.contest.trace.name for scores in contests]
     paper = TABLE_5.get(order, {})
     lines = []
@@ -145,16 +173,16 @@ def cross_table(contests: Sequence[Scores[Contest]], order: str, way: Way) -> Ta
 def noise_table(
     values: Mapping[tuple[str, str], float], levels: Sequence[str], rules: Sequence[str]
 ) -> Table:
-    """Return mean bounded slowdowns by where estimates come from; the best of each column is bold.
+    """Return mean bounded slowdowns by source of estimates; the best of each column is bold.
 
     Parameters
     ----------
     values : mapping of (str, str) to float
-        By level and row.
+        Mean bounded slowdowns by level of noise and row.
     levels : sequence of str
-        Rows of the table.
+        Rows of the table: levels of noise.
     rules : sequence of str
-        Kinds of EASY.
+        EASY variants.
     """
     columns = [row(order, each) for each in rules for order in ORDERS]
     best = {name: min(values[level, name] for level in levels) for name in columns}
@@ -162,9 +190,7 @@ def noise_table(
     return ["estimates", *columns], lines
 
 
-def _bold(
-    values: Mapping[tuple[str, str], float], level: str, best: Mapping[str, float]
-) -> Iterator[str]:  # fmt: skip
+def _bold(values: Mapping[tuple[str, str], float], level: str, best: Mapping[str, float]) -> Iterator[str]:
     for name, least in best.items():
         text = number(values[level, name])
         yield f"**{text}**" if values[level, name] == least else text

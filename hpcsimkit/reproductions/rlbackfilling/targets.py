@@ -1,4 +1,4 @@
-"""What is to be reached: the paper's numbers and gains, and whom an agent must beat to be worth it."""
+"""Targets: the paper's numbers and gains, and the baselines that an agent must beat."""
 
 from __future__ import annotations
 
@@ -25,20 +25,23 @@ __all__ = ["agent_targets", "base_targets", "fair_duels", "training_target"]
 MINUTES = 60.0
 PUBLISHED_SEQUENCES = 10
 DIGITS = 0.0065
-"""103.436 is printed as 103.43."""
+"""Tolerance for truncated digits: 103.436 is printed as 103.43."""
 
 
 def base_targets(scores: Scores[Contest]) -> Iterator[Target]:
-    """Yield the columns of table 4 that need no training: on the published sequences they are the paper's."""
+    """Yield targets for the columns of table 4 without training, on the published sequences."""
     contest = scores.contest
     name = contest.trace.name
     paper = TABLE_4[name]
     whole = name in SEEDS and len(contest.sequences.scenarios) == PUBLISHED_SEQUENCES
     known = {
-        row("fcfs", PUBLISHED_EASY): paper.fcfs, row("fcfs", EASY_AR): paper.fcfs_ar,
-        row("sjf", PUBLISHED_EASY): paper.sjf, row("sjf", EASY_AR): paper.sjf_ar,
-        row("wfp3", PUBLISHED_EASY): paper.wfp3, row("f1", PUBLISHED_EASY): paper.f1,
-    }  # fmt: skip
+        row("fcfs", PUBLISHED_EASY): paper.fcfs,
+        row("fcfs", EASY_AR): paper.fcfs_ar,
+        row("sjf", PUBLISHED_EASY): paper.sjf,
+        row("sjf", EASY_AR): paper.sjf_ar,
+        row("wfp3", PUBLISHED_EASY): paper.wfp3,
+        row("f1", PUBLISHED_EASY): paper.f1,
+    }
     for each, value in known.items():
         if each in scores.values and value == value:
             ours = scores.mean(each)
@@ -47,7 +50,7 @@ def base_targets(scores: Scores[Contest]) -> Iterator[Target]:
 
 
 def agent_targets(scores: Scores[Contest], orders: Sequence[str], way: Way) -> Iterator[Target]:
-    """Yield what agents are to gain over EASY as published, and whom they are to beat.
+    """Yield targets for the gains of agents over published EASY and over the baselines.
 
     The paper claims its gain for FCFS; with other base schedulers it is stated for comparison.
     """
@@ -70,7 +73,7 @@ def agent_targets(scores: Scores[Contest], orders: Sequence[str], way: Way) -> I
 
 
 def _published_gain(name: str, order: str) -> float | None:
-    """Return by how much the paper's agent is below EASY [%], if it has such a number."""
+    """Return the gain of the paper's agent over EASY [%], or None if the paper has no such number."""
     paper = TABLE_4.get(name)
     pairs = {"fcfs": (paper.fcfs, paper.fcfs_agent), "sjf": (paper.sjf, paper.sjf_agent)} if paper else {}
     if order not in pairs:
@@ -80,12 +83,15 @@ def _published_gain(name: str, order: str) -> float | None:
 
 
 def fair_duels(scores: Scores[Contest], order: str, way: Way) -> dict[str, dict[str, Standing]]:
-    """Compare agents with who may do as much as they: guarded ones with who keeps promises too.
+    """Compare agents with baselines under the same restrictions.
+
+    Guarded agents are compared with a guarded rule, unguarded ones with an unguarded rule, and both with
+    textbook EASY with SJF candidates.
 
     Returns
     -------
     dict of str to dict of str to Standing
-        By agent, drawn and greedy, and rival; p-values are corrected for the two rivals.
+        Comparisons by agent (sampling and greedy) and baseline; p-values are corrected for the two baselines.
     """
     shortest = GUARDED_SHORTEST if way.mode == "guarded" else UNGUARDED_SHORTEST
     rivals = [row(order, shortest), row(order, EASY_SJF)]
@@ -94,6 +100,6 @@ def fair_duels(scores: Scores[Contest], order: str, way: Way) -> dict[str, dict[
 
 
 def training_target(seconds: Sequence[float]) -> Target:
-    """Return how long the longest training took [min]."""
+    """Return the target for the longest training time [min]."""
     longest = max(seconds) / 60
     return Target("longest training [min of a core]", None, longest, None, longest <= MINUTES)

@@ -1,6 +1,6 @@
-"""SchedInspector (Zhang, Dai and Xie, HPDC 2022), done again, with the rivals that the paper lacks.
+"""Reproduction of SchedInspector (Zhang, Dai and Xie, HPDC 2022), with baselines that the paper lacks.
 
-``data`` are logs and sequences, ``learners`` agents and what each is for, ``contest`` who meets on which
-sequences, ``published_numbers`` what the paper has; ``tables``, ``figures``, ``targets`` and ``conclusions``
-what comes out.
+``data`` holds logs and sequences, ``learners`` the trained agents and their figures, ``contest`` the policies
+under test on each set of sequences, and ``published_numbers`` the paper's numbers. ``tables``, ``figures``,
+``targets`` and ``conclusions`` write the results.
 """

@@ -1,4 +1,4 @@
-"""What the runs say: the page with all tables, tests and pictures, and the targets."""
+"""Results page: tables, significance tests, figures and targets."""
 
 from __future__ import annotations
 
@@ -10,51 +10,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.schedinspector.settings import RATIO
-from hpcsimkit.campaigns.console import grouped
-from hpcsimkit.campaigns.explanation import HEADINGS
-from hpcsimkit.pictures.explanation import draw_explanation
-from hpcsimkit.pictures.figures import save_figure
-from hpcsimkit.pictures.learning_curve import Curve
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.explanation import HEADINGS
+from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.reports.explanation import draw_explanation
+from hpcsimkit.reports.figures import save_figure
+from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import BOTH_TESTS, number, standings_table
 from hpcsimkit.reproductions.contests import Scores, learners_of
+from hpcsimkit.reproductions.figures import draw_boxes
 from hpcsimkit.reproductions.learners import Training, learning_curve_of
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.schedinspector.contest import BASE, Contest
 from hpcsimkit.reproductions.schedinspector.data import Traces
 from hpcsimkit.reproductions.schedinspector.explaining import Explaining
-from hpcsimkit.reproductions.schedinspector.figures import draw_boxes, draw_curves
+from hpcsimkit.reproductions.schedinspector.figures import draw_curves
 from hpcsimkit.reproductions.schedinspector.learners import Learners, Study
 from hpcsimkit.reproductions.schedinspector.published_numbers import REJECTION_RATIOS
 from hpcsimkit.reproductions.schedinspector.tables import AGENTS, OF_PAPER, cross_table, table_4, table_5
 from hpcsimkit.reproductions.schedinspector.targets import published_targets, training_target
 from hpcsimkit.reproductions.targets import Target
-from hpcsimkit.reproductions.tasks import Shelf
 
 __all__ = ["Findings"]
 
 Floats = NDArray[np.float64]
 
 LAST_ROUNDS = 10
-"""Rounds at the end of a training that its table is about."""
+"""Number of updates at the end of a training over which its table averages."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was measured, and about whom.
+    """All measurements, with the logs and agents that they belong to.
 
     Parameters
     ----------
     traces : Traces
-        The logs.
+        Logs.
     learners : Learners
-        The agents.
+        Trained agents.
     scores : sequence of Scores
-        Of all contests.
+        Scores of all comparisons.
     explaining : Explaining
-        The task whose outcome is figure 13.
+        Task of figure 13.
     quick : bool
-        It is the small version.
+        Whether this is the quick version.
     """
 
     traces: Traces
@@ -64,7 +65,7 @@ class Findings:
     quick: bool
 
     def conclusion(self, heading: str, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return the page and the targets; pictures are drawn into a folder."""
+        """Return the page and the targets; figures are written to a folder."""
         page = Page(heading)
         self._introduce(page)
         for protocol in ("whole", "rest"):
@@ -86,7 +87,7 @@ class Findings:
     def of(
         self, protocol: str, order: str | None = None, *, backfilling: bool | None = None
     ) -> list[Scores[Contest]]:
-        """Return the scores of some contests, by log."""
+        """Return the scores of some comparisons, by log."""
         return [
             scores
             for scores in self.scores
@@ -126,7 +127,7 @@ class Findings:
             "A *prompt inspector* has the same networks and sees the same. It is paid while jobs wait, by "
             "what -log(1 + mean bounded slowdown) falls from one decision to the next: each halving is worth "
             f"the same. It learns from {grouped(scale.prompt_steps)} decisions: rounds of {RATIO.episodes} "
-            f"sequences, {RATIO.epochs} passes in batches of {RATIO.batch}; {RATIO.entropy_weight} of the "
+            f"sequences, {RATIO.n_epochs} passes in batches of {RATIO.batch_size}; {RATIO.ent_coef} of the "
             "entropy is taken off the loss. In curves and tables of rewards 0 is the base; those of prompt "
             "inspectors are -log(1 + mean bounded slowdown), -0.69 where nobody waits.",
             "By the published rules requested times are run times, a scheduler keeps to the job that it has "
@@ -200,13 +201,16 @@ class Findings:
                 [name, f"{reward:.3f}", f"{100 * rejected:.1f} %", number(paper), number(_thrown_away(curve))]
             )
         headings = [
-            "agent", "reward at the end", "rejected at the end", "*paper* [%]",
+            "agent",
+            "reward at the end",
+            "rejected at the end",
+            "*paper* [%]",
             "thrown away, of all decisions [%]",
-        ]  # fmt: skip
+        ]
         page.table(headings, rows)
 
     def _rejection_ratios(self, study: Study) -> Mapping[str, float]:
-        """Return the paper's, for its figure 7, if this one is of the same log."""
+        """Return the paper's ratios for its figure 7, if the study uses the same log."""
         the_same = study.name == "figure-7" and self.traces.first.name == OF_PAPER
         return REJECTION_RATIOS if the_same else {}
 
@@ -230,7 +234,7 @@ def _about(contest: Contest) -> str:
 
 
 def _at_the_end(values: Floats) -> float:
-    """Return the mean over the last rounds that something was learned from.
+    """Return the mean over the last updates with a finite value.
 
     >>> _at_the_end(np.array([9.0] + 9 * [1.0] + [2.0, np.nan]))
     1.1
@@ -240,7 +244,7 @@ def _at_the_end(values: Floats) -> float:
 
 
 def _thrown_away(curve: Curve) -> float | None:
-    """Return the share of all decisions that nothing was learned from [%], if there is such a thing.
+    """Return the share of decisions discarded in training [%], or None if the curve has no such column.
 
     >>> _thrown_away({"steps": np.array([100.0, 400.0]), "thrown_away": np.array([0.0, 0.5])})
     37.5

@@ -1,13 +1,13 @@
-"""Who meets on which sequences: inspectors, their base schedulers, and the rivals that the paper lacks."""
+"""Policies under test: inspectors, their base schedulers, and the baselines that the paper lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hpcsimkit.agents.masks import AcceptReject
-from hpcsimkit.campaigns.evaluation import RandomAgent
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.agents.spaces.masks import AcceptReject
+from hpcsimkit.experiments.evaluation import RandomAgent
+from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import EASY, SJF, HoldUnfit
 from hpcsimkit.policies.dirlab import published
 from hpcsimkit.policies.dirlab.pipelines import order_of
@@ -17,9 +17,18 @@ from hpcsimkit.reproductions.schedinspector.learners import CODE, Learners, test
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
 __all__ = [
-    "BASE", "GREEDY", "INSPECTOR", "NOT_COMMITTED", "PROMPT", "PROMPT_GREEDY", "UNFIT", "Contest", "contests",
-    "greedy", "of_log",
-]  # fmt: skip
+    "BASE",
+    "GREEDY",
+    "INSPECTOR",
+    "NOT_COMMITTED",
+    "PROMPT",
+    "PROMPT_GREEDY",
+    "UNFIT",
+    "Contest",
+    "contests",
+    "greedy",
+    "of_log",
+]
 
 BASE, INSPECTOR, PROMPT = "base", "inspector", "prompt inspector"
 NOT_COMMITTED, UNFIT, CHANCE = "base that does not commit", "reject iff it does not fit", "random inspector"
@@ -27,7 +36,7 @@ EASY_ROW, EASY_SJF = "textbook EASY", "textbook EASY, SJF candidates"
 
 
 def greedy(row: str) -> str:
-    """Return the row of an agent that takes the best action instead of drawing one."""
+    """Return the row of an agent that takes the best action instead of sampling one."""
     return f"{row}, greedy"
 
 
@@ -40,22 +49,22 @@ GREEDY, PROMPT_GREEDY = greedy(INSPECTOR), greedy(PROMPT)
 
 
 class Contest(NamedTuple):
-    """Everybody on the same sequences.
+    """All policies under test on the same sequences.
 
     Parameters
     ----------
     trace : Trace
-        Of which log.
+        Log of the sequences.
     order : str
-        Of the base scheduler.
+        Order of the base scheduler.
     protocol : {"rest", "whole"}
-        Tested on jobs that nobody has learned from; or as published.
+        Test protocol: on jobs outside the training part, or as published.
     backfilling : bool
-        The base scheduler has it.
+        Whether the base scheduler backfills.
     sequences : SequenceSet
-        On what they meet.
+        Test sequences.
     contestants : sequence of Contestant
-        Who meets.
+        Policies under test.
     """
 
     trace: Trace
@@ -67,7 +76,7 @@ class Contest(NamedTuple):
 
     @property
     def meetings(self) -> dict[str, Meeting]:
-        """Runs of everybody, by row."""
+        """Runs of all policies, by row."""
         return {each.name: Meeting(each, self._set, self.trace.seed) for each in self.contestants}
 
     @property
@@ -77,7 +86,7 @@ class Contest(NamedTuple):
 
 
 def contests(learners: Learners) -> Iterator[Contest]:
-    """Yield all contests."""
+    """Yield all comparisons."""
     for trace in learners.traces.all:
         for order in learners.scale.orders:
             for backfilling in (False, True):
@@ -92,7 +101,7 @@ def contests(learners: Learners) -> Iterator[Contest]:
 
 
 def _of_rest(learners: Learners, trace: Trace, order: str, backfilling: bool) -> Iterator[Contestant]:
-    """Yield agents, none of which has learned from these jobs; behind backfilling the prompt one alone."""
+    """Yield the agents not trained on these jobs; with backfilling, the dense-reward agent only."""
     for row in (PROMPT,) if backfilling else (INSPECTOR, PROMPT):
         prompt = row == PROMPT
         yield from _both(row, learners.own(trace, order, prompt=prompt, backfilling=backfilling))
@@ -102,7 +111,7 @@ def _of_rest(learners: Learners, trace: Trace, order: str, backfilling: bool) ->
 
 
 def _of_whole(learners: Learners, trace: Trace) -> Iterator[Contestant]:
-    """Yield agents as published: trained on the first 10 000 jobs, tested on all."""
+    """Yield agents of the published protocol: trained on the first 10 000 jobs, tested on all."""
     first = learners.traces.first
     for row in (INSPECTOR, PROMPT):
         prompt = row == PROMPT
@@ -112,19 +121,19 @@ def _of_whole(learners: Learners, trace: Trace) -> Iterator[Contestant]:
 
 
 def _both(row: str, learner: Learner) -> Iterator[Contestant]:
-    """Yield an agent that draws its actions, and the same agent taking the best."""
+    """Yield an agent twice: with sampled and with greedy actions."""
     yield Contestant(row, tested(learner), learner=learner)
     yield Contestant(greedy(row), tested(learner), learner=learner, sample=False)
 
 
 def _elsewhere(row: str, other: Trace, learner: Learner, trace: Trace) -> Contestant:
-    """Return the agent of another log, which reckons requested times by the longest of this one."""
+    """Return the agent of another log; requested times are scaled by this log's longest run time."""
     changes = {"longest_time": trace.longest_time}
     return Contestant(of_log(row, other.name), tested(learner), learner=learner, changes=changes)
 
 
 def _untrained(order: str, *, backfilling: bool) -> Iterator[Contestant]:
-    """Yield the base scheduler, and those who need no training, with the same knowledge."""
+    """Yield the base scheduler and the untrained baselines, with the same knowledge of run times."""
     yield Contestant(BASE, published(CODE, order, backfilling=backfilling))
     unfit = published(CODE, order, backfilling=backfilling, inspector=HoldUnfit())
     chance = published(CODE, order, backfilling=backfilling, inspector=RandomAgent(AcceptReject()))

@@ -1,4 +1,4 @@
-"""The logs, cut into jobs to learn from and sequences to be tested on."""
+"""Logs, split into training jobs and test sequences."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
-from hpcsimkit.workload import Workload
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 
 __all__ = ["FULL", "QUICK", "Scale", "Trace", "Traces"]
 
 CODE = "schedinspector"
 JOBS = 256
-"""Of a sequence that is tested on."""
+"""Number of jobs of a test sequence."""
 
 PUBLISHED_SEED = 1
 PUBLISHED_SLICE = 10_000
-"""The published code trains on the first so many jobs."""
+"""Number of training jobs in the published code, from the start of the log."""
 
 TRAINED_SHARE = 0.2
-"""Of a log's jobs, the first ones, in the paper."""
+"""Share of a log's jobs, from its start, used for training in the paper."""
 
 NAMES = {
     r"sdsc-sp2": "SDSC-SP2",
@@ -32,27 +32,27 @@ NAMES = {
     r"hpc2n": "HPC2N",
     r"lublin[-_]?(1|256)(\.|$)": "Lublin",
 }
-"""What the paper calls logs, by how the names of their files begin."""
+"""Names of logs in the paper, by patterns that match the beginning of the file name."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done.
+    """Size preset of the experiment.
 
     Parameters
     ----------
     sequences : int
-        On which everybody meets, of each set; fewer where no more lie side by side.
+        Number of test sequences of each set; fewer if the log has no more non-overlapping ones.
     steps : int
-        Decisions that a published agent of the tables learns from.
+        Number of decisions used to train a published agent of the tables.
     prompt_steps : int
-        And one that is paid promptly.
+        Number of decisions used to train an agent with the dense reward.
     study_steps : int
-        And one of the paper's figures 5 to 12; 0 leaves them out.
+        Number of decisions used to train an agent of the paper's figures 5 to 12; 0 omits these figures.
     orders : tuple of str
         Base schedulers.
     whole : bool
-        Train and test as the published code does too.
+        Whether to include the training and test of the published code.
     """
 
     sequences: int = 50
@@ -74,11 +74,11 @@ class Trace(Log):
     Parameters
     ----------
     path : Path
-        Its file.
+        File of the log.
     scale : Scale
-        How much is done.
+        Size preset of the experiment.
     seed : int
-        Where the choice of sequences comes from.
+        Random seed for the choice of sequences.
 
     Examples
     --------
@@ -93,29 +93,29 @@ class Trace(Log):
 
     @cached_property
     def log(self) -> Workload:
-        """As the published code reads it: requested times are run times."""
+        """Log as read by the published code: requested times are run times."""
         return self.long_enough(read_published(self.path, CODE), 5 * JOBS)
 
     @property
     def longest_time(self) -> int:
-        """Longest run time of the log [s]: what the published code divides requested times by."""
+        """Longest run time of the log [s], by which the published code scales requested times."""
         return int(self.log.run_time.max())
 
     def first_part(self, log: Workload) -> Workload:
-        """Return the jobs that are learned from."""
+        """Return the training jobs."""
         return log.first(int(TRAINED_SHARE * len(log)))
 
     @cached_property
     def rest(self) -> SequenceSet:
-        """Sequences of jobs that nobody has learned from, no job in two of them."""
+        """Non-overlapping test sequences of jobs outside the training part."""
         log = self.log
-        first, end = len(self.first_part(log)), len(log) - 1  # so that each sequence has a job that follows
+        first, end = len(self.first_part(log)), len(log) - 1  # each sequence is followed by a job
         starts = starts_apart(first, end, jobs=JOBS, count=self.scale.sequences, seed=self.seed)
         return SequenceSet.of(f"{self.name}-rest", log, starts, JOBS)
 
     @cached_property
     def whole(self) -> SequenceSet:
-        """Sequences of the published test: from all of the log, jobs that are learned from among them.
+        """Sequences of the published test, drawn from the whole log, training jobs included.
 
         As published, they overlap.
         """
@@ -133,16 +133,16 @@ class Traces:
 
     @cached_property
     def all(self) -> Sequence[Trace]:
-        """The logs in the order given."""
+        """Logs in the given order, each once."""
         return each_once([Trace(path, self.scale, self.seed) for path in self.paths])
 
     @property
     def first(self) -> Trace:
-        """SDSC-SP2, which the paper's figures are about, or else the first log given."""
+        """SDSC-SP2, the log of the paper's figures, or else the first log given."""
         return next((trace for trace in self.all if trace.name == "SDSC-SP2"), self.all[0])
 
     def lines(self) -> Iterator[str]:
-        """Say what there is."""
+        """Yield a line on each log: its jobs, and its train/test split."""
         for trace in self.all:
             count, learned = len(trace.log), len(trace.first_part(trace.log))
             yield (

@@ -1,20 +1,22 @@
-"""What the inspector of a log rejects, as a task: figure 13."""
+"""Task of figure 13: the features of jobs that an inspector rejects."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hpcsimkit.campaigns.explanation import Explanation, explained
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.explanation import Explanation, explained
+from hpcsimkit.experiments.tasks import Task, Tell
+from hpcsimkit.io.files import write_bytes
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.schedinspector.learners import tested
 from hpcsimkit.reproductions.sequences import with_agent
-from hpcsimkit.reproductions.tasks import Task, Tell
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.workload import Workload
 
 __all__ = ["Explaining"]
 
@@ -23,14 +25,14 @@ DECISIONS = "decisions.npz"
 
 @dataclass(frozen=True)
 class Explaining(Task):
-    """A run of an inspector over a whole log; what it saw and did stays in the folder.
+    """A run of an inspector over a whole log; observations and actions are saved in the task's folder.
 
     Parameters
     ----------
     learner : Learner
-        Whose agent inspects, drawing its actions.
+        Learner of the inspector, which samples its actions.
     log : Workload
-        As the published code reads it.
+        Log as read by the published code.
     """
 
     learner: Learner
@@ -38,31 +40,33 @@ class Explaining(Task):
 
     @property
     def name(self) -> str:
-        """That of the learner, and what is done."""
+        """Name of the task: that of the learner with a prefix."""
         return f"explained-{self.learner.name}"
 
     @property
     def kind(self) -> str:
-        """It goes as fast as runs of agents."""
+        """Type of the task: that of runs of agents, which have the same rate."""
         return "runs of agents"
 
     @property
     def size(self) -> int:
-        """A decision a job."""
+        """Expected number of decisions: one per job."""
         return len(self.log)
 
     def inputs(self) -> Any:
-        """Return who, and on what."""
+        """Return the inputs of the task: learner and log."""
         return {"learner": self.learner, "log": self.log}
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate."""
+        """Run the simulation, and save the decisions."""
         agent = trained_agent(self.learner, folder.parent / self.learner.name, sample=True)
         found = explained(with_agent(tested(self.learner), agent), Scenario(self.log, semantics="dirlab"))
-        np.savez_compressed(folder / DECISIONS, seen=found.seen.astype(np.float32), rejected=found.rejected)
+        content = io.BytesIO()
+        np.savez_compressed(content, seen=found.seen.astype(np.float32), rejected=found.rejected)
+        write_bytes(folder / DECISIONS, content.getvalue())
         return {"names": list(found.names)}
 
     def explanation(self, folder: Path, outcome: Any) -> Explanation:
-        """Return what is kept of it."""
-        with np.load(folder / DECISIONS) as kept:
+        """Return the saved observations and rejections."""
+        with np.load(folder / DECISIONS, allow_pickle=False) as kept:
             return Explanation(outcome["names"], kept["seen"].astype(np.float64), kept["rejected"])

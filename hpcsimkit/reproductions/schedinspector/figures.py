@@ -1,4 +1,4 @@
-"""Pictures like the paper's: training curves with rejections, boxes over sequences."""
+"""Figures in the style of the paper: training curves with rejection ratios."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.pictures.figures import MUTED, POLICY_COLOURS, new_figure, style, title
-from hpcsimkit.pictures.learning_curve import Curve
-from hpcsimkit.pictures.plots import plot_boxes
+from hpcsimkit.reports.figures import MUTED, POLICY_COLOURS, new_figure, style, title
+from hpcsimkit.reports.learning_curve import Curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_boxes", "draw_curves"]
+__all__ = ["draw_curves"]
 
 COLUMNS = 4
 SMOOTHED = 5
-"""Rounds that a point of a line is the mean of."""
+"""Number of updates in the moving average of a curve."""
 
 
 @style()
 def draw_curves(curves: Mapping[str, Curve]) -> Figure:
-    """Return a figure with a panel a training: reward and share of rejections of each round.
+    """Return a figure with a panel per training: reward and share of rejections of each update.
 
     Parameters
     ----------
     curves : mapping of str to curve
-        By the name of the panel; see :func:`~hpcsimkit.pictures.learning_curve.read_curve`.
+        Learning curves by panel title; see :func:`~hpcsimkit.reports.learning_curve.read_curve`.
     """
     columns = min(COLUMNS, len(curves))
     rows = -(-len(curves) // columns)
@@ -55,7 +54,7 @@ def draw_curves(curves: Mapping[str, Curve]) -> Figure:
 
 
 def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return means over the last rounds, fewer at the beginning.
+    """Return moving averages, over fewer updates at the beginning.
 
     >>> _smoothed(np.array([1.0, 3.0, 5.0])).tolist()
     [1.0, 2.0, 3.0]
@@ -64,21 +63,3 @@ def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
     ends = np.arange(1, len(values) + 1)
     begins = np.maximum(ends - SMOOTHED, 0)
     return (sums[ends] - sums[begins]) / (ends - begins)
-
-
-@style()
-def draw_boxes(values: Mapping[str, NDArray[np.float64]], label: str) -> Figure:
-    """Return a figure with a box for each scheduler over sequences, which are dots; its scale is logarithmic.
-
-    Parameters
-    ----------
-    values : mapping of str to array of float, shape (sequences,)
-        By scheduler.
-    label : str
-        Of the axis.
-    """
-    figure = new_figure(7.5, 0.9 + 0.32 * len(values))
-    ax = plot_boxes(values, figure.axes[0], dots=True, logarithmic=True)
-    ax.set_xlim(left=0.8 * min(float(each.min()) for each in values.values()))
-    ax.set_xlabel(label)
-    return figure

@@ -6,21 +6,30 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.reproduction import Conclusion
+from hpcsimkit.reproductions.rivals import Field, field_of
 from hpcsimkit.reproductions.schedinspector.conclusions import Findings
 from hpcsimkit.reproductions.schedinspector.contest import Contest, contests
 from hpcsimkit.reproductions.schedinspector.data import FULL, QUICK, Traces
 from hpcsimkit.reproductions.schedinspector.explaining import Explaining
 from hpcsimkit.reproductions.schedinspector.learners import Learners
-from hpcsimkit.reproductions.tasks import Shelf, Task
 
 __all__ = ["SchedInspector"]
 
 
+PROTOCOLS = {"rest": "jobs that nobody has learned from", "whole": "as published"}
+"""Descriptions of the test protocols."""
+
+
+def _base(contest: Contest) -> str:
+    return f"{contest.order.upper()}{' with backfilling' * contest.backfilling}"
+
+
 class SchedInspector(ContestReproduction[Contest]):
-    """Inspectors trained on each log and tested on what they have not seen, and as published."""
+    """Inspectors trained on each log and tested on unseen jobs, and as published."""
 
     title = "SchedInspector: an agent that may say no"
     logs_needed = (
@@ -31,7 +40,7 @@ class SchedInspector(ContestReproduction[Contest]):
 
     @cached_property
     def traces(self) -> Traces:
-        """The logs."""
+        """Logs of the experiment."""
         return Traces(self.logs, QUICK if self.quick else FULL, self.seed)
 
     @cached_property
@@ -41,31 +50,43 @@ class SchedInspector(ContestReproduction[Contest]):
 
     @cached_property
     def contests(self) -> list[Contest]:
-        """Who meets on which sequences."""
+        """Policies under test and their sequences, one comparison per set."""
         return list(contests(self.learning))
 
     @cached_property
     def explaining(self) -> Explaining:
-        """What the inspector of SJF on the first log rejects."""
+        """Task of figure 13, for the SJF inspector of the first log."""
         first = self.traces.first
         return Explaining(self.learning.own(first, self.traces.scale.orders[0]), first.log)
 
     def prepare(self) -> Iterator[str]:
-        """Read the logs, cut sequences; say what will be done."""
+        """Read the logs and draw the sequences; yield lines on the planned work."""
         yield from self.traces.lines()
         yield self.words()
 
     def further_learners(self) -> Iterator[Learner]:
-        """Yield those of the paper's figures of trainings."""
+        """Yield the learners of the paper's figures of trainings."""
         for study in self.learning.studies:
             yield from study.learners.values()
 
     def further_runs(self) -> Iterator[Task]:
-        """Yield what figure 13 is about."""
+        """Yield the task of figure 13."""
         yield self.explaining
 
+    def fields(self) -> list[Field]:
+        """Return the kit's heuristics on each set of sequences, beside all base schedulers."""
+        found = []
+        for trace in self.traces.all:
+            for protocol, words in PROTOCOLS.items():
+                met = [each for each in self.contests if each.trace is trace and each.protocol == protocol]
+                rows = {f"{_base(each)}: {row}": task for each in met for row, task in each.meetings.items()}
+                if rows:
+                    name = f"{trace.name}, {words}"
+                    found.append(field_of(name, met[0].sequences, trace.seed, rows))
+        return found
+
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return tables, tests and targets; draw curves, boxes and distributions."""
+        """Return tables, significance tests and targets; draw curves, boxes and distributions."""
         scores = self.scores(shelf)
         findings = Findings(self.traces, self.learning, scores, self.explaining, self.quick)
         return findings.conclusion(self.title, shelf, pictures)

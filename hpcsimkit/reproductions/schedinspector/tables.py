@@ -1,4 +1,4 @@
-"""Rows of tables: the paper's beside ours, everywhere but at home."""
+"""Tables: the paper's numbers beside the measured ones, and agents on other logs."""
 
 from __future__ import annotations
 
@@ -24,23 +24,36 @@ AGENTS = (INSPECTOR, PROMPT)
 """Rows of agents on the log that they were trained on."""
 
 OF_PAPER = "SDSC-SP2"
-"""The log whose inspector the paper tries on all others, and which its figures are about."""
+"""Log of the inspector that the paper tests on all other logs, and of its figures."""
 
 
 def table_4(contests: Sequence[Scores[Contest]], first: str) -> Table:
-    """Return the mean bounded slowdown under SJF, the paper's in italics beside ours.
+    """Return the mean bounded slowdown under SJF, with the paper's numbers in italics.
 
     Parameters
     ----------
     contests : sequence of Scores
-        One for each log.
+        Scores, one for each log.
     first : str
-        The log whose inspectors work on all others too; if it is not the paper's, the paper's numbers of such
-        an inspector are left out.
+        Log of the inspectors tested on all other logs too; if the paper uses another log, its numbers for
+        such an inspector are left out.
     """
     theirs = [f"*of {first}*"] if first == OF_PAPER else []
-    headings = ["log", "*base*", "base", *theirs, f"of {first}", "*own*", "own", "own, greedy",
-                f"prompt, of {first}", "prompt", "prompt, greedy", "reject unfit", "no commit"]  # fmt: skip
+    headings = [
+        "log",
+        "*base*",
+        "base",
+        *theirs,
+        f"of {first}",
+        "*own*",
+        "own",
+        "own, greedy",
+        f"prompt, of {first}",
+        "prompt",
+        "prompt, greedy",
+        "reject unfit",
+        "no commit",
+    ]
     return headings, [_row_4(scores, first) for scores in contests]
 
 
@@ -60,7 +73,7 @@ def _row_4(scores: Scores[Contest], first: str) -> list[str]:
 
 
 def table_5(contests: Sequence[Scores[Contest]]) -> Table:
-    """Return the utilisation of base and inspectors, the paper's in italics beside ours [%]."""
+    """Return the utilisation of base and inspectors [%], with the paper's numbers in italics."""
     headings = ["log", "order", "backfilling", "*base*", "base", "*inspector*", *AGENTS]
     lines = []
     for scores in contests:
@@ -73,7 +86,7 @@ def table_5(contests: Sequence[Scores[Contest]]) -> Table:
 
 
 def cross_table(contests: Sequence[Scores[Contest]], row: str) -> Table:
-    """Return how agents do on other logs: a row a log tested on, a column a log trained on."""
+    """Return the results of agents on other logs: a row per test log, a column per training log."""
     names = [scores.contest.trace.name for scores in contests]
     lines = []
     for scores in contests:

@@ -1,4 +1,4 @@
-"""What is to be reached: the paper's gains, what must be beaten to be worth a training, and in what time."""
+"""Targets: the paper's gains, the baselines that justify a training, and the training time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MINUTES = 10.0
 PAPERS_MINUTES = 35.0
 PAPERS_SEQUENCES = 50
 DIGITS = 0.0065
-"""333.196 is printed as 333.19."""
+"""Tolerance for truncated digits: 333.196 is printed as 333.19."""
 
 
 def published_targets(scores: Scores[Contest]) -> Iterator[Target]:
-    """Yield what is to be reached on SJF by the published rules: the base's value, the paper's gain."""
+    """Yield the targets for SJF under published semantics: the base's value and the paper's gains."""
     contest = scores.contest
     paper = TABLE_4.get(contest.trace.name)
     where = f"{contest.trace.name}, {_protocol(contest.protocol)}"
@@ -39,17 +39,17 @@ def published_targets(scores: Scores[Contest]) -> Iterator[Target]:
 
 
 def _above_not_committing(scores: Scores[Contest], agent: str, where: str) -> Target:
-    """Return what an agent gains that needs learning."""
+    """Return the target for an agent's gain over the base without commitment, the part due to learning."""
     rival = scores.standings(agent)[NOT_COMMITTED]
     assert rival.against is not None
     gained, what = -100 * rival.against.relative, f"{where}: {agent}, below SJF that does not commit by [%]"
-    if scores.contest.protocol == "whole":  # sequences that overlap are no samples of their own to test
+    if scores.contest.protocol == "whole":  # overlapping sequences are not independent samples
         return Target(what, None, gained, None, None)
     return Target(f"{what}, p < {SIGNIFICANT} by both tests", None, gained, None, rival.is_beaten)
 
 
 def _is_the_published_set(scores: Scores[Contest]) -> bool:
-    """Tell whether the sequences are the paper's, all 50, in files of the names that the paper has."""
+    """Return whether the sequences are the paper's, all 50, from files with the names in the paper."""
     contest = scores.contest
     return contest.protocol == "whole" and len(contest.sequences.scenarios) == PAPERS_SEQUENCES
 
@@ -59,7 +59,7 @@ def _protocol(protocol: str) -> str:
 
 
 def training_target(agents: str, seconds: Sequence[float]) -> Target:
-    """Return how long the longest training of some agents took [min]."""
+    """Return the target for the longest training time of some agents [min]."""
     longest = max(seconds) / 60
     what = f"longest training of {agents} of a table [min of a core]"
     return Target(what, PAPERS_MINUTES, longest, None, longest <= MINUTES)

@@ -1,6 +1,6 @@
-"""Does learning beat the best heuristic by the textbook's rules? No paper has asked; here everybody meets.
+"""Inspectors and backfillers, alone and in pairs, against the best heuristics under textbook semantics.
 
-``data`` are logs and sequences, ``seats`` schedulers and their open seats, ``learners`` agents, alone and in
-pairs, ``contest`` who meets; ``verdicts`` is the statistics, ``tables``, ``figures``, ``targets`` and
-``conclusions`` what comes out.
+``data`` holds logs and test sequences, ``seats`` the schedulers and their open seats, ``learners`` the
+agents, alone and in pairs, and ``contest`` the policies under test. ``verdicts`` holds the statistics;
+``tables``, ``figures``, ``targets`` and ``conclusions`` write the results.
 """

@@ -1,4 +1,4 @@
-"""What the runs say: the page with all tables, tests and pictures, and the targets."""
+"""Results page: tables, significance tests, figures and targets."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.pictures.figures import save_figure
+from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reproductions.contests import Scores
+from hpcsimkit.reproductions.figures import draw_rewards
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion
-from hpcsimkit.reproductions.rlbackfilling.figures import draw_curves
-from hpcsimkit.reproductions.tasks import Shelf
 from hpcsimkit.reproductions.textbook_rules.contest import Contest
 from hpcsimkit.reproductions.textbook_rules.data import Traces
 from hpcsimkit.reproductions.textbook_rules.explanations import (
@@ -46,23 +46,23 @@ CLASSES = {
     "in-turn": ("inspectors", "Inspectors beside a trained backfiller"),
     "together": ("both", "Inspectors that learn together with a backfiller"),
 }
-"""How names of learners end; what the target of their training times calls them; and the page."""
+"""Suffix of a learner's name -> (group in the target for training times, heading on the page)."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was measured, and about whom.
+    """All measurements, with the logs and agents that they belong to.
 
     Parameters
     ----------
     traces : Traces
-        The logs.
+        Logs.
     learners : sequence of Learner
-        The agents.
+        Trained agents.
     scores : sequence of Scores
-        Of all logs.
+        Scores of each log.
     quick : bool
-        It is the small version.
+        Whether this is the quick version.
     """
 
     traces: Traces
@@ -72,11 +72,11 @@ class Findings:
 
     @cached_property
     def logs(self) -> list[Judged]:
-        """All logs with what was measured, and what it says."""
+        """Measurements and comparisons of each log."""
         return [judged(scores) for scores in self.scores]
 
     def conclusion(self, heading: str, shelf: Shelf, pictures: Path) -> Conclusion:
-        """Return the page and the targets; pictures are drawn into a folder."""
+        """Return the page and the targets; figures are written to a folder."""
         page = Page(heading)
         self._write_answer(page, pictures)
         self._write_method(page)
@@ -90,7 +90,7 @@ class Findings:
         return [learner for learner in self.learners if learner.name.endswith(f"-{kind}")]
 
     def _seconds(self, shelf: Shelf) -> dict[str, list[float]]:
-        """Return how long trainings took, by what their target calls the learners [s of a core]."""
+        """Return training times [s of a core], grouped as in their targets."""
         found: dict[str, list[float]] = {who: [] for who in MINUTES}
         for kind, (who, _) in CLASSES.items():
             found[who] += [shelf.seconds(Training(learner)) for learner in self._of(kind)]
@@ -135,12 +135,12 @@ class Findings:
                 _panel(learner, kind): learning_curve_of(shelf.place / learner.name)
                 for learner in self._of(kind)
             }
-            save_figure(draw_curves(curves), pictures / f"curves-{kind}.png")
+            save_figure(draw_rewards(curves), pictures / f"curves-{kind}.png")
             page.picture(f"curves-{kind}.png", words)
 
 
 def summary(logs: Sequence[Judged]) -> Iterator[str]:
-    """Yield what all of it says, whatever came out."""
+    """Yield the summary of all logs, for any outcome."""
     better, worse = [log for log in logs if log.better], [log for log in logs if log.worse]
     if better:
         yield (
@@ -163,7 +163,7 @@ def summary(logs: Sequence[Judged]) -> Iterator[str]:
 
 
 def _about(log: Judged) -> str:
-    """Say of a log who is better, or how near the best learned row comes."""
+    """Return the sentence on a log: the significantly better rows, or the gap of the best learned row."""
     best = min(log.learned, key=lambda row: log.learned[row].mean.mean)
     verdict, rival = log.learned[best], log.scores.mean(log.rival)
     known = f"{log.rival} has {rival:.2f}; the lowest who has learned is *{best}* with "

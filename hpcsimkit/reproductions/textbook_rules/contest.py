@@ -1,4 +1,4 @@
-"""Who meets on which sequences: heuristics, agents alone and in pairs, and chance."""
+"""Policies under test on each log: heuristics, agents alone and in pairs, and random agents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from hpcsimkit.policy import Policy
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet, with_agent
 from hpcsimkit.reproductions.textbook_rules.data import Scale, Trace
 from hpcsimkit.reproductions.textbook_rules.learners import Learners, SeatLearner
@@ -35,20 +35,20 @@ def row(order: str, what: str) -> str:
 
 
 def greedy(name: str) -> str:
-    """Return the row of an agent that takes the best action instead of drawing one."""
+    """Return the row of an agent that takes the best action instead of sampling one."""
     return f"{name}, greedy"
 
 
 RIVALS = tuple(row(order, "EASY-SJF") for order in ORDERS)
-"""The heuristics; the better one of a log is to be beaten."""
+"""Baseline heuristics; agents are compared with the better one on each log."""
 
 
 @dataclass(frozen=True)
 class Team(Contestant):
-    """A pipeline with a trained agent on its open seat, and its partner, if it has one, on the other."""
+    """A pipeline with a trained agent on its open seat, and its partner, if it has one, on the other seat."""
 
     def scheduler(self, shelf: Path) -> Policy:
-        """Return who schedules; agents are found in the folder of all tasks."""
+        """Return the policy; agents are loaded from the folder of all tasks."""
         policy, learner = super().scheduler(shelf), self.learner
         if isinstance(learner, SeatLearner) and learner.partner is not None:
             return with_agent(policy, learner.partner_agent(shelf, sample=self.sample))
@@ -56,16 +56,16 @@ class Team(Contestant):
 
 
 class Contest(NamedTuple):
-    """Everybody on the same sequences.
+    """All policies under test on the same sequences of a log.
 
     Parameters
     ----------
     trace : Trace
-        Of which log.
+        Log of the sequences.
     sequences : SequenceSet
-        On what they meet.
+        Test sequences.
     contestants : sequence of Contestant
-        Who meets.
+        Policies under test.
     """
 
     trace: Trace
@@ -74,7 +74,7 @@ class Contest(NamedTuple):
 
     @property
     def meetings(self) -> dict[str, Meeting]:
-        """Runs of everybody, by row."""
+        """Runs of all policies, by row."""
         return {
             each.name: Meeting(each, self.sequences, self.trace.seed, promises=True)
             for each in self.contestants
@@ -87,7 +87,7 @@ class Contest(NamedTuple):
 
 
 def contests(learners: Learners) -> Iterator[Contest]:
-    """Yield all contests, one a log."""
+    """Yield the comparisons, one per log."""
     for trace in learners.traces.all:
         rows = [*_heuristics(), *_agents(learners, trace), *_chance(trace.scale)]
         yield Contest(trace, trace.rest, rows)
@@ -102,7 +102,7 @@ def _heuristics() -> Iterator[Contestant]:
 
 
 def _agents(learners: Learners, trace: Trace) -> Iterator[Contestant]:
-    """Yield agents by order, each drawing its actions, and taking the best, as evolved ones always do."""
+    """Yield the agents of each order, sampling and greedy; cross-entropy agents are always greedy."""
     for order in trace.scale.orders:
         yield from _both_ways(row(order, "inspector"), learners.inspector(trace, order))
         if order in trace.scale.backfiller_steps:

@@ -1,4 +1,4 @@
-"""The logs, with requested times as users gave them, cut into jobs to learn from and test sequences."""
+"""Logs with the users' requested times, split into training jobs and test sequences."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, each_once
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
-from hpcsimkit.scenario import Scenario
-from hpcsimkit.workload import Workload
 from hpcsimkit.workloads import read_swf
 
 __all__ = ["FULL", "JOBS", "QUICK", "Scale", "Trace", "Traces"]
 
 JOBS = 256
-"""Of a sequence, learned from or tested on."""
+"""Number of jobs of a sequence, in training and in tests."""
 
 LEAST_JOBS = 5 * JOBS + 1
-"""So that there is a sequence to learn from."""
+"""Minimum number of jobs of a log, such that the training part holds at least one sequence."""
 
 TRAINED_SHARE = 0.2
-"""Of a log's jobs, the first ones."""
+"""Share of a log's jobs, from its start, used for training."""
 
 NAMES = {
     r"sdsc-sp2": "SDSC-SP2",
@@ -33,26 +33,26 @@ NAMES = {
     r"lublin[-_]?(1|256)(\.|$)": "Lublin-1",
     r"lublin[-_]?(2|256_new2)(\.|$)": "Lublin-2",
 }
-"""What logs are called in papers, by how the names of their files begin."""
+"""Names of logs in papers, by patterns that match the beginning of the file name."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done.
+    """Size preset of the experiment.
 
     Parameters
     ----------
     sequences : int
-        On which everybody meets, of each log; fewer where no more lie side by side.
+        Number of test sequences of each log; fewer if the log has no more non-overlapping ones.
     inspector_steps : int
-        Decisions that an inspector learns from.
+        Number of decisions used to train an inspector.
     backfiller_steps : mapping of str to int
-        And a backfiller takes while it evolves, by order; none for F1, behind which there is hardly anything
-        to choose: a few times a sequence.
+        Number of decisions used to train a backfiller with the cross-entropy method, by order. F1 has no
+        entry: behind F1 a backfiller has a choice only a few times in a sequence.
     together_sequences : int
-        Sequences that two who learn together play.
+        Number of training sequences of two agents that are trained together.
     orders : tuple of str
-        Whose jobs are inspected, and backfilled behind; the first one's by pairs too.
+        Orders of the queue for which agents are trained; pairs are trained for the first one only.
     """
 
     sequences: int = 100
@@ -79,11 +79,11 @@ class Trace(Log):
     Parameters
     ----------
     path : Path
-        Its file.
+        File of the log.
     scale : Scale
-        How much is done.
+        Size preset of the experiment.
     seed : int
-        Where the choice of sequences comes from.
+        Random seed for the choice of sequences.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Trace(Log):
 
     @cached_property
     def log(self) -> Workload:
-        """As it is, but for jobs that the machine is too small for."""
+        """Unmodified log, without jobs that need more than the whole machine."""
         log = read_swf(self.path)
         if log.machine_size is not None:
             log = log.fitting(log.machine_size)
@@ -107,22 +107,22 @@ class Trace(Log):
 
     @property
     def times_are_known(self) -> bool:
-        """Users have requested just what jobs took: the log has no estimates of its own."""
+        """Whether every requested time equals the run time: the log has no estimates of its own."""
         return bool((self.log.requested_time == self.log.run_time).all())
 
     @cached_property
     def part(self) -> Workload:
-        """The jobs that agents learn from."""
+        """Training jobs."""
         return self.log.first(int(TRAINED_SHARE * len(self.log)))
 
     @property
     def longest_time(self) -> int:
-        """Longest requested time of the jobs that agents learn from [s]."""
+        """Longest requested time of the training jobs [s]."""
         return int(self.part.requested_time.max())
 
     @cached_property
     def rest(self) -> SequenceSet:
-        """Sequences of jobs that nobody has learned from, no job in two of them."""
+        """Non-overlapping test sequences of jobs outside the training part."""
         log, first = self.log, len(self.part)
         starts = starts_apart(first, len(log), jobs=JOBS, count=self.scale.sequences, seed=self.seed)
         return SequenceSet(self.name, tuple(Scenario(log.first(JOBS, start)) for start in starts))
@@ -138,11 +138,11 @@ class Traces:
 
     @cached_property
     def all(self) -> Sequence[Trace]:
-        """The logs in the order given."""
+        """Logs in the given order, each once."""
         return each_once([Trace(path, self.scale, self.seed) for path in self.paths])
 
     def lines(self) -> Iterator[str]:
-        """Say what there is."""
+        """Yield a line on each log: its jobs, and its train/test split."""
         for trace in self.all:
             yield (
                 f"{trace.name}: {grouped(len(trace.log))} jobs, {_skipped(trace.log)}"
@@ -153,7 +153,7 @@ class Traces:
 
 
 def _skipped(log: Workload) -> str:
-    """Say how many jobs are skipped for which reasons, but not in which lines of the file."""
+    """Return the number of skipped jobs for each reason, without the line numbers of the file."""
     return "".join(
         f"{grouped(count)} skipped ({reason.partition(' (first')[0]}), "
         for reason, count in log.skipped.items()

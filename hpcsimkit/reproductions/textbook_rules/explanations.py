@@ -1,8 +1,8 @@
-"""Who meets, how they learned, and how it is judged, in words."""
+"""Texts of the page on policies, training and statistics."""
 
 from __future__ import annotations
 
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.experiments.console import grouped
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.reproductions.textbook_rules.contest import EASY_PLUS_PLUS, RIVALS, row
 from hpcsimkit.reproductions.textbook_rules.data import JOBS, Scale
@@ -59,7 +59,7 @@ CURVES = (
 
 
 def method(scale: Scale) -> list[str]:
-    """Return who meets, and how they learned, item by item."""
+    """Return the list items on the policies under test and their training."""
     rivals = (
         f"**The rivals**: {' and '.join(RIVALS)}: jobs in the order of SJF (or F1, a formula fitted to "
         "simulations), and EASY backfilling that tries short jobs first; by requested times, which is all "

@@ -1,4 +1,4 @@
-"""A picture of all sequences: every contestant over the better heuristic, log by log."""
+"""A figure of all sequences: each policy relative to the better heuristic, log by log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsimkit.pictures.figures import INK, MUTED, PAPER, POLICY_COLOURS, new_figure, style, title
+from hpcsimkit.reports.figures import INK, MUTED, PAPER, POLICY_COLOURS, new_figure, style, title
 from hpcsimkit.reproductions.textbook_rules.verdicts import Judged, Verdict
 
 if TYPE_CHECKING:
@@ -18,26 +18,30 @@ __all__ = ["colour_of", "draw_ratios"]
 
 COLUMNS = 3
 FARTHEST = 10.0
-"""Ratios beyond it, or below one over it, are drawn at the edge."""
+"""Largest ratio drawn; larger ratios, and ratios below its reciprocal, are drawn at the edge."""
 
 BLUE, RED, GREEN = POLICY_COLOURS[1], POLICY_COLOURS[2], POLICY_COLOURS[3]
 
 
 @style()
 def draw_ratios(logs: Sequence[Judged]) -> Figure:
-    """Return a figure with a panel a log: a row a contestant, a dot a sequence, the mean and its interval.
+    """Return a figure with a panel per log and a row per policy: a dot per sequence, and the mean.
 
     Dots are ratios of mean bounded slowdowns to those of the better heuristic on the same sequences, on a
-    logarithmic axis; the diamond is their geometric mean. Learned rows are blue, or green where they have
-    less than the rival for sure, and red where they have more; other rows are grey.
+    logarithmic axis; the diamond is their geometric mean, with its interval. Learned rows are blue, or green
+    if significantly below the baseline, or red if significantly above it; other rows are grey.
     """
     rows = list(logs[0].scores.values)
     columns = min(COLUMNS, len(logs))
     lines = -(-len(logs) // columns)
     figure = new_figure(
-        2.3 + 2.5 * columns, 0.9 + lines * (0.35 + 0.21 * len(rows)), rows=lines, columns=columns,
-        sharex=True, sharey=True,
-    )  # fmt: skip
+        2.3 + 2.5 * columns,
+        0.9 + lines * (0.35 + 0.21 * len(rows)),
+        rows=lines,
+        columns=columns,
+        sharex=True,
+        sharey=True,
+    )
     for number, (ax, log) in enumerate(zip(figure.axes, logs, strict=False)):
         _draw_log(ax, log, rows)
         title(ax, f"{log.name}, over {log.rival}")
@@ -58,7 +62,7 @@ def _draw_log(ax: Axes, log: Judged, rows: Sequence[str]) -> None:
             continue
         verdict, colour = verdicts[row], colour_of(log, row)
         shown = np.clip(np.sort(ratios[row]), 1 / FARTHEST, FARTHEST)
-        spread = np.arange(len(shown)) * 0.618 % 1  # the golden ratio: neighbours never stand side by side
+        spread = np.arange(len(shown)) * 0.618 % 1  # golden ratio: keeps neighbouring dots apart
         ax.plot(shown, place - 0.3 + 0.6 * spread, color=colour, alpha=0.4, **_dots())
         _draw_mean(ax, verdict, place, colour)
     ax.set_xscale("log")
@@ -84,7 +88,7 @@ def _dots() -> Mapping[str, Any]:
 
 
 def colour_of(log: Judged, row: str) -> str:
-    """Return the colour of a row: learned or not, and what is sure of it."""
+    """Return the colour of a row, by learned or not, and by the significance of its difference."""
     if row not in log.learned:
         return MUTED
     verdict = log.learned[row]

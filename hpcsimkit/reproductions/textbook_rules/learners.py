@@ -1,4 +1,4 @@
-"""Who is trained: an inspector and a backfiller for each log and order; and pairs of both in one pipeline."""
+"""Trained agents: an inspector and a backfiller for each log and order, and pairs of both in one pipeline."""
 
 from __future__ import annotations
 
@@ -8,62 +8,66 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.episodes import Windows
-from hpcsimkit.agents.learning_curve import Report, curve_table
-from hpcsimkit.agents.masks import AcceptReject, Slots
-from hpcsimkit.agents.prompt_improvement import PromptImprovement
-from hpcsimkit.agents.rewards import Improvement
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
 from hpcsimkit.agents.rlbackfilling.settings import EVOLVED
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.settings import PROMPT as INSPECTOR
-from hpcsimkit.agents.spinning_up import SpinningUpSettings
-from hpcsimkit.agents.together import Together
-from hpcsimkit.agents.trainer import CURVE, LAST
-from hpcsimkit.episode import Player
-from hpcsimkit.files import write_bytes
-from hpcsimkit.policy import Policy
+from hpcsimkit.agents.spaces.episodes import Windows
+from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
+from hpcsimkit.agents.spaces.prompt_improvement import PromptImprovement
+from hpcsimkit.agents.spaces.rewards import Improvement
+from hpcsimkit.agents.training.learning_curve import Report, curve_table
+from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
+from hpcsimkit.agents.training.together import Together
+from hpcsimkit.agents.training.trainer import CURVE, LAST
+from hpcsimkit.envs.episode import Player
+from hpcsimkit.experiments.tasks import Tell
+from hpcsimkit.io.files import write_bytes
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.sequences import with_agent
-from hpcsimkit.reproductions.tasks import Tell
 from hpcsimkit.reproductions.textbook_rules.data import JOBS, Trace, Traces
 from hpcsimkit.reproductions.textbook_rules.seats import SLOTS, backfilling, base, both_seats, inspecting
 
 __all__ = ["TOGETHER", "Learners", "SeatLearner", "TogetherLearner"]
 
 ATTEMPTS = 1000
-"""Sequences that are drawn, one after the other, until one has a decision."""
+"""Maximum number of sequences drawn, one after the other, until one has a decision."""
 
 TOGETHER = SpinningUpSettings(
-    episodes=50, learning_rate=1e-3, hidden=(32, 16, 8), activation="relu", value_trace=None,
-)  # fmt: skip
-"""How two learn who learn together: the same networks, 50 sequences a round, all steps at once."""
+    episodes=50,
+    learning_rate=1e-3,
+    hidden=(32, 16, 8),
+    activation="relu",
+    value_gae_lambda=None,
+)
+"""PPO settings of two agents trained together: the same networks, 50 sequences per update, one batch."""
 
 
 @dataclass(frozen=True)
 class SeatLearner(Learner):
-    """A learner of a seat that is not asked in each sequence, perhaps beside one who has learned already.
+    """A learner of a seat without decisions in some sequences, optionally beside a trained partner.
 
     Parameters
     ----------
     attempts : int
-        Sequences that are drawn at most until there is something to decide in one: here many by default.
+        Maximum number of sequences drawn until one has a decision (default: 1 000).
     partner : Learner, optional
-        Whose agent sits on the seat of its own meanwhile, as it was trained: its training has to be done
-        before, on the same shelf.
+        Learner of the agent on the pipeline's other seat, which is kept fixed. Its training has to be
+        finished before, in the same folder of tasks.
     """
 
     attempts: int = ATTEMPTS
     partner: Learner | None = None
 
     def scheduler(self, shelf: Path) -> Policy:
-        """Return the policy whose open seat is learned, the partner on the other one."""
+        """Return the policy with the learned seat open and the partner, if any, on the other seat."""
         if self.partner is None:
             return self.policy
         return with_agent(self.policy, self.partner_agent(shelf, sample=True))
 
     def partner_agent(self, shelf: Path, *, sample: bool) -> Agent:
-        """Return the agent on the other seat, from the folder of all tasks; one that evolved never draws."""
+        """Return the agent on the other seat, from the folder of all tasks; CEM agents never sample."""
         partner = self.partner
         assert partner is not None
         sample = sample and partner.trainer != "cem"
@@ -72,20 +76,20 @@ class SeatLearner(Learner):
 
 @dataclass(frozen=True)
 class TogetherLearner(SeatLearner):
-    """A learner and its partner, who learn at the same time; the partner is trained nowhere else.
+    """A learner and its partner, trained at the same time; the partner has no training of its own.
 
-    There is no checkpoint: what is interrupted is begun anew. Steps are stated by a decision a job.
+    Training steps are counted as one decision per job.
     """
 
     PARTNER = "partner.hpcsim"
 
     @property
     def rounds(self) -> int:
-        """Of `settings.episodes` sequences each."""
-        return math.ceil(self.settings.steps / (self.settings.episodes * JOBS))
+        """Number of updates, each from `settings.episodes` sequences."""
+        return math.ceil(self.settings.total_timesteps / (self.settings.episodes * JOBS))
 
     def train(self, folder: Path, tell: Tell) -> Agent:
-        """Train both from the beginning; agents and learning curve stay in the folder."""
+        """Train both agents, or resume; the folder keeps agents, learning curve and a checkpoint."""
         partner, curve, total = self.partner, [], self.rounds * self.settings.episodes
         assert partner is not None
         assert isinstance(self.settings, SpinningUpSettings)
@@ -96,12 +100,12 @@ class TogetherLearner(SeatLearner):
             others = {partner.stage: sums[partner.stage]}
             nothing = float("nan")
             curve.append(Report(played, total, played, sums[self.stage], nothing, nothing, others))
-            tell(min(played * JOBS, self.settings.steps))
+            tell(min(played * JOBS, self.settings.total_timesteps))
 
         players = {each.stage: Player(each.encoder, each.mask, each.reward) for each in (self, partner)}
         settings = {self.stage: self.settings, partner.stage: partner.settings}
         both = Together(self.episodes, self.policy, players, settings, seed=self.seed, attempts=self.attempts)
-        agents = both.train(self.rounds, told)
+        agents = both.train(self.rounds, told, folder=folder, resume=True)
         agents[partner.stage].save(folder / self.PARTNER)
         agents[self.stage].save(folder / LAST)
         write_bytes(folder / CURVE, curve_table(curve))
@@ -115,12 +119,12 @@ class TogetherLearner(SeatLearner):
 
 
 class Learners:
-    """All agents to be trained; each is made once.
+    """All agents to be trained; each is created once.
 
     Parameters
     ----------
     traces : Traces
-        The logs.
+        Logs.
     """
 
     def __init__(self, traces: Traces) -> None:
@@ -128,28 +132,30 @@ class Learners:
         self._made: dict[str, SeatLearner] = {}
 
     def inspector(self, trace: Trace, order: str) -> SeatLearner:
-        """Return who inspects what the heuristic is about to start."""
+        """Return the inspector of the jobs that the heuristic is about to start."""
         return self._once(_inspector(trace, order))
 
     def backfiller(self, trace: Trace, order: str) -> SeatLearner:
-        """Return who chooses among what EASY admits."""
+        """Return the backfiller that chooses among the candidates admitted by EASY."""
         return self._once(_backfiller(trace, order))
 
     def in_turn(self, trace: Trace, order: str) -> SeatLearner:
-        """Return an inspector who learns while the trained backfiller sits on its seat."""
+        """Return an inspector trained beside the trained backfiller, which is kept fixed."""
         inspector = _inspector(trace, order)
         return self._once(
             replace(
-                inspector, name=f"{trace.name}-{order}-in-turn", policy=both_seats(order),
+                inspector,
+                name=f"{trace.name}-{order}-in-turn",
+                policy=both_seats(order),
                 partner=self.backfiller(trace, order),
             )
-        )  # fmt: skip
+        )
 
     def together(self, trace: Trace, order: str) -> TogetherLearner:
-        """Return both, who learn at the same time."""
+        """Return the learner of both agents, trained at the same time."""
         inspector, backfiller = _inspector(trace, order), _backfiller(trace, order)
         name, steps = f"{trace.name}-{order}-together", trace.scale.together_sequences * JOBS
-        settings = replace(TOGETHER, steps=steps)
+        settings = replace(TOGETHER, total_timesteps=steps)
         partner = replace(
             backfiller,
             name=f"{name}-partner",
@@ -157,9 +163,18 @@ class Learners:
             settings=replace(settings, kind="slots"),
         )
         learner = TogetherLearner(
-            name, inspector.episodes, both_seats(order), inspector.encoder, inspector.mask, inspector.reward,
-            "together", settings, seed=trace.seed, stage=inspector.stage, partner=partner,
-        )  # fmt: skip
+            name,
+            inspector.episodes,
+            both_seats(order),
+            inspector.encoder,
+            inspector.mask,
+            inspector.reward,
+            "together",
+            settings,
+            seed=trace.seed,
+            stage=inspector.stage,
+            partner=partner,
+        )
         found = self._once(learner)
         assert isinstance(found, TogetherLearner)
         return found
@@ -170,21 +185,36 @@ class Learners:
 
 def _inspector(trace: Trace, order: str) -> SeatLearner:
     sees = InspectorFeatures(longest_time=trace.longest_time, backfilling="easy")
-    settings = replace(INSPECTOR, steps=trace.scale.inspector_steps)
+    settings = replace(INSPECTOR, total_timesteps=trace.scale.inspector_steps)
     return SeatLearner(
-        f"{trace.name}-{order}-inspector", Windows(trace.part, JOBS), inspecting(order), sees, AcceptReject(),
-        _reward(order), "prompt-inspector", settings, seed=trace.seed, stage="inspector",
-    )  # fmt: skip
+        f"{trace.name}-{order}-inspector",
+        Windows(trace.part, JOBS),
+        inspecting(order),
+        sees,
+        AcceptReject(),
+        _reward(order),
+        "prompt-inspector",
+        settings,
+        seed=trace.seed,
+        stage="inspector",
+    )
 
 
 def _backfiller(trace: Trace, order: str) -> SeatLearner:
     sees = Candidates(SLOTS, longest_time=trace.longest_time, decline=True)
-    settings = replace(EVOLVED, steps=trace.scale.backfiller_steps[order])
+    settings = replace(EVOLVED, total_timesteps=trace.scale.backfiller_steps[order])
     return SeatLearner(
-        f"{trace.name}-{order}-backfiller", Windows(trace.part, JOBS), backfilling(order), sees,
-        Slots(SLOTS, decline=True), Improvement(base(order), kind="bounded"), "cem", settings,
-        seed=trace.seed, stage="backfiller",
-    )  # fmt: skip
+        f"{trace.name}-{order}-backfiller",
+        Windows(trace.part, JOBS),
+        backfilling(order),
+        sees,
+        Slots(SLOTS, decline=True),
+        Improvement(base(order), kind="bounded"),
+        "cem",
+        settings,
+        seed=trace.seed,
+        stage="backfiller",
+    )
 
 
 def _reward(order: str) -> PromptImprovement:

@@ -1,74 +1,82 @@
-"""Schedulers by the textbook's rules: heuristics, and the same with seats left open."""
+"""Schedulers under textbook semantics: heuristics, and the same pipelines with open seats."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hpcsimkit.agents.masks import AcceptReject, Slots
 from hpcsimkit.agents.rlbackfilling.seat import backfilling_seat
 from hpcsimkit.agents.seats import RandomAgent
-from hpcsimkit.decision import External
-from hpcsimkit.pipeline import Pipeline
+from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.policies.predictions import LastTwo, ShortestPredicted
-from hpcsimkit.policy import Order
 
 __all__ = [
-    "ORDERS", "SLOTS", "backfilling", "base", "both_seats", "chance_backfilling", "chance_inspecting", "easy",
-    "easy_plus_plus", "inspecting",
-]  # fmt: skip
+    "ORDERS",
+    "SLOTS",
+    "backfilling",
+    "base",
+    "both_seats",
+    "chance_backfilling",
+    "chance_inspecting",
+    "easy",
+    "easy_plus_plus",
+    "inspecting",
+]
 
 ORDERS: Mapping[str, type[Order]] = {"sjf": SJF, "f1": F1}
-"""Of the heuristics that are to be beaten."""
+"""Orders of the queue of the baseline heuristics."""
 
 SLOTS = 32
-"""Candidates that a backfiller sees at most."""
+"""Maximum number of candidates in a backfiller's observation."""
 
 
 def base(order: str) -> Pipeline:
-    """Return EASY that tries short jobs first, behind jobs in an order: the best heuristic of its class."""
+    """Return EASY with shortest-first candidates behind an order: the best heuristic of its class."""
     return Pipeline(ORDERS[order](), backfiller=EASY(SJF()))
 
 
 def easy(order: str) -> Pipeline:
-    """Return the textbook's EASY, which tries jobs in their order."""
+    """Return textbook EASY, which tries candidates in the order of the queue."""
     return Pipeline(ORDERS[order](), backfiller=EASY())
 
 
 def easy_plus_plus() -> Pipeline:
-    """Return EASY++: first come, first served, and predicted run times (Tsafrir et al., 2007)."""
+    """Return EASY++: first come, first served, with predicted run times (Tsafrir et al., 2007)."""
     return Pipeline(backfiller=EASY(candidates=ShortestPredicted()), estimates=LastTwo())
 
 
 def inspecting(order: str) -> Pipeline:
-    """Return the heuristic, with a seat for who may hold the job that is to start."""
+    """Return the heuristic with an open seat for an inspector, which may hold the job about to start."""
     pipeline = base(order)
     pipeline.inspector = External()
     return _asked_again(pipeline)
 
 
 def backfilling(order: str) -> Pipeline:
-    """Return the heuristic, with a seat for who chooses among what EASY admits, or declines."""
+    """Return the heuristic with an open seat for a backfiller, which picks an EASY candidate or none."""
     return backfilling_seat(ORDERS[order](), "guarded", semantics="textbook", decline=True, slots=SLOTS)
 
 
 def both_seats(order: str) -> Pipeline:
-    """Return it with both."""
+    """Return the heuristic with both seats open."""
     pipeline = backfilling(order)
     pipeline.inspector = External()
     return _asked_again(pipeline)
 
 
 def chance_inspecting(order: str) -> Pipeline:
-    """Return who sits on the inspector's seat, and holds half of all jobs."""
+    """Return the heuristic with a random inspector, which holds half of all jobs."""
     pipeline = inspecting(order)
     pipeline.inspector = RandomAgent(AcceptReject())
     return pipeline
 
 
 def chance_backfilling(order: str) -> Pipeline:
-    """Return who sits on the backfiller's seat, and takes any job or none."""
+    """Return the heuristic with a random backfiller, which takes any candidate or declines."""
     pipeline = backfilling(order)
     pipeline.backfiller = RandomAgent(Slots(SLOTS, decline=True), EASY(), decline=True)
     return pipeline

@@ -1,10 +1,10 @@
-"""Rows of tables: everybody against the better heuristic, log by log, and all logs at a glance."""
+"""Tables of all policies against the better heuristic, for each log and for all logs at a glance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hpcsimkit.campaigns.console import grouped
+from hpcsimkit.experiments.console import grouped
 from hpcsimkit.reproductions.cells import Table, number, p_value
 from hpcsimkit.reproductions.sequences import OF_PROMISES
 from hpcsimkit.reproductions.textbook_rules.verdicts import Judged, Verdict
@@ -12,14 +12,14 @@ from hpcsimkit.reproductions.textbook_rules.verdicts import Judged, Verdict
 __all__ = ["LESS", "MORE", "log_table", "mark", "matrix", "per_cent", "promises_table", "typical_matrix"]
 
 LESS, MORE = "▼", "▲"
-"""Marks of who has less than the rival for sure, and more."""
+"""Marks of values significantly below and above the baseline."""
 
 RIVAL = "rival"
-"""What stands where a row is compared with itself."""
+"""Entry in the baseline's own row."""
 
 
 def per_cent(share: float) -> str:
-    """Return a relative difference.
+    """Return a relative difference as a percentage.
 
     >>> per_cent(-0.1234), per_cent(0.5)
     ('-12.3 %', '+50.0 %')
@@ -28,14 +28,23 @@ def per_cent(share: float) -> str:
 
 
 def mark(verdict: Verdict) -> str:
-    """Return the mark of who differs from the rival for sure, after a space; of the others nothing."""
+    """Return the mark of a significant difference, after a space; an empty string otherwise."""
     return f" {LESS}" * verdict.is_better + f" {MORE}" * verdict.is_worse
 
 
 def log_table(log: Judged) -> Table:
-    """Return a row a contestant of a log, each compared with the better heuristic."""
-    headings = ["", "mean", "95 % interval", f"minus {log.rival}", "relative", "ratio", "p, paired t",
-                "p, Wilcoxon", "below : above"]  # fmt: skip
+    """Return the table of a log: one row per policy, each compared with the better heuristic."""
+    headings = [
+        "",
+        "mean",
+        "95 % interval",
+        f"minus {log.rival}",
+        "relative",
+        "ratio",
+        "p, paired t",
+        "p, Wilcoxon",
+        "below : above",
+    ]
     lines = []
     for row in log.scores.values:
         verdict = log.verdicts.get(row)
@@ -47,7 +56,7 @@ def log_table(log: Judged) -> Table:
 
 
 def _mean(log: Judged, row: str) -> list[str]:
-    from hpcsimkit.campaigns.evaluation_statistics import mean_of
+    from hpcsimkit.experiments.evaluation_statistics import mean_of
 
     mean = mean_of(log.scores.of(row))
     return [number(mean.mean), f"{number(mean.low)} to {number(mean.high)}"]
@@ -55,18 +64,22 @@ def _mean(log: Judged, row: str) -> list[str]:
 
 def _cells(verdict: Verdict) -> list[str]:
     return [
-        f"{verdict.difference.mean:+.2f}", per_cent(verdict.relative), f"{verdict.ratio.mean:.3f}",
-        p_value(verdict.t_test), p_value(verdict.wilcoxon), f"{verdict.below} : {verdict.above}",
-    ]  # fmt: skip
+        f"{verdict.difference.mean:+.2f}",
+        per_cent(verdict.relative),
+        f"{verdict.ratio.mean:.3f}",
+        p_value(verdict.t_test),
+        p_value(verdict.wilcoxon),
+        f"{verdict.below} : {verdict.above}",
+    ]
 
 
 def _name(log: Judged, row: str) -> str:
-    """Return a row's name; learned rows are in italics."""
+    """Return the name of a row, in italics for learned rows."""
     return f"*{row}*" if row in log.learned else row
 
 
 def matrix(logs: Sequence[Judged]) -> Table:
-    """Return all logs at a glance: each row's mean, relative to that of the better heuristic of the log."""
+    """Return the table of all logs: each row's mean relative to that of the better heuristic of the log."""
     headings = ["", *(log.name for log in logs), f"{LESS} : {MORE}"]
     lines = []
     for row in logs[0].scores.values:
@@ -79,7 +92,7 @@ def matrix(logs: Sequence[Judged]) -> Table:
 
 
 def typical_matrix(logs: Sequence[Judged]) -> Table:
-    """Return the same by geometric means of ratios, with their intervals: what a typical sequence has."""
+    """Return the table of all logs by geometric means of ratios, with their intervals."""
     lines = []
     for row in logs[0].scores.values:
         found = [log.verdicts.get(row) for log in logs]
@@ -94,7 +107,7 @@ def _ratio(verdict: Verdict) -> str:
 
 
 def promises_table(logs: Sequence[Judged]) -> Table:
-    """Return which share of the promises that blocked jobs were given was broken, by row and log."""
+    """Return the share of reservation violations, by row and log."""
     headings = ["", *(log.name for log in logs)]
     return headings, [
         [_name(logs[0], row), *(_promises(log, row) for log in logs)] for row in logs[0].scores.values

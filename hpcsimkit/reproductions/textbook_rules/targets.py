@@ -1,4 +1,4 @@
-"""What is to be reached: on three logs somebody who has learned is better, and nobody learns for long."""
+"""Targets: a learned row is significantly better on three logs, and trainings stay short."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["MINUTES", "logs_target", "training_targets"]
 LOGS_NEEDED = 3
 
 MINUTES: Mapping[str, float | None] = {"inspectors": 10.0, "backfillers": 60.0, "both": None}
-"""What a training may take [min of a core], where that was asked."""
+"""Maximum time of a training [min of a core], or None if there is no limit."""
 
 
 def logs_target(logs: Sequence[Judged]) -> Target:
-    """Return on how many logs a learned row beats the better heuristic."""
+    """Return the target for the number of logs on which a learned row beats the better heuristic."""
     found = sum(bool(log.better) for log in logs)
     what = (
         f"logs on which a learned row beats the better heuristic, p < {SIGNIFICANT} by both tests "
@@ -27,7 +27,7 @@ def logs_target(logs: Sequence[Judged]) -> Target:
 
 
 def training_targets(seconds: Mapping[str, Sequence[float]]) -> Iterator[Target]:
-    """Yield how long the longest training of each kind took [min]; those of both have no limit."""
+    """Yield the longest training time of each group [min]; pairs have no limit."""
     for who, limit in MINUTES.items():
         longest = max(seconds[who]) / 60
         met = None if limit is None else longest <= limit

@@ -1,4 +1,4 @@
-"""Is a row better than the better one of the heuristics? Paired, and corrected for looking often."""
+"""Paired comparisons of rows with the better heuristic, corrected for multiple testing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.campaigns.evaluation_statistics import Mean, holm, mean_of, p_values
+from hpcsimkit.experiments.evaluation_statistics import Mean, holm, mean_of, p_values
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.sequences import BSLD, SIGNIFICANT
 from hpcsimkit.reproductions.textbook_rules.contest import RIVALS, Contest
@@ -20,23 +20,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a row does against the rival, on the same sequences.
+    """Comparison of a row with the baseline on the same sequences.
 
     Parameters
     ----------
     mean : Mean
-        Of the row.
+        Mean of the row.
     difference : Mean
-        The row minus the rival.
+        Mean difference, row minus baseline.
     relative : float
-        The same as a share of the rival's mean.
+        Mean difference as a share of the baseline's mean.
     ratio : Mean
-        The row over the rival: geometric mean, and its interval (that of the logarithms' mean).
+        Geometric mean of the ratios of row to baseline, with its interval (that of the logarithms' mean).
     t_test, wilcoxon : float
-        p-values of the paired t-test and of Wilcoxon's signed-rank test of the differences, two-sided,
-        corrected by Holm's method, each test for itself.
+        p-values of the paired t-test and of Wilcoxon's signed-rank test of the differences, two-sided, each
+        corrected separately by Holm's method.
     below, above : int
-        Sequences on which the row has less than the rival, and more.
+        Number of sequences on which the row is below, and above, the baseline.
     """
 
     mean: Mean
@@ -50,12 +50,15 @@ class Verdict:
 
     @property
     def is_better(self) -> bool:
-        """Whether the row has less for sure: both p-values below 0.05, and mean and most sequences agree."""
+        """Whether the row is significantly lower.
+
+        Both p-values are below 0.05, and both the mean and most sequences are lower.
+        """
         return self._by_both_tests and self.difference.mean < 0 and self.below > self.above
 
     @property
     def is_worse(self) -> bool:
-        """Whether it has more for sure."""
+        """Whether the row is significantly higher."""
         return self._by_both_tests and self.difference.mean > 0 and self.below < self.above
 
     @property
@@ -64,14 +67,14 @@ class Verdict:
 
 
 def verdicts(values: Mapping[str, Floats], rival: Floats) -> dict[str, Verdict]:
-    """Compare rows with a rival on the same sequences.
+    """Compare rows with a baseline on the same sequences.
 
     Parameters
     ----------
     values : mapping of str to array of float, shape (sequences,)
-        Of each row, more than 0; p-values are corrected for the number of rows.
+        Positive values of each row; p-values are corrected for the number of rows.
     rival : array of float, shape (sequences,)
-        Of the rival.
+        Values of the baseline.
 
     Examples
     --------
@@ -96,25 +99,31 @@ def _verdict(values: Floats, rival: Floats, t_test: float, wilcoxon: float) -> V
     ratio = Mean(*(float(np.exp(each)) for each in (logarithms.mean, logarithms.low, logarithms.high)))
     difference = mean_of(values - rival)
     return Verdict(
-        mean=mean_of(values), difference=difference, relative=difference.mean / float(rival.mean()),
-        ratio=ratio, t_test=t_test, wilcoxon=wilcoxon, below=int((values < rival).sum()),
+        mean=mean_of(values),
+        difference=difference,
+        relative=difference.mean / float(rival.mean()),
+        ratio=ratio,
+        t_test=t_test,
+        wilcoxon=wilcoxon,
+        below=int((values < rival).sum()),
         above=int((values > rival).sum()),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A log with everything that was measured, and what it says.
+    """Measurements of a log, with the comparisons of its rows.
 
     Parameters
     ----------
     scores : Scores
-        What was measured.
+        Measurements.
     rival : str
-        The row of the better heuristic: that with the lower mean on the very sequences that everybody is
-        tested on, so that no agent wins because the wrong heuristic was picked.
+        Row of the better heuristic: the one with the lower mean on the test sequences themselves, so that no
+        agent wins because the wrong heuristic was picked.
     learned, others : mapping of str to Verdict
-        Of trained agents, and of all other rows but the rival; p-values are corrected in each for itself.
+        Comparisons of trained agents, and of all other rows but the baseline; p-values are corrected
+        separately in each.
     """
 
     scores: Scores[Contest]
@@ -124,33 +133,33 @@ class Judged:
 
     @property
     def name(self) -> str:
-        """Of the log."""
+        """Name of the log."""
         return self.scores.contest.trace.name
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """Of all rows but the rival, in their order."""
+        """Comparisons of all rows but the baseline, in their order."""
         found = {**self.learned, **self.others}
         return {row: found[row] for row in self.scores.values if row in found}
 
     @property
     def better(self) -> list[str]:
-        """Learned rows that have less than the rival for sure."""
+        """Learned rows significantly below the baseline."""
         return [row for row, verdict in self.learned.items() if verdict.is_better]
 
     @property
     def worse(self) -> list[str]:
-        """Learned rows that have more for sure."""
+        """Learned rows significantly above the baseline."""
         return [row for row, verdict in self.learned.items() if verdict.is_worse]
 
     def ratios(self) -> dict[str, Floats]:
-        """Return every row over the rival, sequence by sequence."""
+        """Return the ratios of every row to the baseline, sequence by sequence."""
         rival = self.scores.of(self.rival)
         return {row: self.scores.of(row) / rival for row in self.scores.values if row != self.rival}
 
 
 def judged(scores: Scores[Contest]) -> Judged:
-    """Pick the better heuristic, and compare everybody with it."""
+    """Pick the better heuristic, and compare all other rows with it."""
     rival = min(RIVALS, key=scores.mean)
     learned = scores.contest.learned
     others = [row for row in scores.values if row != rival and row not in learned]

@@ -1,0 +1,1 @@
+"""Networks that score actions, in numpy and in torch, and their files."""

@@ -1,0 +1,1 @@
+"""Encoders, masks, rewards and episodes: the sides of a learning problem."""

@@ -1,0 +1,1 @@
+"""Trainers: algorithms that learn the weights of an agent's network."""

@@ -1,0 +1,65 @@
+"""Catalogue of the trainers by the ``algorithm`` of a training file; they are imported on demand."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from hpcsimkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from hpcsimkit.agents.training.trainer import Trainer
+
+__all__ = ["TRAINERS", "settings_of", "trainer_named"]
+
+TRAINERS: Mapping[str, str] = {
+    "ppo": "hpcsimkit.agents.training.ppo:PPO",
+    "spinning-up-ppo": "hpcsimkit.agents.training.spinning_up:SpinningUpPPO",
+    "schedinspector": "hpcsimkit.agents.schedinspector.trainer:InspectorTrainer",
+    "prompt-inspector": "hpcsimkit.agents.schedinspector.trainer:PromptInspectorTrainer",
+    "a2c": "hpcsimkit.agents.training.a2c:A2C",
+    "pg": "hpcsimkit.agents.training.a2c:PolicyGradient",
+    "dql": "hpcsimkit.agents.training.dql:DQL",
+    "dras-dql": "hpcsimkit.agents.dras.q_learning:DrasDQL",
+    "dras-pg": "hpcsimkit.agents.dras.policy_gradient:DrasPG",
+    "dras-a2c": "hpcsimkit.agents.dras.actor_critic:DrasA2C",
+    "dras-ppo": "hpcsimkit.agents.dras.ppo:DrasPPO",
+    "cem": "hpcsimkit.agents.training.cross_entropy:CrossEntropy",
+    "maskable-ppo": "hpcsimkit.agents.training.sb3:SB3Trainer",
+    "sb3-ppo": "hpcsimkit.agents.training.sb3:SB3PPO",
+    "sb3-a2c": "hpcsimkit.agents.training.sb3:SB3A2C",
+    "sb3-dqn": "hpcsimkit.agents.training.sb3:SB3DQN",
+}
+"""Module and class of each trainer, by name."""
+
+
+def trainer_named(name: str) -> type[Trainer]:
+    """Return the trainer with a given name.
+
+    Raises
+    ------
+    UsageError
+        The name is unknown; the message suggests similar ones.
+
+    Examples
+    --------
+    >>> trainer_named("ppo").__name__
+    'PPO'
+    """
+    if name not in TRAINERS:
+        near = difflib.get_close_matches(str(name), TRAINERS, n=3, cutoff=0.4)
+        hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(TRAINERS)}"
+        raise UsageError(f"unknown algorithm {name!r}; {hint}")
+    module, _, attribute = TRAINERS[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def settings_of(trainer: type[Trainer]) -> type[Any]:
+    """Return the dataclass of a trainer's settings.
+
+    >>> settings_of(trainer_named("ppo")).__name__
+    'PPOSettings'
+    """
+    return get_type_hints(trainer)["settings"]

@@ -1,0 +1,179 @@
+"""Commands that compare policies, list them, and plot results."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hpcsimkit.cli.flags import (
+    RESULTS,
+    AllowCode,
+    Jobs,
+    Limits,
+    LoadFactor,
+    LocalityName,
+    MachineFile,
+    NodeCount,
+    PlacementName,
+    Quiet,
+    Semantics,
+    Size,
+    Skip,
+    Source,
+    Strict,
+    Walltime,
+    examples,
+    experiment_of,
+)
+from hpcsimkit.io.printable import show
+
+__all__ = ["compare", "plot", "policies"]
+
+
+@examples(
+    "compare KTH-SP2.swf.gz -p fcfs+easy -p sjf+easy --out kth",
+    "compare KTH-SP2.swf.gz -p mymodule:MyPolicy --jobs 5000 --load-factor 1.2",
+    "compare --machines machines.csv day.csv -p bfbp -p sjf --placement best-fit",
+    "compare kth/experiment.toml --out kth-again",
+    "compare shared/experiment.toml --allow-code shared/mine.py",
+)
+def compare(
+    source: Source = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="Name of a policy to simulate; repeat the option for several. `policies` lists all names.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    skip: Skip = None,
+    nodes: NodeCount = None,
+    machines: MachineFile = None,
+    placement: PlacementName = None,
+    locality: LocalityName = None,
+    load_factor: LoadFactor = None,
+    walltime: Walltime = None,
+    size: Size = None,
+    dependencies: Annotated[
+        bool | None,
+        typer.Option(
+            "--dependencies",
+            help="Let each job wait for its preceding job (SWF fields 17 and 18).  [no dependencies]",
+        ),
+    ] = None,
+    period: Annotated[
+        int | None,
+        typer.Option(
+            metavar="S", help="Scheduling period [s], 1 or more.  [schedule at every submission and end]"
+        ),
+    ] = None,
+    semantics: Semantics = None,
+    warmup: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Warm-up time [s]: metrics leave out jobs submitted within it after the first one.  [0]",
+        ),
+    ] = None,
+    cooldown: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Cool-down time [s]: metrics leave out jobs submitted within it before the last one.  [0]",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    strict: Strict = None,
+    allow_code: AllowCode = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="Results folder.  [results/<name of the workload>]"
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Number of policies simulated in parallel, 1 or more.  [1]"),
+    ] = None,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")
+    ] = False,
+    trace: Annotated[
+        bool | None,
+        typer.Option("--trace", help="Write all events of a policy to OUT/traces/<policy>.jsonl."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")
+    ] = False,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare policies on a workload.
+
+    Simulates each policy, prints a table of metrics and writes a results folder. The default policies are
+    fcfs, fcfs+easy, fcfs+conservative, sjf+easy, saf+easy, wfp3+easy, f1+easy and random+easy; on machines
+    fcfs, fcfs+easy, sjf+easy, drf+easy, sjf+fitting, drf+fitting and random+fitting.
+    Of the built-in workload, --jobs and --nodes set the size, and --seed the random seed.
+    """
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.campaign import Campaign
+    from hpcsimkit.experiments.results_folder import next_free
+
+    experiment = experiment_of(locals(), report=False if no_report else None)
+    workload = experiment.workload()
+    place = experiment.out or next_free(RESULTS / workload.name, resume=resume)
+    if not quiet:
+        show(*console.loaded(workload, experiment.cluster))
+    campaign = Campaign(experiment, workload, place, command=sys.orig_argv)
+    with console.show_progress(experiment.policies, len(workload), quiet=quiet) as tell:
+        runs = campaign.run(resume=resume, tell=tell)
+    if not quiet:
+        console.show_comparison(runs)
+        page = "/report.html" if experiment.report else ""
+        show(f"results: {os.path.relpath(campaign.folder.place)}{page}")
+
+
+@examples(
+    "policies",
+    "policies | grep backfilling",
+)
+def policies() -> None:
+    """List the policy names that -p accepts."""
+    from hpcsimkit.experiments import registry
+    from hpcsimkit.experiments.console import policy_lines
+
+    show(*policy_lines(registry.entries()))
+
+
+@examples(
+    "plot results/lublin-256",
+    "plot results/lublin-256 --overview overview.png",
+)
+def plot(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Path of a results folder.")],
+    overview: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Path of one overview figure to draw instead of the report: .png, .svg or .pdf.",
+        ),
+    ] = None,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Redraw the report of a results folder.
+
+    Reads the tables of the folder; writes its report.html, and each figure into its folder pictures.
+    """
+    from hpcsimkit.reports.report import draw_overview, plot_results
+
+    written = plot_results(results) if overview is None else [draw_overview(results, overview)]
+    if not quiet:
+        show(*written)

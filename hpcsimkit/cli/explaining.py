@@ -1,0 +1,109 @@
+"""Command that explains an inspector by the features of its decisions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hpcsimkit.cli.flags import (
+    RESULTS,
+    AllowCode,
+    Jobs,
+    Limits,
+    LoadFactor,
+    NodeCount,
+    Quiet,
+    Semantics,
+    Size,
+    Skip,
+    Source,
+    Strict,
+    Walltime,
+    examples,
+    experiment_of,
+)
+from hpcsimkit.io.printable import show
+
+__all__ = ["explain"]
+
+MODEL = ".hpcsim"
+
+
+@examples(
+    "explain inspector.hpcsim KTH-SP2.swf.gz --within sjf",
+    "explain sjf+hold-unfit KTH-SP2.swf.gz --jobs 5000",
+)
+def explain(
+    inspector: Annotated[
+        str,
+        typer.Argument(
+            metavar="INSPECTOR",
+            help="Path of a trained agent (.hpcsim), or name of a policy with an inspector.",
+        ),
+    ],
+    source: Source = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Policy whose selections the agent inspects.  [that of its training]"
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    skip: Skip = None,
+    nodes: NodeCount = None,
+    load_factor: LoadFactor = None,
+    walltime: Walltime = None,
+    semantics: Semantics = None,
+    size: Size = None,
+    strict: Strict = None,
+    allow_code: AllowCode = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="Results folder.  [results/<inspector>-explained]"
+        ),
+    ] = None,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show which selections an inspector rejects.
+
+    Schedules a log with it, and compares the distribution of each feature over all decisions with that over
+    the rejections. The columns low and high are the shares of rejections among the quarter of decisions with
+    the lowest and the highest values of a feature. Writes the distributions as a figure, explanation.png,
+    and as a table, explanation.csv.
+    """
+    from hpcsimkit.agents.agent import Agent
+    from hpcsimkit.envs.scenario import Scenario
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.explanation import HEADINGS, explained
+    from hpcsimkit.experiments.training_data import Rules
+    from hpcsimkit.io.files import make_folder, write_bytes
+    from hpcsimkit.kernel.watchdog import Watchdog
+    from hpcsimkit.reports.explanation import draw_explanation
+    from hpcsimkit.reports.figures import save_figure
+
+    name = inspector
+    if inspector.endswith(MODEL):
+        trained = Agent.load(inspector).trained
+        name = f"{within or trained.get('policy', 'fcfs+easy')}+agent:{inspector}"
+    experiment = experiment_of(locals())  # code named on the command line is trusted, not in the model
+    policy, workload = experiment.policy(name), experiment.workload()
+    rules = Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
+    if not quiet:
+        show(*console.loaded(workload, experiment.cluster))
+    with Watchdog():
+        found = explained(policy, rules.applied(Scenario(workload, experiment.cluster, experiment.seed)))
+    place = Path(out) if out else RESULTS / f"{Path(inspector).stem}-explained"
+    make_folder(place)
+    figure = draw_explanation(found, f"{inspector} on {workload.name}")
+    save_figure(figure, place / "explanation.png")
+    write_bytes(place / "explanation.csv", found.table())
+    if not quiet:
+        show(console.plain_table(HEADINGS, found.rows()))
+        show(f"{name}: {console.grouped(len(found.rejected))} decisions, {100 * found.ratio:.1f} % rejected")
+        show(f"results: {os.path.relpath(place)}/explanation.png")

@@ -1,0 +1,180 @@
+"""Options shared by several commands, help texts, and the experiment defined by the options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from hpcsimkit.io.budget import LIMITS, raise_limits
+
+if TYPE_CHECKING:
+    from hpcsimkit.experiments.experiment import Experiment
+
+__all__ = ["EXAMPLES", "PROGRAM", "RESULTS", "allowed_code", "examples", "examples_text", "experiment_of"]
+
+PROGRAM = "python -m hpcsimkit.run"
+RESULTS = Path("results")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EXAMPLES: dict[Callable[..., Any], str] = {}
+"""Examples at the end of the help text of each command."""
+
+
+def examples_text(*commands: str) -> str:
+    """Return the examples that end a help text; the first character prevents rewrapping."""
+    return "\n".join(["\b", "Examples:", *(f"  {PROGRAM} {command}".rstrip() for command in commands)])
+
+
+def examples(*commands: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds examples to the help text of a command."""
+
+    def remember(command: Command) -> Command:
+        EXAMPLES[command] = examples_text(*commands)
+        return command
+
+    return remember
+
+
+Source = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="LOG",
+        help="Path of a log (SWF, job table in CSV, output of sacct --parsable2 and others; plain or .gz), "
+        "or of an experiment file (.toml).  [the built-in workload]",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Number of jobs, 1 or more: the first ones by submission.  [all]"),
+]
+Skip = Annotated[
+    int | None, typer.Option(metavar="N", help="Number of first jobs to leave out, by submission.  [0]")
+]
+NodeCount = Annotated[
+    int | None,
+    typer.Option(
+        "--nodes", metavar="N", help="Number of nodes of the cluster, 1 or more.  [that in the log]"
+    ),
+]
+MachineFile = Annotated[
+    str | None,
+    typer.Option(
+        "--machines", metavar="FILE", help="Path of a file of machines: .csv or .toml.  [identical nodes]"
+    ),
+]
+PlacementName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Placement of the pipelines that name none; needs --machines.  [first-fit]"
+    ),
+]
+LocalityName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Model by which the placement of a job changes its run time: sierra, summit or module:name; "
+        "needs --machines.  [no change]",
+    ),
+]
+Walltime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="run|kill",
+        help="Treatment of jobs that exceed their requested time: run to the end, or be killed.  [run]",
+    ),
+]
+Semantics = Annotated[
+    str | None,
+    typer.Option(
+        metavar="textbook|dirlab",
+        help="Rules of the simulation clock; dirlab: those of published simulators.  [textbook]",
+    ),
+]
+LoadFactor = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Factor of the offered load, 1e-6 to 1e6: times between submissions are divided by it.  [1]",
+    ),
+]
+Size = Annotated[
+    str | None,
+    typer.Option(
+        metavar="requested|allocated", help="Processors of a job: those requested or allocated.  [requested]"
+    ),
+]
+Strict = Annotated[
+    bool | None,
+    typer.Option("--strict", help="Reject a log with unusable jobs.  [they are skipped and counted]"),
+]
+
+
+def _raise_limits(limits: list[str] | None) -> list[str] | None:
+    raise_limits(limits or [])
+    return limits
+
+
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=N",
+        callback=_raise_limits,
+        help=f"Maximum size of an input; NAME is one of {', '.join(LIMITS)}; repeat the option for several.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+
+
+AllowCode = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-code",
+        metavar="NAME",
+        help="Module, file.py or folder from which files (.toml, .hpcsim) may import code; repeat the option "
+        "for several.  [no code is imported]",
+    ),
+]
+
+NAMING = ("policies", "placement", "locality", "within", "inspector")
+"""Arguments of commands that are names of policies or of their components."""
+
+
+def allowed_code(arguments: dict[str, Any]) -> list[str]:
+    """Return the modules, files and folders that the user names on the command line.
+
+    Names in files may refer to this code, and to no other; see :mod:`hpcsimkit.experiments.trust`.
+    """
+    from hpcsimkit.experiments import registry
+
+    given = [arguments.get(name) for name in NAMING]
+    names = [name for value in given for name in (value if isinstance(value, list) else [value]) if name]
+    code = [part for name in names for part in registry.code_of(name)]
+    return [*(arguments.get("allow_code") or ()), *filter(None, [arguments.get("parts")]), *code]
+
+
+def experiment_of(arguments: dict[str, Any], *, only_jobs: bool = False, **changes: object) -> Experiment:
+    """Return the experiment defined by the arguments of a command.
+
+    Parameters
+    ----------
+    arguments : dict
+        Local variables of the command.
+    only_jobs : bool
+        Whether only jobs and machines are needed; if so, no policy is constructed or imported.
+    **changes
+        Values that replace arguments.
+    """
+    from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment
+
+    kind = JobsOfExperiment if only_jobs else Experiment
+    source, allowed = arguments["source"], allowed_code(arguments)
+    flags = {name: value for name, value in arguments.items() if name in Experiment.model_fields} | changes
+    flags["allow_code"] = allowed
+    if isinstance(source, Path) and source.suffix == ".toml":
+        return kind.of_flags(flags, kind.read(source, allowed).model_dump(exclude_unset=True))
+    return kind.of_flags({**flags, "log": None if source is None else str(source)})

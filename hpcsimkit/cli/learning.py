@@ -1,0 +1,233 @@
+"""Commands that train agents and evaluate them against heuristics."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hpcsimkit.cli.flags import (
+    RESULTS,
+    AllowCode,
+    Limits,
+    LoadFactor,
+    LocalityName,
+    MachineFile,
+    NodeCount,
+    PlacementName,
+    Quiet,
+    Semantics,
+    Size,
+    Skip,
+    Strict,
+    Walltime,
+    allowed_code,
+    examples,
+)
+from hpcsimkit.io.printable import show
+
+__all__ = ["evaluate", "train"]
+
+
+@examples(
+    "train",
+    "train training.toml --out agent",
+    "train training.toml --out agent --resume",
+    "train KTH-SP2.swf.gz --algorithm a2c --steps 200000",
+)
+def train(
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Path of a training file (.toml), or of a log to train on with default settings.  "
+            "[the built-in workload]",
+        ),
+    ] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Learning algorithm: ppo, a2c, pg ...  [ppo]")
+    ] = None,
+    total_timesteps: Annotated[
+        int | None,
+        typer.Option(
+            "--total-timesteps",
+            "--steps",
+            metavar="N",
+            help="Total number of decisions (steps) to train on.  [100000]",
+        ),
+    ] = None,
+    semantics: Semantics = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    allow_code: AllowCode = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-<algorithm>]"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume an interrupted training in the results folder.")
+    ] = False,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train an agent for a seat of a scheduler.
+
+    A seat is a decision point, such as the order of the jobs or the placement. Shows the progress,
+    validates at intervals on jobs outside the training set, and writes a folder with the agents
+    (best.hpcsim, last.hpcsim), the learning curve, and all settings and seeds to repeat the training.
+    """
+    from hpcsimkit.experiments.training_parts import require_packages
+
+    require_packages()
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.results_folder import next_free
+    from hpcsimkit.experiments.training import Training
+    from hpcsimkit.experiments.training_progress import show_training
+    from hpcsimkit.experiments.training_run import TrainingRun
+
+    flags: dict[str, object] = {
+        "algorithm": algorithm,
+        "total_timesteps": total_timesteps,
+        "semantics": semantics,
+        "seed": seed,
+        "out": out,
+        "allow_code": allow_code or [],
+    }
+    if source is not None and source.suffix == ".toml":
+        training = Training.with_flags(flags, Training.read(source, allow_code or ()))
+    else:
+        training = Training.with_flags({**flags, "log": None if source is None else str(source)})
+    workloads = training.workloads()
+    place = training.out or next_free(RESULTS / f"{workloads[0].name}-{training.algorithm}", resume=resume)
+    if not quiet:
+        for workload in workloads:
+            show(*console.loaded(workload, training.simulated.cluster))
+    run = TrainingRun(training, workloads, place, command=sys.orig_argv)
+    with show_training(training, quiet=quiet) as tell:
+        trained = run.run(resume=resume, tell=tell)
+    if not quiet:
+        show(trained.summary)
+        show(f"results: {os.path.relpath(run.folder.place)}/best.hpcsim")
+
+
+@examples(
+    "evaluate agent/best.hpcsim KTH-SP2.swf.gz --skip 20000",
+    "evaluate agent/best.hpcsim KTH-SP2.swf.gz -p fcfs+easy -p saf+easy --sequences 100 --jobs 1000",
+)
+def evaluate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Path of a trained agent (.hpcsim).")],
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="LOG",
+            help="Path of a log (SWF, job table in CSV, output of sacct --parsable2 and others; plain or "
+            ".gz).  [the built-in workload]",
+        ),
+    ] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="Name of a baseline policy; repeat the option for several.  [fcfs+easy and sjf+easy]",
+        ),
+    ] = None,
+    sequences: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of sampled sequences, 1 or more.  [50]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of consecutive jobs of a sequence.  [256]")
+    ] = None,
+    warmup: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of jobs before a sequence that fill the cluster; metrics leave them out.  [0]",
+        ),
+    ] = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="Metric to compare; repeat the option for several.  [that of the training]",
+        ),
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE",
+            help="Module or file.py to import, with the agent's encoder and mask.  [those of hpcsimkit]",
+        ),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Policy whose seat the agent takes.  [that of its training]"),
+    ] = None,
+    sample: Annotated[
+        bool | None,
+        typer.Option(
+            "--sample/--greedy",
+            help="Actions: sampled from the agent's distribution, or the best one.  [that of the model file]",
+        ),
+    ] = None,
+    skip: Skip = None,
+    nodes: NodeCount = None,
+    machines: MachineFile = None,
+    placement: PlacementName = None,
+    locality: LocalityName = None,
+    load_factor: LoadFactor = None,
+    walltime: Walltime = None,
+    semantics: Semantics = None,
+    size: Size = None,
+    strict: Strict = None,
+    allow_code: AllowCode = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Number of sequences simulated in parallel, 1 or more.  [1]"),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<model>-on-<log>]"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")
+    ] = False,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare an agent with heuristics on sampled job sequences.
+
+    All policies, and a random agent as a further baseline, are simulated on the same sequences, which share
+    no jobs if the log is long enough. Shows means with 95 % confidence intervals (BCa bootstrap), and the
+    difference between the agent and each baseline with p-values of the paired t-test and of Wilcoxon's
+    signed-rank test, corrected by Holm's method; a star marks those below 0.05. Use --skip to leave out the
+    jobs that the agent was trained on.
+    """
+    arguments = locals()
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.evaluation import Contest, Evaluation
+    from hpcsimkit.experiments.evaluation_run import EvaluationRun, verdict_table
+    from hpcsimkit.experiments.results_folder import next_free
+    from hpcsimkit.experiments.training_progress import show_evaluation
+
+    flags = {name: value for name, value in arguments.items() if name in Evaluation.model_fields}
+    evaluation = Evaluation.of_flags({**flags, "log": source, "allow_code": allowed_code(arguments)})
+    workload = evaluation.experiment().workload()
+    contest = Contest(evaluation, workload)
+    if not quiet:
+        about = filter(None, [contest.about, contest.warning])
+        show(*console.loaded(workload, contest.experiment.cluster), *about)
+    place = evaluation.out or next_free(RESULTS / f"{Path(model).stem}-on-{workload.name}", resume=resume)
+    run = EvaluationRun(contest, place, command=sys.orig_argv)
+    with show_evaluation(evaluation.sequences, contest.jobs_of_sequence, quiet=quiet) as tell:
+        verdicts = run.run(resume=resume, tell=tell)
+    if not quiet:
+        show("\n\n".join(map(verdict_table, verdicts)))
+        show("p-values are corrected by Holm's method; * below 0.05")
+        show(f"results: {os.path.relpath(run.folder.place)}/evaluation.json")

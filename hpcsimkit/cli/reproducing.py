@@ -1,0 +1,111 @@
+"""Command that reproduces published experiments."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hpcsimkit.cli.flags import RESULTS, Limits, Quiet, examples
+from hpcsimkit.io.printable import show
+
+__all__ = ["reproduce"]
+
+
+@examples(
+    "reproduce masked-ppo beocat-2021-03.csv.gz beocat-2021-04.csv.gz beocat-2021-05.csv.gz --quick",
+    "reproduce masked-ppo beocat-2021-0*.csv.gz --out masked-ppo --workers 2",
+    "reproduce dras ALCF-Theta-2022.swf.gz HPC2N-2002-2.2-cln.swf.gz --out dras",
+    "reproduce cush --quick",
+    "reproduce cush --rivals",
+)
+def reproduce(
+    system: Annotated[
+        str,
+        typer.Argument(
+            metavar="SYSTEM",
+            help="Name of the experiment: cush, dras, masked-ppo, published-rules, rlbackfilling, "
+            "schedinspector, textbook-rules.",
+        ),
+    ],
+    logs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="LOG ...",
+            help="Paths of the logs of the experiment; cush needs none, or takes files of job sets (CSV) "
+            "named ...sierra... or ...summit...",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Run a small version, which takes less than 10 minutes on 2 cores."),
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Simulate Theta in full size instead of a tenth (dras only).")
+    ] = False,
+    rivals: Annotated[
+        bool,
+        typer.Option(
+            "--rivals",
+            help="Run only the heuristics, those of the paper and more, on the test jobs; train no agent.",
+        ),
+    ] = False,
+    behaviour: Annotated[
+        bool,
+        typer.Option(
+            "--behaviour",
+            help="Compare only the four agents, with best and with sampled actions, with a random agent and "
+            "constant slots (dras only).",
+        ),
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Number of tasks run in parallel, 1 or more.  [the number of CPU cores]"
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<system>]"),
+    ] = None,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce a published experiment, from the logs to its tables.
+
+    Prints the tasks and the expected time; the same command resumes an interrupted run. Writes report.md with
+    tables and figures, and targets.json with the published targets and whether each was reached. A results
+    folder belongs to one seed, size preset and set of logs. Results of another version of hpcsimkit are
+    computed again; the old ones are kept beside the new ones.
+    """
+    from hpcsimkit.experiments.training_parts import require_packages
+
+    require_packages()
+    from hpcsimkit.errors import UsageError
+    from hpcsimkit.reproductions.catalogue import reproduction_named
+    from hpcsimkit.reproductions.reproduction_run import REPORT, ReproductionRun
+    from hpcsimkit.reproductions.targets import targets_table
+
+    for flag, value, least in (("--workers", workers, 1), ("--seed", seed, 0)):
+        if value is not None and value < least:
+            raise UsageError(f"{flag} must be greater than or equal to {least}, found {value}")
+    kind = reproduction_named(system)
+    if not logs and kind.needs_logs:
+        raise UsageError(f"{system} needs {kind.logs_needed}")
+    flags = {"full": full, "behaviour": behaviour, "rivals": rivals}
+    chosen = [flag for flag, given in flags.items() if given]
+    for flag in chosen:
+        if flag not in kind.flags:
+            raise UsageError(f"{system} knows no --{flag}")
+    place = out or RESULTS / "-".join([system, *chosen, *["quick"] * quick])
+    reproduction = kind(logs or (), quick=quick, seed=seed, chosen=chosen)
+    run = ReproductionRun(reproduction, place, system, workers or os.cpu_count() or 1)
+    say = (lambda line: None) if quiet else show
+    conclusion = run.run(quiet=quiet, say=say)
+    if not quiet and conclusion.targets:
+        show(targets_table(conclusion.targets))
+    if not quiet:
+        show(f"results: {os.path.relpath(place)}/{REPORT}")

@@ -1,0 +1,181 @@
+"""Commands that describe and generate workloads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hpcsimkit.cli.flags import (
+    RESULTS,
+    Jobs,
+    Limits,
+    LoadFactor,
+    MachineFile,
+    NodeCount,
+    Quiet,
+    Size,
+    Skip,
+    Source,
+    Strict,
+    examples,
+    experiment_of,
+)
+from hpcsimkit.io.printable import show
+
+__all__ = ["describe", "lublin", "mimic"]
+
+
+@examples(
+    "describe KTH-SP2.swf.gz",
+    "describe KTH-SP2.swf.gz --skip 10000 --jobs 5000 --out kth.svg",
+    "describe --machines machines.csv day.csv",
+)
+def describe(
+    source: Source = None,
+    jobs: Jobs = None,
+    skip: Skip = None,
+    nodes: NodeCount = None,
+    machines: MachineFile = None,
+    load_factor: LoadFactor = None,
+    size: Size = None,
+    strict: Strict = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Path of the figure: .png, .svg or .pdf.  [results/<name>.png]",
+        ),
+    ] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no figure.")] = False,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Summarise a log, with a figure.
+
+    Prints the number of jobs, the machine, the time span, the offered load, the distributions of sizes, run
+    times, estimates and arrivals, and the number of skipped jobs with the reasons.
+    """
+    from hpcsimkit.experiments.on_machines import described
+
+    experiment = experiment_of(locals(), only_jobs=True, out=None)
+    workload = experiment.part(experiment.whole())
+    if not quiet:
+        show(described(workload, experiment.cluster))
+    if no_picture:
+        return
+    from hpcsimkit.experiments.results_folder import writing
+    from hpcsimkit.reports.figures import save_figure
+    from hpcsimkit.reports.workload_plots import draw_workload
+
+    target = out or RESULTS / f"{workload.name}.png"
+    with writing(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    save_figure(draw_workload(workload), target)
+    if not quiet:
+        show(f"\npicture: {target}")
+
+
+@examples(
+    "generate lublin --nodes 256 --jobs 10000 --seed 1 -o x.swf",
+    "generate lublin --load 0.9 -o built-in.swf.gz",
+)
+def lublin(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Path of the log: .swf or .swf.gz.")
+    ],
+    nodes: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of nodes of the cluster, 2 or more.  [256]")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [5000]")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    load: Annotated[
+        float | None, typer.Option(metavar="X", help="Offered load, above 0.  [that of the model]")
+    ] = None,
+    no_estimates: Annotated[
+        bool, typer.Option("--no-estimates", help="Set requested times to the run times; model no estimates.")
+    ] = False,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Generate a workload by the model of Lublin and Feitelson (2003).
+
+    User estimates of run times are modelled too.
+    """
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.experiment import Generate
+    from hpcsimkit.workloads import write_swf
+
+    workload = Generate.of_flags(
+        {"nodes": nodes, "jobs": jobs, "seed": seed, "load": load, "estimates": not no_estimates}
+    ).workload()
+    write_swf(workload, out)
+    if not quiet:
+        show(*console.loaded(workload), f"written: {out}")
+
+
+@examples(
+    "generate mimic KTH-SP2.swf.gz -o more.swf.gz --picture more.png",
+    "generate mimic KTH-SP2.swf.gz --days 60 --divide 4 --jobs 10000 --seed 1 -o x.swf",
+)
+def mimic(
+    log: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG",
+            help="Path of the original log: SWF, job table (CSV), output of sacct --parsable2 and others.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Path of the generated log: .swf, .csv (a job table), or .gz."
+        ),
+    ],
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [that of LOG]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="Length of the first part of LOG to model [days], above 0.  [all]"),
+    ] = None,
+    divide: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Divisor of the cluster size and of all job sizes, which are rounded up.  [1]"
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Path of a figure that compares both logs: .png, .svg or .pdf."),
+    ] = None,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Generate a statistical clone of a log.
+
+    Arrival rates by weekday and hour of the day, and the distributions of sizes, run times and estimates are
+    those of the log. Bursts, dependencies, and busy and quiet months are not reproduced.
+    """
+    from hpcsimkit.experiments.mimics import MimicOf, in_a_line
+    from hpcsimkit.workloads import write_job_table, write_swf
+
+    flags = {"log": str(log), "jobs": jobs, "seed": seed, "days": days, "divide": divide}
+    wanted = MimicOf.of_flags(flags)
+    original = wanted.original()
+    made = wanted.mimic(original)
+    written = {"written": out}
+    if picture is not None:
+        from hpcsimkit.reports.figures import save_figure
+        from hpcsimkit.reports.likeness import draw_likeness
+
+        written["picture"] = save_figure(draw_likeness(original, made), picture)
+    write = write_job_table if ".csv" in out.suffixes[-2:] else write_swf
+    write(made, out)
+    if not quiet:
+        show(in_a_line(original), in_a_line(made))
+        show(*(f"{what}: {where}" for what, where in written.items()))

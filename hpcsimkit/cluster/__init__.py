@@ -1,0 +1,1 @@
+"""Cluster resources: counted nodes, and machines with named resources."""

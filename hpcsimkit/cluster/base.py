@@ -1,0 +1,379 @@
+"""Cluster resources as a capacity algebra: allocations are added to and subtracted from levels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import DEEP, JobQueue
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["Allocation", "Cluster", "Level", "Nodes", "Room", "as_cluster"]
+
+Level = Any
+"""Available capacity: an ``int`` with counted nodes, an integer matrix with machines."""
+
+Allocation = Any
+"""Resources that a job occupies; ``level - allocation`` and ``level + allocation`` are levels."""
+
+Candidates = list[tuple[Job, int, int]] | NDArray[np.int64]
+"""Queued jobs that fit a level, in policy order: tuples or rows of (job or its index, size, estimate)."""
+
+
+@dataclass(slots=True)
+class Room:
+    """Capacity for backfilling: jobs behind a blocked job may use it now without delaying that job.
+
+    Parameters
+    ----------
+    free : Level
+        Capacity that is free now.
+    window : float
+        Time until the shadow time [s]. A job with an estimate of at most this may use all free capacity.
+    spare : Level
+        Extra nodes: capacity left over once the blocked job has started, available to longer jobs.
+    """
+
+    free: Level
+    window: float
+    spare: Level
+
+
+class Cluster(ABC):
+    """Capacity queries used by all higher layers: queues, reservations, plans.
+
+    Levels and allocations are added and subtracted with ``+`` and ``-``, which do not modify their operands;
+    levels are compared by content. A subclass defines the capacity and implements the abstract methods; the
+    other methods have default implementations based on these, which a subclass may override with faster or
+    better ones. EASY and greedy backfilling are implemented once, on top of all clusters.
+    """
+
+    # --- abstract methods ----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def capacity(self) -> Level:
+        """The capacity of the empty cluster."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The size of the whole cluster in its :attr:`unit`, the reference of utilisation."""
+
+    @abstractmethod
+    def place(self, job: Job, level: Level) -> Allocation | None:
+        """Return an allocation for the job within the level, or None if there is none."""
+
+    @abstractmethod
+    def holds(self, job: Job, allocation: Allocation, level: Level) -> bool:
+        """Return whether the allocation meets the job's request and lies within the level."""
+
+    @abstractmethod
+    def common(self, level: Level, other: Level) -> Level:
+        """Return the capacity that is available in both levels."""
+
+    @abstractmethod
+    def main_amount(self, job: Job, allocation: Allocation) -> int:
+        """Return the part of :attr:`size` that an allocation of a job occupies."""
+
+    @abstractmethod
+    def asked(self, job: Job) -> int:
+        """Return the part of :attr:`size` that a job requests."""
+
+    @abstractmethod
+    def share(self, level: Level) -> float:
+        """Return a level as a fraction of :attr:`size`."""
+
+    @abstractmethod
+    def shortage(self, job: Job, level: Level) -> str:
+        """Return the demand of a job and the supply of a level in words: ``needs 3 nodes; 2 are free``."""
+
+    # --- default implementations ---------------------------------------------------------------------
+
+    @property
+    def unit(self) -> str:
+        """The unit of :attr:`size`."""
+        return "nodes"
+
+    def fits(self, job: Job, level: Level) -> bool:
+        """Return whether a job fits a level."""
+        return self.place(job, level) is not None
+
+    def fit_each(self, jobs: Sequence[Job], level: Level) -> Sequence[bool] | NDArray[np.bool_]:
+        """Return for each job whether it fits a level."""
+        return [self.fits(job, level) for job in jobs]
+
+    def misfits(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs do not fit the empty cluster, bool, shape (jobs,)."""
+        capacity = self.capacity
+        return np.array([not self.fits(job, capacity) for job in workload.jobs], dtype=bool)
+
+    def size_of(self, job: Job) -> int:
+        """Return a number that is equal for jobs with equal resource demands."""
+        return job.nodes
+
+    def earliest(
+        self, job: Job, level: Level, releases: Iterable[tuple[int, int, Allocation]], soonest: int
+    ) -> tuple[int, Level]:
+        """Return the earliest time at which the job fits if running jobs end as expected.
+
+        Parameters
+        ----------
+        job : Job
+            A job that does not fit the level.
+        level : Level
+            Capacity that is free now.
+        releases : iterable of (int, int, Allocation)
+            Expected end [s], tie-breaker and released allocation, by expected end.
+        soonest : int
+            Lower bound of the release times [s]: earlier expected ends, of jobs that exceed their estimates,
+            count as this time.
+
+        Returns
+        -------
+        (int, Level)
+            The shadow time [s] and the available capacity then, with all ends at that instant included.
+        """
+        shadow_time = soonest
+        releases = iter(releases)
+        for end, _, released in releases:
+            level = level + released
+            if self.fits(job, level):
+                shadow_time = max(end, soonest)
+                break
+        for end, _, released in releases:
+            if end > shadow_time:
+                break
+            level = level + released
+        return shadow_time, level
+
+    def room(self, head: Job, free: Level, window: float, later: Level) -> Room:
+        """Return the capacity for backfilling behind a blocked job.
+
+        Parameters
+        ----------
+        head : Job
+            The blocked job.
+        free : Level
+            Capacity that is free now.
+        window : float
+            Time until the shadow time [s].
+        later : Level
+            Capacity that is free at the shadow time.
+        """
+        return Room(free, window, later - self.place(head, later))
+
+    def within(self, job: Job, estimate: int, room: Room) -> Level | None:
+        """Return the level within which a job may be placed now, or None if it may not be backfilled.
+
+        Parameters
+        ----------
+        job : Job
+            The job to place.
+        estimate : int
+            Run-time estimate of the job [s].
+        room : Room
+            Capacity for backfilling.
+        """
+        level = room.free if estimate <= room.window else self.common(room.free, room.spare)
+        return level if self.fits(job, level) else None
+
+    def admits(self, job: Job, estimate: int, room: Room) -> bool:
+        """Return whether a job with a run-time estimate of `estimate` seconds may be backfilled."""
+        return self.within(job, estimate, room) is not None
+
+    def take(self, job: Job, estimate: int, room: Room, allocation: Allocation) -> None:
+        """Deduct a job that has just been started from the capacity for backfilling."""
+        room.free = room.free - allocation
+        if estimate > room.window:
+            room.spare = room.spare - allocation
+
+    def fitting(self, queue: JobQueue, level: Level) -> Candidates:
+        """Return the queued jobs that fit the level, in policy order, for :meth:`admissible`."""
+        return [candidate for candidate in queue.entries() if self.fits(candidate[0], level)]
+
+    def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[tuple[Job, int]]:
+        """Return ``(job, estimate)`` of the candidates that may be backfilled, each checked in turn.
+
+        The capacity may shrink meanwhile (:meth:`take`). An empty tuple is returned if certainly no candidate
+        may be backfilled.
+        """
+        return ((job, estimate) for job, _, estimate in candidates if self.admits(job, estimate, room))
+
+
+@dataclass(frozen=True)
+class Nodes(Cluster):
+    """Counted (homogeneous) nodes: a job takes ``job.nodes`` of them, without node identities.
+
+    Parameters
+    ----------
+    count : int
+        Number of nodes, >= 1.
+
+    Examples
+    --------
+    >>> cluster = Nodes(4)
+    >>> job = Job(index=0, id=1, submit_time=0, run_time=5, requested_time=5, nodes=3)
+    >>> cluster.place(job, cluster.capacity), cluster.place(job, 2)
+    (3, None)
+    >>> cluster.earliest(job, 1, [(10, 0, 1), (20, 1, 1), (20, 2, 1)], soonest=1)
+    (20, 4)
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.count, int | np.integer) and not isinstance(self.count, bool)
+        if not whole or self.count < 1:
+            raise UsageError(f"a cluster needs a whole number of nodes of at least 1, found {self.count!r}")
+        object.__setattr__(self, "count", int(self.count))
+
+    @property
+    def capacity(self) -> int:
+        """All nodes."""
+        return self.count
+
+    @property
+    def size(self) -> int:
+        """All nodes."""
+        return self.count
+
+    def place(self, job: Job, level: int) -> int | None:
+        """Return ``job.nodes`` if that many nodes are free, else None."""
+        nodes = job.nodes
+        return nodes if nodes <= level else None
+
+    def holds(self, job: Job, allocation: int, level: int) -> bool:
+        """Return whether the allocation equals ``job.nodes`` and does not exceed the level."""
+        return allocation == job.nodes and allocation <= level
+
+    def common(self, level: int, other: int) -> int:
+        """Return the smaller number of nodes."""
+        return min(level, other)
+
+    def main_amount(self, job: Job, allocation: int) -> int:
+        """Return the number of allocated nodes."""
+        return allocation
+
+    def asked(self, job: Job) -> int:
+        """Return the number of nodes that the job requests."""
+        return job.nodes
+
+    def share(self, level: int) -> float:
+        """Return a number of nodes as a fraction of the cluster."""
+        return level / self.count
+
+    def shortage(self, job: Job, level: int) -> str:
+        """Return the demand of a job and the number of available nodes in words."""
+        found = f"the cluster has {level}" if job.nodes > self.count else f"{level} are free"
+        return f"needs {job.nodes} nodes; {found}"
+
+    def fits(self, job: Job, level: int) -> bool:
+        """Return whether enough nodes are free."""
+        return job.nodes <= level
+
+    def fit_each(self, jobs: Sequence[Job], level: int) -> Sequence[bool]:
+        """Return for each job whether enough nodes are free."""
+        return [job.nodes <= level for job in jobs]
+
+    def room(self, head: Job, free: int, window: float, later: int) -> Room:
+        """Return the capacity for backfilling; the extra nodes are those that the head leaves."""
+        return Room(free, window, later - head.nodes)
+
+    def earliest(
+        self, job: Job, level: int, releases: Iterable[tuple[int, int, int]], soonest: int
+    ) -> tuple[int, int]:
+        """Walk the releases until the job fits; see :meth:`Cluster.earliest`."""
+        nodes = job.nodes
+        shadow_time = soonest
+        releases = iter(releases)
+        for end, _, released in releases:
+            level += released
+            if level >= nodes:
+                shadow_time = max(end, soonest)
+                break
+        for end, _, released in releases:
+            if end > shadow_time:
+                break
+            level += released
+        return shadow_time, level
+
+    def misfits(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs need more nodes than the cluster has."""
+        return workload.column("nodes") > self.count
+
+    def admits(self, job: Job, estimate: int, room: Room) -> bool:
+        """Return whether the job fits now and ends by the shadow time or uses only extra nodes."""
+        return job.nodes <= room.free and (estimate <= room.window or job.nodes <= room.spare)
+
+    def fitting(self, queue: JobQueue, level: int) -> Candidates:
+        """Return ``(job, nodes, estimate)`` of a short queue; of a long one, rows (index, nodes, estimate).
+
+        A queue with a time-dependent order is treated as a long one.
+        """
+        if len(queue.jobs) < DEEP and queue.stored_in_order:
+            waiting = zip(queue.jobs, queue.sizes, queue.estimates)  # noqa: B905 - the hottest loop
+            return [candidate for candidate in waiting if candidate[1] <= level]
+        table = queue.table
+        return table[:, queue.ranked(np.flatnonzero(table[1] <= level))].T
+
+    def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[tuple[Job, int]]:
+        """Return the candidates that may be backfilled; see :meth:`Cluster.admissible`."""
+        if isinstance(candidates, np.ndarray):
+            return self._admissible_many(candidates, queue, room)
+        window, spare = room.window, room.spare
+        some = [candidate for candidate in candidates if candidate[2] <= window or candidate[1] <= spare]
+        return super().admissible(some, queue, room) if some else ()
+
+    def _admissible_many(
+        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room
+    ) -> Iterator[tuple[Job, int]]:
+        """Filter all candidates at once in numpy, and again whenever the capacity has shrunk."""
+        candidates = candidates[_room_for(candidates, room)]
+        while len(candidates):
+            row, _, estimate = candidates[0].tolist()
+            candidates, free = candidates[1:], room.free
+            yield queue.job(row), estimate
+            if room.free != free:
+                candidates = candidates[_room_for(candidates, room)]
+
+
+def _room_for(candidates: NDArray[np.int64], room: Room) -> NDArray[np.bool_]:
+    """Return for each row (index, nodes, estimate) whether the job may be backfilled."""
+    _, nodes, estimates = candidates.T
+    return (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
+
+
+def as_cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:
+    """Return a cluster for a number of nodes, or for the machine size of the workload.
+
+    Raises
+    ------
+    UsageError
+        The number of nodes is unknown or invalid.
+    ScheduleError
+        A job does not fit the empty cluster; the first such job of the log is named.
+
+    Examples
+    --------
+    >>> as_cluster(8, Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}))
+    Nodes(count=8)
+    """
+    if cluster is None and workload.machine_size is None:
+        raise UsageError(f"{workload.name}: the log names no machine size; say how many nodes there are")
+    if not isinstance(cluster, Cluster):
+        cluster = Nodes(workload.machine_size if cluster is None else cluster)  # type: ignore[arg-type]
+    if cluster.size < 1:
+        raise UsageError(f"{cluster!r} has no {cluster.unit}, by which utilisation is measured")
+    larger = cluster.misfits(workload)
+    if larger.any():
+        job = workload.jobs[int(larger.argmax())]
+        raise ScheduleError(f"job {job.id} {cluster.shortage(job, cluster.capacity)}")
+    return cluster

@@ -1,0 +1,434 @@
+"""Heterogeneous, shared machines: named resources on each machine, placed and counted individually."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsimkit.cluster import files as machine_files
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel, with_all
+from hpcsimkit.cluster.base import Candidates, Cluster, Room
+from hpcsimkit.cluster.request import Mask, Need, Places, Shape, amounts_text
+from hpcsimkit.cluster.request_table import NeedTable
+from hpcsimkit.cluster.room import MachineRoom
+from hpcsimkit.errors import UsageError
+from hpcsimkit.io.units import RESOURCES, resource_amount
+from hpcsimkit.jobs.columns import AMOUNT_LIMIT
+from hpcsimkit.jobs.job import Job, Request
+from hpcsimkit.jobs.queue import DEEP, JobQueue
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["Machines"]
+
+
+@dataclass(frozen=True, eq=False)
+class Machines(Cluster):
+    """Machines with named resources; several jobs may share a machine, and a job may span several.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Unique names of the machines.
+    resources : sequence of str
+        Names of the resources. The first is the reference of utilisation. A job of a log that contains
+        processor counts only takes ``cpus``, or the first resource if there are none, on any machines.
+    amounts : array of int64, shape (machines, resources)
+        Amount of each resource on each machine, >= 0; memory in bytes.
+    features : sequence of collections of str, optional
+        Features of each machine, to which constraints refer, such as partitions; by default none.
+
+    Raises
+    ------
+    UsageError
+        There is no machine or no resource, a name occurs twice, or an amount is not a whole number >= 0.
+
+    Examples
+    --------
+    >>> cluster = Machines.of(2, cpus=32, memory="128 GB") + Machines.of(1, "gpu", cpus=16, gpus=4)
+    >>> cluster
+    Machines(3: 80 cpus, 4 gpus, 256 GB memory)
+    >>> cluster.names, cluster.resources
+    (('node1', 'node2', 'gpu1'), ('cpus', 'gpus', 'memory'))
+    >>> request = Request(("cpus", "gpus"), (8, 1))
+    >>> job = Job(index=0, id=1, submit_time=0, run_time=5, requested_time=5, nodes=1, request=request)
+    >>> cluster.place(job, cluster.capacity).machines
+    (2,)
+    """
+
+    names: Sequence[str]
+    resources: Sequence[str]
+    amounts: ArrayLike
+    features: Sequence[Collection[str]] = ()
+    needs: NeedTable = field(init=False, repr=False)
+    _numbers: dict[tuple[int, Request | None], int] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        names, resources = _each_once("machine", self.names), _each_once("resource", self.resources)
+        features = tuple(map(_features, self.features)) or (frozenset(),) * len(names)
+        if len(features) != len(names):
+            raise UsageError(f"{len(names)} machines need as many sets of features, found {len(features)}")
+        amounts = _whole_amounts(self.amounts, names, resources)
+        checked = {"names": names, "resources": resources, "amounts": amounts, "features": features}
+        self.__dict__.update(checked, needs=NeedTable(*amounts.shape))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.capacity.setflags(write=False)  # the flag is lost when an array is copied
+
+    # --- constructors --------------------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls, count: int, name: str = "node", *, features: Collection[str] = (), **amounts: Any
+    ) -> Machines:
+        """Return identical machines.
+
+        Parameters
+        ----------
+        count : int
+            Number of machines, >= 1.
+        name : str
+            Prefix of the machine names: ``node1``, ``node2`` ... Default: ``"node"``.
+        features : collection of str
+            Features to which constraints refer; by default none.
+        **amounts : int or str
+            Amount of each resource per machine: ``cpus=32, gpus=4, memory="128 GB"``; memory with its unit,
+            all else as a number.
+        """
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise UsageError(f"machines need a count of at least 1, found {count!r}")
+        if not isinstance(name, str):
+            raise UsageError(f"machines need a name of letters, found {name!r}")
+        if not amounts:
+            raise UsageError("machines need at least one resource, such as cpus=32")
+        ranked = {key: amounts[key] for key in (*RESOURCES, *amounts) if key in amounts}
+        row = [resource_amount(key, value) for key, value in ranked.items()]
+        names = [f"{name}{number}" for number in range(1, count + 1)]
+        return cls(names, list(ranked), [row] * count, [features] * count)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Machines:
+        """Read machines from a CSV table or a TOML file; see :mod:`~hpcsimkit.cluster.files`."""
+        return machine_files.read_machines(path, cls)
+
+    @classmethod
+    def of_tables(cls, tables: Sequence[Mapping[str, Any]]) -> Machines:
+        """Return the machines of all tables ``[[machines]]`` of an experiment file.
+
+        Raises
+        ------
+        UsageError
+            A table is invalid.
+        WorkloadError
+            There are more machines than :mod:`hpcsimkit.io.budget` allows.
+
+        Examples
+        --------
+        >>> Machines.of_tables([{"count": 4, "name": "gpu", "cpus": 64, "gpus": 4, "memory": "512 GB"}])
+        Machines(4: 256 cpus, 16 gpus, 2.048 TB memory)
+        """
+        return machine_files.machines_of_tables(tables, cls)
+
+    def __add__(self, other: Machines) -> Machines:
+        """Return the machines of both operands; duplicate names are renumbered."""
+        if not isinstance(other, Machines):
+            return NotImplemented
+        return Machines.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Machines]) -> Machines:
+        """Return all machines of several clusters, in their order; duplicate names are renumbered.
+
+        Parameters
+        ----------
+        parts : sequence of Machines
+            The clusters, at least one.
+
+        Examples
+        --------
+        >>> Machines.joined([Machines.of(1, cpus=4), Machines.of(2, cpus=8, gpus=1)]).names
+        ('node1', 'node2', 'node3')
+        """
+        named = {key for part in parts for key in part.resources}
+        ranked = dict.fromkeys((*RESOURCES, *(key for part in parts for key in part.resources)))
+        resources = [key for key in ranked if key in named]
+        amounts = [np.column_stack([part.amount(key) for key in resources]) for part in parts]
+        names = list(_unused(name for part in parts for name in part.names))
+        return cls(names, resources, np.vstack(amounts), [words for part in parts for words in part.features])
+
+    def amount(self, resource: str) -> NDArray[np.int64]:
+        """Return the amount of a resource on each machine, int64, shape (machines,); 0 if none has it."""
+        if resource not in self.resources:
+            return np.zeros(len(self), dtype=np.int64)
+        return self.capacity[:, list(self.resources).index(resource)]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Machines) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @cached_property
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.names, self.resources, self.capacity.tobytes(), self.features)
+
+    def __repr__(self) -> str:
+        return f"Machines({len(self)}: {amounts_text(self.resources, self.totals)})"
+
+    @property
+    def summary(self) -> str:
+        """Number of machines and their total resources, in words."""
+        machines = "1 machine" if len(self) == 1 else f"{len(self)} machines"
+        return f"{machines} ({amounts_text(self.resources, self.totals)})"
+
+    # --- capacity queries ----------------------------------------------------------------------------
+
+    @property
+    def capacity(self) -> MachineLevel:
+        """Resources of the empty machines, int64, shape (machines, resources)."""
+        return self.amounts  # type: ignore[return-value]
+
+    @cached_property
+    def totals(self) -> tuple[int, ...]:
+        """The total amount of each resource."""
+        return tuple(self.capacity.sum(axis=0).tolist())
+
+    @property
+    def size(self) -> int:
+        """The total amount of the first resource."""
+        return self.totals[0]
+
+    @property
+    def unit(self) -> str:
+        """The name of the first resource."""
+        return self.resources[0]
+
+    def need(self, job: Job) -> Need:
+        """Return the resource demand of a job on these machines; jobs with equal demands share one object."""
+        return self.needs.needs[self.size_of(job)]
+
+    def size_of(self, job: Job) -> int:
+        """Return the number of a job's :meth:`need` in the table of these machines."""
+        key = (job.nodes, job.request)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = self.needs.add(self._worked_out(*key))
+        return number
+
+    @cached_property
+    def _shape(self) -> Shape:
+        return Shape(tuple(self.resources), self.capacity, np.maximum(self.capacity.max(axis=0), 1))
+
+    def _worked_out(self, nodes: int, request: Request | None) -> Need:
+        if request is None:
+            unit = "cpus" if "cpus" in self.resources else self.unit
+            request = Request((unit,), (nodes,), spread=True)
+        amounts = [request.amount(resource) for resource in self.resources]
+        there = dict(zip(self.resources, self.totals, strict=True))
+        asked = zip(request.resources, request.amounts, strict=True)
+        lacking = {name: amount for name, amount in asked if amount and not there.get(name)}
+        wanted = {word.strip() for word in request.constraint.split("&")} - {""}
+        allowed = np.array([*map(wanted.issubset, self.features)], dtype=np.bool_) if wanted else None
+        return Need(
+            self._shape,
+            amounts,
+            nodes=nodes,
+            spread=request.spread,
+            exclusive=request.exclusive,
+            allowed=allowed,
+            lacking=lacking,
+            constraint=request.constraint,
+        )
+
+    def fits(self, job: Job, level: MachineLevel) -> bool:
+        """Return whether a job fits a level."""
+        return self.need(job).fits(level)
+
+    def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Sequence[bool]:
+        """Return for each job whether it fits a level."""
+        supply = level.sum(axis=0).tolist()
+        needs = map(self.need, jobs)
+        return [need.within(supply) if need.by_totals else need.fits(level) for need in needs]
+
+    def place(self, job: Job, level: MachineLevel) -> Allocation | None:
+        """Return an allocation on the first machines on which the job fits, by number, or None."""
+        return self.need(job).take(level, self.usable(job, level))
+
+    def usable(self, job: Job, level: MachineLevel) -> Places:
+        """Return the numbers of the machines that can contribute to the job, ascending."""
+        return np.flatnonzero(self.need(job).usable(level))
+
+    def holds(self, job: Job, allocation: Any, level: MachineLevel) -> bool:
+        """Return whether the allocation meets the job's request and lies within the level."""
+        return isinstance(allocation, Allocation) and self.need(job).met_by(allocation, level)
+
+    def common(self, level: MachineLevel, other: MachineLevel) -> MachineLevel:
+        """Return the capacity that is available in both levels."""
+        return np.minimum(level, other)
+
+    def main_amount(self, job: Job, allocation: Allocation) -> int:
+        """Return the amount of the first resource that an allocation occupies."""
+        return allocation.totals[0]
+
+    def asked(self, job: Job) -> int:
+        """Return the total amount of the first resource that a job requests."""
+        return self.need(job).totals()[0]
+
+    def share(self, level: MachineLevel) -> float:
+        """Return the fraction of the first resource that a level contains."""
+        return float(level[:, 0].sum()) / self.size
+
+    def shortage(self, job: Job, level: MachineLevel) -> str:
+        """Return the demand of a job and the supply of a level in words."""
+        need = self.need(job)
+        if need.empty:
+            return f"asks for nothing; on machines it needs an amount above 0 of {', '.join(self.resources)}"
+        return f"needs {need.text()}; {need.found(level)}"
+
+    def misfits(self, workload: Workload) -> Mask:
+        """Return which jobs do not fit the empty machines."""
+        numbers = [self.size_of(job) for job in workload.jobs]
+        kinds = np.array(sorted(set(numbers)), dtype=np.int64)
+        too_large = set(kinds[~self.needs.fit(kinds, self.capacity)].tolist())
+        return np.array([number in too_large for number in numbers], dtype=np.bool_)
+
+    def earliest(
+        self, job: Job, level: MachineLevel, releases: Iterable[tuple[int, int, Allocation]], soonest: int
+    ) -> tuple[int, MachineLevel]:
+        """Walk the releases until the job fits; see :meth:`Cluster.earliest`."""
+        watch = self.need(job).watch(level)
+        shadow_time, released = soonest, []
+        walk = iter(releases)
+        for end, _, allocation in walk:
+            released.append(allocation)
+            if watch.add(allocation):
+                shadow_time = max(end, soonest)
+                break
+        for end, _, allocation in walk:
+            if end > shadow_time:
+                break
+            released.append(allocation)
+        return shadow_time, with_all(level, released)
+
+    # --- backfilling -----------------------------------------------------------------------------------
+
+    def room(self, head: Job, free: MachineLevel, window: float, later: MachineLevel) -> MachineRoom:
+        """Return the capacity for backfilling behind `head`, which must still fit at its shadow time."""
+        return MachineRoom(free, window, later, later, self.need(head))
+
+    def within(self, job: Job, estimate: int, room: Room) -> MachineLevel | None:
+        """Return the level within which the job may be placed now, or None if it may not be backfilled."""
+        need = self.need(job)
+        free: MachineLevel | None = room.free
+        if estimate > room.window:
+            assert isinstance(room, MachineRoom)
+            free = room.sparing(need)
+        return free if free is not None and need.fits(free) else None
+
+    def take(self, job: Job, estimate: int, room: Room, allocation: Allocation) -> None:
+        """Deduct a job that has just been started from the capacity for backfilling."""
+        room.free = room.free - allocation
+        if estimate > room.window and isinstance(room, MachineRoom):
+            room.later = room.later - allocation
+
+    def fitting(self, queue: JobQueue, level: MachineLevel) -> Candidates:
+        """Return (job, number of its need, estimate) of the queued jobs that fit, in policy order."""
+        if len(queue.jobs) < DEEP and queue.stored_in_order:
+            numbers = sorted(set(queue.sizes))
+            fits = self.needs.fit(np.array(numbers, dtype=np.int64), level).tolist()
+            if True not in fits:
+                return []
+            fitting = {number for number, enough in zip(numbers, fits, strict=True) if enough}
+            waiting = zip(queue.jobs, queue.sizes, queue.estimates, strict=True)
+            return [candidate for candidate in waiting if candidate[1] in fitting]
+        rows, sizes, estimates = queue.table
+        kinds = np.flatnonzero(np.bincount(sizes))
+        enough = np.zeros(len(self.needs), dtype=np.bool_)
+        enough[kinds] = self.needs.fit(kinds, level)
+        chosen = queue.ranked(np.flatnonzero(enough[sizes]))
+        found = zip(rows[chosen].tolist(), sizes[chosen].tolist(), estimates[chosen].tolist(), strict=True)
+        return [(queue.job(row), size, estimate) for row, size, estimate in found]
+
+    def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[tuple[Job, int]]:
+        """Return the candidates that may be backfilled; see :meth:`Cluster.admissible`."""
+        first = self._next(candidates, 0, room, {})
+        return self._admissible(candidates, first, room) if first < len(candidates) else ()
+
+    def _next(self, candidates: Candidates, first: int, room: Room, full: dict[Any, bool]) -> int:
+        """Return the position of the first candidate from `first` on that may be backfilled.
+
+        `full` caches the needs, of short or long jobs, for which no capacity is left.
+        """
+        for position in range(first, len(candidates)):
+            job, number, estimate = candidates[position]
+            kind = (number, estimate > room.window)
+            if kind not in full:
+                if self.within(job, estimate, room) is not None:
+                    return position
+                full[kind] = True
+        return len(candidates)
+
+    def _admissible(self, candidates: Candidates, first: int, room: Room) -> Iterator[tuple[Job, int]]:
+        full: dict[Any, bool] = {}  # the capacity only shrinks
+        while first < len(candidates):
+            job, _, estimate = candidates[first]
+            yield job, estimate
+            first = self._next(candidates, first + 1, room, full)
+
+
+def _each_once(what: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return names after checking that they are unique text."""
+    if isinstance(words, str) or not all(isinstance(word, str) and word for word in words):
+        raise UsageError(f"names of {what}s need to be text, found {words!r}")
+    twice = [word for word, count in Counter(words).items() if count > 1]
+    if twice:
+        raise UsageError(f"{what} {twice[0]!r} is listed twice")
+    return tuple(words)
+
+
+def _features(words: Collection[str]) -> frozenset[str]:
+    if isinstance(words, str) or not all(isinstance(word, str) and "&" not in word for word in words):
+        raise UsageError(f"features need to be a list of words without '&', found {words!r}")
+    return frozenset(words)
+
+
+def _whole_amounts(amounts: ArrayLike, names: Sequence[str], resources: Sequence[str]) -> MachineLevel:
+    """Return amounts as a read-only array of whole numbers, stored by column for fast access."""
+    given, number = np.asarray(amounts, dtype=object), (int, float, np.integer)
+    if not given.size or given.shape != (len(names), len(resources)):
+        raise UsageError(
+            f"machines need amounts of shape (machines, resources), at least one of each, found "
+            f"{given.shape} for {len(names)} machines and {len(resources)} resources"
+        )
+    for name, row in zip(names, given.tolist(), strict=True):
+        if not all(isinstance(each, number) and 0 <= each <= AMOUNT_LIMIT and each % 1 == 0 for each in row):
+            raise UsageError(f"machine {name!r} needs whole amounts from 0 to {AMOUNT_LIMIT}, found {row}")
+    whole = np.asfortranarray(given.astype(np.int64))
+    if (whole.sum(axis=0, dtype=float) > 2**62).any():
+        raise UsageError(f"machines need amounts of at most {2**62} in all, found {sum(given).tolist()}")
+    whole.setflags(write=False)
+    return whole
+
+
+def _unused(names: Iterable[str]) -> Iterator[str]:
+    """Yield names; a name already in use gets the next unused number."""
+    used: set[str] = set()
+    following: dict[str, int] = {}
+    for name in names:
+        stem = name.rstrip("0123456789")
+        number = following.get(stem, 1)
+        while name in used:
+            name, number = f"{stem}{number}", number + 1
+        following[stem] = number
+        used.add(name)
+        yield name

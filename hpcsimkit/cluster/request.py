@@ -1,0 +1,309 @@
+"""Resource demands of jobs, precomputed for the machines of one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel, giving, on
+from hpcsimkit.io.units import memory_text
+
+__all__ = ["Need", "Shape", "Watch", "amounts_text"]
+
+Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
+
+
+class Shape(NamedTuple):
+    """Resource names, capacity of the empty machines, and largest amount of each resource on one machine."""
+
+    resources: tuple[str, ...]
+    capacity: MachineLevel
+    largest: NDArray[np.int64]
+
+
+class Need:
+    """Resource demand shared by all jobs of one size and request; see :class:`~hpcsimkit.jobs.job.Request`.
+
+    Parameters
+    ----------
+    shape : Shape
+        Resources of the cluster.
+    amounts : sequence of int
+        Requested amounts, in the order of the cluster's resources: per node, or in total if `spread`.
+    nodes : int
+        Number of different machines; ignored if `spread`. Default: 1.
+    spread : bool
+        Whether the request is pooled: its amounts are totals over any machines. Default: False.
+    exclusive : bool
+        Whether the machines are not shared with other jobs. Default: False.
+    allowed : array of bool, shape (machines,), optional
+        Machines that satisfy the constraint; by default all.
+    lacking : mapping of str to int, optional
+        Requested resources that the cluster does not have at all; if there are any, no machine is usable. An
+        empty request cannot be met either, since such a job would have no location, and exclusive use by
+        other jobs could not be checked.
+    constraint : str
+        Constraint of the request, for messages. Default: none.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        amounts: Sequence[int],
+        *,
+        nodes: int = 1,
+        spread: bool = False,
+        exclusive: bool = False,
+        allowed: Mask | None = None,
+        lacking: Mapping[str, int] | None = None,
+        constraint: str = "",
+    ) -> None:
+        self.shape = shape
+        self.amounts = np.array(amounts, dtype=np.int64)
+        self.amounts.setflags(write=False)
+        self.nodes = 1 if spread else nodes
+        self.spread = spread and any(amounts)  # an exclusive request without amounts is not pooled
+        self.exclusive = exclusive
+        self.lacking = dict(lacking or {})
+        self.empty = not (exclusive or lacking or any(amounts))
+        self.allowed = np.zeros(len(shape.capacity), dtype=np.bool_) if lacking or self.empty else allowed
+        self.constraint = constraint
+        # Whether a comparison of the totals is sufficient.
+        self.by_totals = self.spread and not exclusive and self.allowed is None
+        self._totals = tuple(amount * self.nodes for amount in self.amounts.tolist())
+        self._in_all = spread
+        # At least one comparison is needed, since excluded machines have negative amounts.
+        self.asked = [(k, amount) for k, amount in enumerate(self.amounts.tolist()) if amount] or [(0, 0)]
+
+    # --- placement -----------------------------------------------------------------------------------
+
+    def usable(self, level: MachineLevel) -> Mask:
+        """Return which machines have enough for one node; for a pooled request, which have any of it.
+
+        Returns
+        -------
+        array of bool, shape (machines,)
+        """
+        k, amount = self.asked[0]
+        if self.spread:
+            usable = level[:, k] > 0
+            for k, _ in self.asked[1:]:
+                usable |= level[:, k] > 0
+        else:
+            usable = level[:, k] >= amount
+            for k, amount in self.asked[1:]:
+                usable &= level[:, k] >= amount
+        if self.exclusive:
+            usable &= (level == self.shape.capacity).all(axis=1)
+        if self.allowed is not None:
+            usable &= self.allowed
+        return usable
+
+    def fits(self, level: MachineLevel) -> bool:
+        """Return whether the level is sufficient."""
+        if self.spread:
+            return self.within(self.supply(level).tolist())
+        usable = self.usable(level)
+        return bool(usable.any()) if self.nodes == 1 else int(np.count_nonzero(usable)) >= self.nodes
+
+    def within(self, supply: Sequence[int]) -> bool:
+        """Return whether a supply of each resource is sufficient for a pooled request."""
+        for k, amount in self.asked:  # noqa: SIM110 - a hot loop over all waiting jobs
+            if supply[k] < amount:
+                return False
+        return True
+
+    def supply(self, level: MachineLevel) -> NDArray[np.int64]:
+        """Return the amount of each resource available to a pooled request, int64, shape (resources,)."""
+        return (level if self.by_totals else level[self.usable(level)]).sum(axis=0)
+
+    def take(self, level: MachineLevel, order: Places, style: str = "") -> Allocation | None:
+        """Return an allocation on machines in the given order, or None if their amounts are insufficient.
+
+        Parameters
+        ----------
+        level : array of int64, shape (machines, resources)
+            Available amounts.
+        order : array of int
+            Numbers of the usable machines, best first.
+        style : str
+            Style of the allocation. Default: none.
+        """
+        if self.spread:
+            return self._fill(level, order, style)
+        if len(order) < self.nodes:
+            return None
+        machines = [int(order[0])] if self.nodes == 1 else sorted(order[: self.nodes].tolist())
+        if self.exclusive:
+            return Allocation(machines, self.shape.capacity[machines], style)
+        amounts = self.amounts[None] if self.nodes == 1 else np.repeat(self.amounts[None], self.nodes, axis=0)
+        return Allocation(machines, amounts, style)
+
+    def _fill(self, level: MachineLevel, order: Places, style: str) -> Allocation | None:
+        """Return an allocation that uses each machine up before the next one."""
+        amounts = np.zeros_like(level)
+        for k, amount in self.asked:
+            there = level[:, k].take(order)
+            reached = there.cumsum()
+            last = int(reached.searchsorted(amount))
+            if last == len(order):
+                return None
+            amounts[order[:last], k] = there[:last]
+            amounts[order[last], k] = amount - reached[last] + there[last]
+        machines = giving(amounts)
+        amounts = self.shape.capacity[machines] if self.exclusive else on(machines, amounts)
+        return Allocation(machines, amounts, style)
+
+    def met_by(self, allocation: Allocation, level: MachineLevel) -> bool:
+        """Return whether an allocation matches the demand exactly and lies within the level."""
+        if not allocation.lies_within(len(level)):
+            return False
+        numbers, given = allocation.numbers, allocation.amounts
+        there = allocation.there(level)
+        if given.shape != there.shape or (given | (there - given)).min() < 0:  # negative if either is
+            return False
+        if self.allowed is not None and not self.allowed[numbers].all():
+            return False
+        if self.exclusive and (given != self.shape.capacity[numbers]).any():
+            return False
+        if not self.spread:
+            enough = given >= self.amounts if self.exclusive else given == self.amounts
+            return len(given) == self.nodes and bool(enough.all())
+        if self.exclusive:
+            return self.within(allocation.totals)
+        return allocation.totals == self._totals
+
+    def totals(self) -> list[int]:
+        """Return the total demand for each resource."""
+        return list(self._totals)
+
+    @cached_property
+    def dominant_share(self) -> float:
+        """The dominant share: the largest requested fraction of the cluster's total of any resource.
+
+        (Ghodsi et al., Dominant Resource Fairness, NSDI 2011.)
+        """
+        whole = self.shape.capacity.sum(axis=0).tolist()
+        return max(amount / there for amount, there in zip(self._totals, whole, strict=True) if there)
+
+    # --- earliest start ------------------------------------------------------------------------------
+
+    def watch(self, level: MachineLevel) -> Watch:
+        """Return an object that processes releases and reports when the demand fits."""
+        if self.by_totals:
+            return _WatchTotals(self, level)
+        return _WatchLevel(self, level) if self.spread else _WatchMachines(self, level, self._somewhere)
+
+    @cached_property
+    def _somewhere(self) -> Mask:
+        """Machines that are usable when empty."""
+        return self.usable(self.shape.capacity)
+
+    # --- messages ------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """Return the demand in words."""
+        wanted = dict(zip(self.shape.resources, self.amounts, strict=True)) | self.lacking
+        what = amounts_text(wanted, wanted.values())
+        having = f" that have {self.constraint}" if self.constraint else ""
+        whole = "whole " if self.exclusive else ""
+        if self._in_all:
+            return f"{what} in all{f' of {whole}machines' if whole or having else ''}{having}"
+        if self.nodes == 1:
+            return f"a {whole}machine with {what}{having.replace('have', 'has')}"
+        return f"{self.nodes} {whole}machines with {what} each{having}"
+
+    def found(self, level: MachineLevel) -> str:
+        """Return the matching supply of a level in words."""
+        if self.lacking:
+            return f"the cluster has no {next(iter(self.lacking))}"
+        if self.allowed is not None and not self.allowed.any():
+            return f"no machine has {self.constraint}"
+        empty = level is self.shape.capacity
+        if self.spread:
+            there = amounts_text(self.shape.resources, self.supply(level), like=self.amounts)
+            return f"the cluster has {there}" if empty else f"{there} are free"
+        count = int(np.count_nonzero(self.usable(level)))
+        if self.exclusive and not empty:
+            return f"{count or 'none'} {'is' if count <= 1 else 'are'} idle"
+        return f"{count or 'none'} {'has' if count <= 1 else 'have'} so much{'' if empty else ' free'}"
+
+
+def amounts_text(
+    resources: Iterable[str], amounts: Iterable[int], like: NDArray[np.int64] | None = None
+) -> str:
+    """Return the nonzero amounts in words; with `like`, those that are nonzero in `like`.
+
+    >>> amounts_text(("cpus", "gpus", "memory"), (8, 0, 64_000_000_000))
+    '8 cpus, 64 GB memory'
+    """
+    shown = amounts if like is None else like
+    words = [
+        f"{memory_text(amount) if name == 'memory' else amount} {name}"
+        for name, amount, wanted in zip(resources, amounts, shown, strict=True)
+        if wanted
+    ]
+    return ", ".join(words) or "nothing"
+
+
+class Watch(Protocol):
+    """Accumulator of released allocations that reports when a demand fits."""
+
+    def add(self, allocation: Allocation) -> bool:
+        """Add a released allocation; return whether the demand fits now."""
+
+
+class _WatchTotals:
+    """Accumulator for pooled requests without constraints, which compares totals only."""
+
+    def __init__(self, need: Need, level: MachineLevel) -> None:
+        self._missing = (need.amounts - level.sum(axis=0)).tolist()
+
+    def add(self, allocation: Allocation) -> bool:
+        missing = [lack - given for lack, given in zip(self._missing, allocation.totals, strict=True)]
+        self._missing = missing
+        return all(lack <= 0 for lack in missing)
+
+
+class _WatchMachines:
+    """Accumulator for per-node requests, as lists because a release changes only a few rows."""
+
+    def __init__(self, need: Need, level: MachineLevel, somewhere: Mask) -> None:
+        enough = need.usable(level)
+        self._waited_for = (somewhere & ~enough).tolist()
+        self._left = need.nodes - int(np.count_nonzero(enough))
+        self._level = level
+        self._rows: dict[int, list[int]] = {}
+        self._wanted = need.shape.capacity.tolist() if need.exclusive else need.amounts.tolist()
+        self._exclusive = need.exclusive
+
+    def add(self, allocation: Allocation) -> bool:
+        for machine, given in zip(allocation.machines, allocation.rows, strict=True):
+            if not self._waited_for[machine]:
+                continue
+            row = self._rows.get(machine)
+            if row is None:
+                row = self._level[machine].tolist()
+            row = self._rows[machine] = [a + b for a, b in zip(row, given, strict=True)]
+            wanted = self._wanted[machine] if self._exclusive else self._wanted
+            if all(a >= b for a, b in zip(row, wanted, strict=True)):
+                self._waited_for[machine] = False
+                self._left -= 1
+        return self._left <= 0
+
+
+class _WatchLevel:
+    """Accumulator for any request, based on the full level."""
+
+    def __init__(self, need: Need, level: MachineLevel) -> None:
+        self._need = need
+        self._level = level
+
+    def add(self, allocation: Allocation) -> bool:
+        self._level = self._level + allocation
+        return self._need.fits(self._level)

@@ -1,0 +1,171 @@
+"""One episode: a run with open seats, and an agent's interface to each of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hpcsimkit.envs.interfaces import Encode, Encoder, Mask, Observation, Reward, Valid
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.results.result import Result
+
+__all__ = ["Episode", "Player"]
+
+NUMBER = (int, float, np.integer, np.floating)
+"""Valid types of a reward."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """The agent interface of an open seat.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Encoder of the observations.
+    mask : Mask
+        Mapping between actions and options.
+    reward : Reward
+        Reward of the agent.
+    """
+
+    encoder: Encoder
+    mask: Mask
+    reward: Reward
+
+
+class Episode:
+    """A run of a scenario, suspended at each decision of an agent.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario to simulate.
+    policy : Policy
+        The policy, with open seats.
+    players : mapping of str to Player
+        Agent interfaces by stage. Other open seats are answered by the heuristic behind them.
+    skip : bool
+        Whether decisions with a single option are answered automatically. Default: True.
+
+    Attributes
+    ----------
+    simulation : Simulation
+        The run.
+    decision : Decision or None
+        The pending decision; None when the run is over.
+    decisions : int
+        Number of decisions that agents have made so far.
+    """
+
+    def __init__(
+        self, scenario: Scenario, policy: Policy, players: Mapping[str, Player], *, skip: bool = True
+    ) -> None:
+        self.scenario = scenario
+        self.players = players
+        self.skip = skip
+        rewards = {id(player.reward): player.reward for player in players.values()}
+        self.simulation: Simulation = scenario.simulation(policy, observers=list(rewards.values()))
+        self.decisions = 0
+        self.decision: Decision | None = self.simulation.next_decision()
+        with self.simulation.guard:
+            self._encode = {stage: self._bound(player.encoder) for stage, player in players.items()}
+        self._let_run()
+
+    def _bound(self, encoder: Encoder) -> Encode:
+        encode = encoder.bind(self.simulation.system)
+        if not callable(encode):
+            raise UsageError(f"{encoder!r}: bind(system) needs to return a function, found {encode!r}")
+        return encode
+
+    @property
+    def player(self) -> Player:
+        """The agent interface of the pending decision."""
+        assert self.decision is not None
+        return self.players[self.decision.stage]
+
+    def answer(self, action: int) -> None:
+        """Answer the pending decision with an action, and advance the run to the next decision."""
+        decision = self._at_hand()
+        self.decisions += 1
+        self.simulation.answer_position(self._position(decision, action))
+        self.decision = self.simulation.next_decision()
+        self._let_run()
+
+    def _position(self, decision: Decision, action: int) -> int:
+        mask = self.player.mask
+        with self.simulation.guard:
+            position = mask.position(decision, action)
+            if not isinstance(position, int | np.integer) or not 0 <= position < len(decision.options):
+                raise UsageError(f"{mask!r} takes action {action} for option {position!r} of {decision!r}")
+        return int(position)
+
+    def write(self, observation: Observation, valid: Valid) -> None:
+        """Write the observation and the valid actions of the pending decision into arrays.
+
+        Raises
+        ------
+        UsageError
+            No action is valid, or the observation is not finite.
+        """
+        decision = self._at_hand()
+        observation[...] = 0.0
+        valid[...] = False
+        with self.simulation.guard:
+            self._encode[decision.stage](decision, observation)
+            self.player.mask.write(decision, valid)
+            if not valid.any():
+                raise UsageError(f"{self.player.mask!r} leaves no action for {decision!r}")
+            if not np.isfinite(observation).all():
+                raise UsageError(f"{self.player.encoder!r} sees what is no finite number at {decision!r}")
+
+    def reward(self, stage: str) -> float:
+        """Return the reward of a stage's agent since the last call.
+
+        Raises
+        ------
+        UsageError
+            The reward is non-finite.
+        """
+        reward = self.players[stage].reward
+        with self.simulation.guard:
+            earned = reward.take(self.simulation.system)
+            if not isinstance(earned, NUMBER) or not math.isfinite(earned):
+                raise UsageError(f"{reward!r} pays {earned} at t={self.simulation.system.now} s")
+        return float(earned)
+
+    def result(self) -> Result:
+        """Return the result when the run is over."""
+        return self.simulation.result()
+
+    def _at_hand(self) -> Decision:
+        if self.decision is None:
+            raise UsageError("the episode is over: reset the environment first")
+        return self.decision
+
+    def _let_run(self) -> None:
+        """Advance the run to the next decision of an agent."""
+        simulation = self.simulation
+        while (decision := self.decision) is not None:
+            with simulation.guard:  # options and default are evaluated on first access
+                if self._is_to_be_asked(decision):
+                    return
+                alone = decision.stage in self.players and len(decision.options) == 1
+                position = 0 if alone else decision.position(decision.default)
+            simulation.answer_position(position)
+            self.decision = simulation.next_decision()
+
+    def _is_to_be_asked(self, decision: Decision) -> bool:
+        begin = self.scenario.learn_from
+        return (
+            decision.stage in self.players
+            and (begin is None or decision.system.now >= begin)
+            and not (self.skip and len(decision.options) == 1)
+        )

@@ -1,0 +1,258 @@
+"""Output of the command line: lines, tables and progress; with rich on a terminal, plain text elsewhere."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.experiments.on_machines import offered_loads
+from hpcsimkit.io.printable import printable, show
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.metrics import METRICS
+
+if TYPE_CHECKING:
+    from hpcsimkit.experiments.registry import Entry
+    from hpcsimkit.experiments.runs import Run
+
+__all__ = [
+    "comparison",
+    "grouped",
+    "loaded",
+    "metric_heading",
+    "number_text",
+    "plain_table",
+    "policy_lines",
+    "show_comparison",
+    "show_progress",
+]
+
+HEADLINES = {
+    "mean_wait_time": "mean wait [s]",
+    "median_wait_time": "median [s]",
+    "p95_wait_time": "95 % [s]",
+    "max_wait_time": "max [s]",
+    "mean_bounded_slowdown": "mean bounded slowdown",
+    "utilisation": "utilisation",
+    "gpus_utilisation": "GPU utilisation",
+    "gpu_fragmentation": "GPU fragmentation",
+    "makespan": "makespan [s]",
+}
+"""Metrics of the comparison table, with their column headings."""
+
+BEST = "*"
+
+WIDER_THAN_ANY_TABLE = 1000
+
+Tell = Callable[[str, int], None]
+
+
+def grouped(number: float) -> str:
+    """Return a whole number with spaces as thousands separators.
+
+    >>> grouped(28475)
+    '28 475'
+    """
+    return f"{number:,.0f}".replace(",", " ")
+
+
+def loaded(workload: Workload, cluster: Machines | None = None) -> Iterator[str]:
+    """Yield lines about a workload: its size, the skipped jobs, and its processing steps.
+
+    >>> columns = {"submit_time": [0], "run_time": [9], "nodes": [8]}
+    >>> list(loaded(Workload(columns, machine_size=8, skipped={"no run time": 2})))
+    ['workload: 1 job kept on 8 nodes, 2 skipped: 2 no run time']
+    """
+    skipped = sum(workload.skipped.values())
+    reasons = "; ".join(f"{grouped(count)} {reason}" for reason, count in workload.skipped.items())
+    jobs = f"{grouped(len(workload))} job{'s' * (len(workload) != 1)} kept"
+    where = f"{grouped(workload.machine_size or 0)} nodes" if cluster is None else cluster.summary
+    left_out = f", {grouped(skipped)} skipped: {reasons}" if skipped else ", none skipped"
+    name = workload.name.replace("\n", "\\n")
+    yield f"{name}: {jobs} on {where}{_load(workload, cluster)}{left_out}"
+    if workload.provenance:
+        yield f"  steps: {'; '.join(workload.provenance)}"
+    if workload.notes:
+        yield "  notes: " + "; ".join(f"{grouped(count)} {note}" for note, count in workload.notes.items())
+
+
+def _load(workload: Workload, cluster: Machines | None) -> str:
+    """Return the text of the offered load; for machines, that of each resource."""
+    if not workload.span:
+        return ""
+    if cluster is None:
+        return f", offered load {workload.offered_load():.2f}"
+    loads = offered_loads(workload, cluster).items()
+    return f", offered load {', '.join(f'{load:.2f} of {name}' for name, load in loads if load)}"
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def comparison(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of a comparison; a star marks the best values of a column."""
+    columns = {name: [run.metrics[name] for run in runs] for name in HEADLINES}
+    defined = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    cells = [_marked(name, values) for name, values in defined.items()]
+    rows = [[run.policy, *(column[row] for column in cells)] for row, run in enumerate(runs)]
+    return ["policy", *(HEADLINES[name] for name in defined)], rows
+
+
+def _marked(name: str, values: Sequence[float | None]) -> list[str]:
+    """Return the values of a column as text; a star marks the best ones if values differ."""
+    known = [value for value in values if value is not None]
+    best = (
+        min(known, default=math.nan) if METRICS[name].direction == "lower" else max(known, default=math.nan)
+    )
+    differ = len(set(known)) > 1
+    return [f"{BEST if differ and value == best else ' '}{number_text(value)}" for value in values]
+
+
+def number_text(value: float | None) -> str:
+    """Return a number as table text, with four digits or all before the decimal point.
+
+    >>> number_text(2504.3), number_text(26.2634), number_text(None)
+    ('2 504', '26.26', '-')
+    """
+    if value is None:
+        return "-"
+    return grouped(value) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def metric_heading(name: str) -> str:
+    """Return the name of a metric with its unit.
+
+    >>> metric_heading("mean_wait_time"), metric_heading("utilisation")
+    ('mean_wait_time [s]', 'utilisation')
+    """
+    unit = METRICS[name].unit
+    return name if unit == "1" else f"{name} [{unit}]"
+
+
+def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a plain-text table: the first column is left-aligned, the others are right-aligned.
+
+    >>> print(plain_table(["policy", "wait"], [["fcfs", "12"], ["fcfs+easy", "*7"]]))
+    policy     wait
+    fcfs         12
+    fcfs+easy    *7
+    """
+    lines = [headings, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    padded = (
+        [
+            line[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+        ]
+        for line in lines
+    )
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
+
+
+def show_comparison(runs: Sequence[Run]) -> None:
+    """Print a row of metrics for each run, with the best value of each column marked."""
+    headings, rows = comparison(runs)
+    if sys.stdout.isatty():
+        _show_on_terminal(headings, rows)
+    else:
+        show(plain_table(headings, rows))
+    if any(cell.startswith(BEST) for row in rows for cell in row):
+        print(f"{BEST} best of its column")
+
+
+def _show_on_terminal(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print the table with rich; a narrow terminal wraps lines, but no number is truncated."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for number, heading in enumerate(headings):
+        words = re.sub(r" (?!%)", "\n", heading)
+        table.add_column(Text(words), justify="right" if number else "left")
+    for row in rows:
+        cells = map(printable, row)
+        table.add_row(*(Text(cell, style="bold green" if cell.startswith(BEST) else "") for cell in cells))
+    Console(width=WIDER_THAN_ANY_TABLE).print(table)
+
+
+def policy_lines(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield a line for each registered name of a policy or a component, by kind."""
+    names = {entry.name: ", ".join((entry.name, *entry.aliases)) for entry in entries}
+    width = max(map(len, names.values()))
+    kinds = max(len(entry.kind) for entry in entries)
+    for entry in entries:
+        summary = re.sub(r":\w+:`~?([^`]*)`", r"\1", entry.summary)  # :class:`F1` is F1 here
+        yield f"{names[entry.name]:<{width}}  {entry.kind:<{kinds}}  {summary}".rstrip()
+    yield ""
+    yield "Join an order with what else there is: sjf+easy. Parameters go in parentheses: 'easy-k(4)'."
+    yield "Your own: -p mymodule:MyPolicy or -p path/file.py:MyPolicy, alone or joined."
+
+
+# --- progress --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def show_progress(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterator[Tell]:
+    """Show a progress bar of a campaign; yields the callback ``tell(policy, jobs)``.
+
+    The bar counts the jobs of all policies. It is drawn on standard error, unless `quiet` is True or standard
+    error is not a terminal, and redrawn only by the callback: a thread could interfere with forked processes.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda policy, jobs: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    bar = progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[rate]}"),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("left"),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+    with bar:
+        yield _Bar(bar, policies, jobs).tell
+
+
+class _Bar:
+    """Progress bar that adds up the jobs of all policies, redrawn at most ten times a second."""
+
+    def __init__(self, bar: Any, policies: Sequence[str], jobs: int) -> None:
+        self.bar = bar
+        self.jobs = jobs
+        self.done = dict.fromkeys(policies, 0)
+        self.task = bar.add_task("", total=len(policies) * jobs, rate="")
+        self.began = self.drawn = time.monotonic()
+
+    def tell(self, policy: str, jobs: int) -> None:
+        now = time.monotonic()
+        if not policy:
+            self.bar.update(self.task, description="drawing the report", completed=None, rate="")
+            self.bar.refresh()
+            return
+        self.done[policy] = jobs
+        if now - self.drawn >= 0.1:
+            self.drawn = now
+            self._draw(now - self.began)
+
+    def _draw(self, seconds: float) -> None:
+        finished = sum(jobs >= self.jobs for jobs in self.done.values())
+        done = sum(self.done.values())
+        self.bar.update(
+            self.task,
+            description=f"{finished} of {len(self.done)} policies",
+            completed=done,
+            rate=f"{grouped(done / seconds)} jobs/s",
+        )
+        self.bar.refresh()

@@ -1,0 +1,290 @@
+"""Evaluations: an agent and baselines on the same sampled sequences of jobs of a log."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from hpcsimkit._version import __version__
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.agents.spaces.episodes import Windows
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.experiments import registry
+from hpcsimkit.experiments.checked_table import Problem, Table
+from hpcsimkit.experiments.evaluation_sequences import beginnings, places, share_in_several
+from hpcsimkit.experiments.experiment import Experiment, Generate
+from hpcsimkit.experiments.runs import fingerprint
+from hpcsimkit.experiments.toml_lines import Location
+from hpcsimkit.experiments.training_data import Rules, check_lengths, measured
+from hpcsimkit.experiments.training_parts import seated
+from hpcsimkit.experiments.training_source import Source
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.decision import Answering
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
+from hpcsimkit.results.metrics import METRICS
+
+__all__ = ["AGENT", "RANDOM", "Contest", "Evaluation", "RandomAgent"]
+
+AGENT, RANDOM = "agent", "random agent"
+"""Names in tables of the agent, and of the random agent with the same options."""
+
+USUAL = "fcfs+easy"
+"""Default pipeline with the seat of an agent, if neither its file nor the user names one."""
+
+
+class Evaluation(Source):
+    """Settings of an evaluation.
+
+    Keys of the simulation are those of an :class:`~hpcsimkit.experiments.experiment.Experiment`, except
+    ``jobs``.
+
+    Parameters
+    ----------
+    model : str
+        Path of the agent's file.
+    parts : str, optional
+        Module or file.py with user-defined classes of its encoder and mask; by default those of hpcsimkit. A
+        model file cannot cause imports itself.
+    policies : list of str
+        Names of the baselines. Default: ``fcfs+easy`` and ``sjf+easy``.
+    sequences : int
+        Number of sampled sequences, 1 or more, which share no measured jobs if the log is long enough.
+        Default: 50.
+    jobs : int
+        Number of consecutive jobs of a sequence, 1 or more. Default: 256.
+    warmup : int
+        Number of jobs before a sequence that fill the cluster and are not measured, 0 or more. Default: 0.
+    metrics : list of str, optional
+        Names of the metrics to compare, from :data:`~hpcsimkit.results.metrics.METRICS`; by default the
+        validation metric of the agent.
+    within : str, optional
+        Name of the pipeline with the agent's seat; by default that of its training.
+    sample : bool, optional
+        Whether actions are sampled; otherwise the best one is taken. By default as in the agent's file.
+    seed : int
+        Random seed of the sequences and the runs, 0 or more. Default: 0.
+    workers : int
+        Number of sequences simulated in parallel, each in its own process, 1 or more. Default: 1.
+    out : str, optional
+        Path of the results folder.
+    """
+
+    inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate}
+    flags: ClassVar[Mapping[str, str]] = {"policies": "-p", "metrics": "--metric"}
+
+    model: str = Field(min_length=1)
+    parts: str | None = Field(None, min_length=1)
+    policies: list[str] = Field(["fcfs+easy", "sjf+easy"], min_length=1)
+    sequences: int = Field(50, ge=1)
+    jobs: int = Field(256, ge=1)
+    warmup: int = Field(0, ge=0)
+    metrics: list[str] | None = Field(None, min_length=1)
+    within: str | None = None
+    sample: bool | None = None
+    seed: int = Field(0, ge=0)
+    workers: int = Field(1, ge=1)
+    out: str | None = Field(None, min_length=1)
+
+    @field_validator("metrics")
+    @classmethod
+    def _are_known(cls, names: list[str] | None) -> list[str] | None:
+        for name in names or ():
+            if name not in METRICS:
+                near = difflib.get_close_matches(name, METRICS, n=3)
+                raise ValueError(f"unknown metric {name!r}; nearest: {', '.join(near or METRICS)}")
+        return names
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> tuple[Any, Problem | None]:
+        """Return an evaluation with valid components, or the first problem."""
+        evaluation, problem = super().checked(values)
+        if evaluation is None:
+            return None, problem
+        for location, make in evaluation._parts():
+            try:
+                make()
+            except HpcsimkitError as error:
+                return None, (location, f": {error}")
+        return evaluation, None
+
+    def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:
+        """Yield the locations of names, each with a function that checks or constructs its object."""
+        experiment = self.experiment()
+        for index, name in enumerate(self.policies):  # all of them before anything is imported
+            yield ("policies", index), partial(self._check_policy, name, experiment)
+        yield ("parts",), self.imported_parts
+        for index, name in enumerate(self.policies):
+            yield ("policies", index), partial(experiment.policy, name)
+
+    def _check_policy(self, name: str, experiment: Experiment) -> None:
+        if self.policies.count(name) > 1:
+            raise UsageError(f"{name!r} is named twice")
+        registry.check(name, experiment.import_from, experiment.trust)
+
+    def keys_of_experiment(self) -> dict[str, Any]:
+        """Return the given keys of an experiment, without ``jobs``, the length of a sequence here."""
+        return {name: value for name, value in super().keys_of_experiment().items() if name != "jobs"}
+
+    def imported_parts(self) -> Any:
+        """Return the module with user-defined classes of encoder and mask; None if none is given."""
+        return None if self.parts is None else self.experiment().trust.module(self.parts, self.import_from)
+
+
+class Contest:
+    """Comparison of an agent with baselines on sampled sequences.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        Settings of the evaluation.
+    workload : Workload
+        Workload returned by ``evaluation.experiment().workload()``.
+
+    Raises
+    ------
+    UsageError
+        The model cannot be used, does not fit the pipeline, or the log is too short.
+    """
+
+    def __init__(self, evaluation: Evaluation, workload: Workload) -> None:
+        self.evaluation = evaluation
+        self.workload = workload
+        self.experiment = evaluation.experiment()
+        self.agent = Agent.load(evaluation.model, parts=evaluation.imported_parts(), sample=evaluation.sample)
+        check_lengths([workload], evaluation.jobs + evaluation.warmup, "sequences")
+        self.policies = {
+            AGENT: self._seated(self.agent),
+            RANDOM: self._seated(RandomAgent(self.agent.mask, decline=self.agent.decline)),
+            **{name: self.experiment.policy(name) for name in evaluation.policies},
+        }
+
+    @property
+    def trained(self) -> Mapping[str, Any]:
+        """Facts about the training, from the agent's file."""
+        return self.agent.trained
+
+    @property
+    def code(self) -> list[str]:
+        """Modules and files imported by the names, sorted."""
+        names = (*self.evaluation.policies, self.within)
+        named = {code for name in names for code in registry.code_of(name)}
+        return sorted(named | {*self.experiment.code, *filter(None, [self.evaluation.parts])})
+
+    @property
+    def within(self) -> str:
+        """Name of the pipeline with the agent's seat."""
+        usual = "fcfs" if self.agent.stage in ONE_SEAT else USUAL
+        return self.evaluation.within or str(self.trained.get("policy", usual))
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics to compare."""
+        return self.evaluation.metrics or [str(self.trained.get("metric", "mean_bounded_slowdown"))]
+
+    @property
+    def about(self) -> str:
+        """One-line description of the agent, its seat, and the selection of its actions."""
+        how = "draws actions" if self.agent.sample else "takes the best action"
+        return f"{self.evaluation.model}: on the {self.agent.stage} seat of {self.within}, {how}"
+
+    @property
+    def jobs_of_sequence(self) -> int:
+        """Number of jobs simulated for a sequence, over the runs of all policies."""
+        return len(self.policies) * (self.evaluation.jobs + self.evaluation.warmup)
+
+    def _seated(self, holder: Answering) -> Policy:
+        """Return the pipeline with an agent or baseline at the agent's seat."""
+        trust = self.experiment.trust
+        try:  # a policy name from the model file has the trust of a file
+            policy = self.experiment.policy(self.within, trust if self.evaluation.within else trust.of_files)
+            return seated(policy, holder, self.agent.stage, self.agent.slots)
+        except HpcsimkitError as error:
+            raise UsageError(f"--within {self.within}: {error}") from None
+
+    @cached_property
+    def scenarios(self) -> list[Scenario]:
+        """Sampled sequences; the first ones do not depend on their number."""
+        evaluation, experiment = self.evaluation, self.experiment
+        rules = Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
+        windows = Windows(self.workload, evaluation.jobs, rules.cluster, warmup=evaluation.warmup)
+        seeds = self._chances[1].integers(2**31, size=evaluation.sequences).tolist()
+        return [
+            rules.applied(windows.at(first, seed))
+            for first, seed in zip(self._beginnings, seeds, strict=True)
+        ]
+
+    @cached_property
+    def _chances(self) -> list[np.random.Generator]:
+        """Random number generators of the start indices and of the seeds of the runs."""
+        return np.random.default_rng(self.evaluation.seed).spawn(2)
+
+    @property
+    def _counting(self) -> int:
+        """Number of jobs of the log that can be measured: all but the first ones, used for warm-up."""
+        return len(self.workload) - self.evaluation.warmup
+
+    @cached_property
+    def _beginnings(self) -> list[int]:
+        evaluation = self.evaluation
+        return beginnings(self._counting, evaluation.jobs, evaluation.sequences, self._chances[0])
+
+    @property
+    def overlap(self) -> float:
+        """Share of the measured jobs that are in several sequences."""
+        return share_in_several(self._beginnings, self.evaluation.jobs)
+
+    @property
+    def warning(self) -> str:
+        """Warning about overlapping sequences; empty if there are none."""
+        if not self.overlap:
+            return ""
+        room, jobs = places(self._counting, self.evaluation.jobs), self.evaluation.jobs
+        return (
+            f"{100 * self.overlap:.2g} % of the jobs are in several sequences, which makes p-values too "
+            f"small; the log has room for {room} sequence{'s' * (room != 1)} of {jobs} jobs side by side"
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that determines the outcome of a sequence."""
+        evaluation = self.evaluation
+        facts: list[object] = [__version__, evaluation.jobs, evaluation.warmup, evaluation.seed]
+        facts += [repr(self.policies[name]) for name in (AGENT, RANDOM)]
+        facts += [fingerprint(name, self.experiment, self.workload) for name in evaluation.policies]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+    def outcome(self, number: int) -> dict[str, Any]:
+        """Run all policies on a sequence; return its first job, its seed, and the metrics of all policies.
+
+        Raises
+        ------
+        HpcsimkitError
+            A policy failed; the message begins with its name.
+        """
+        scenario = self.scenarios[number]
+        jobs = scenario.workload
+        first = int(jobs.id[jobs.arrival_order[self.evaluation.warmup]])
+        metrics = {name: self._metrics(name, scenario) for name in self.policies}
+        return {"sequence": number, "first_job": first, "seed": scenario.seed, "metrics": metrics}
+
+    def _metrics(self, name: str, scenario: Scenario) -> dict[str, float | None]:
+        """Return the metrics of a policy; None for undefined ones."""
+        try:
+            result = scenario.simulation(self.policies[name], name=name).run()
+        except HpcsimkitError as error:
+            who = f"{self.evaluation.model}" if name == AGENT else name
+            text = str(error)
+            raise type(error)(text if text.startswith(name) else f"{who}: {text}") from None
+        metrics = measured(result, scenario)
+        return {key: value if math.isfinite(value) else None for key, value in metrics.items()}

@@ -1,0 +1,333 @@
+"""Policies by name: ``sjf+easy``, ``slurm(age=500)+easy-k(4)``, ``mymodule:MyPolicy``, plug-ins."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.trust import CALLER, Trust, code_in, importing
+from hpcsimkit.kernel.decision import Answering, External
+from hpcsimkit.kernel.pipeline import SEATS, Pipeline
+from hpcsimkit.kernel.policy import Order, Policy
+from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
+
+__all__ = ["AGENT", "ENTRY_POINT_GROUP", "Entry", "check", "code_of", "entries", "make"]
+
+AGENT = "agent:"
+"""Prefix of names of trained-agent files."""
+
+ENTRY_POINT_GROUP = "hpcsimkit.policies"
+"""Group of entry points that provide policies by name."""
+
+LONGEST = 2000
+"""Maximum length of a name [characters]."""
+
+KINDS = (Policy, *SEATS.values())
+"""Base classes of user-defined classes that names may refer to."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A registered name and its description.
+
+    Parameters
+    ----------
+    name : str
+        Name as used with ``-p``, alone or joined with ``+``.
+    kind : str
+        Category: ``order``, ``inspector``, ``placement``, ``backfilling``, ``estimates``, ``pipeline``,
+        ``policy``, ``option`` or ``plug-in``.
+    summary : str
+        One-line description.
+    aliases : tuple of str
+        Alternative names.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    aliases: tuple[str, ...] = ()
+
+
+def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
+    """Return the policy of a name.
+
+    Parameters
+    ----------
+    name : str
+        Parts joined by ``+``, each a name of :func:`entries`, ``module:Name``, ``file.py:Name`` or
+        ``agent:file.hpcsim``, with optional parameters in parentheses. The parts are stages of one pipeline,
+        or a single complete policy. An agent has the parameters ``sample`` and ``parts``: the module or
+        file.py with user-defined classes of its encoder and mask (see :meth:`Agent.load
+        <hpcsimkit.agents.agent.Agent.load>`).
+    folder : str, optional
+        Additional search folder for modules and files besides the current one.
+    trust : Trust, optional
+        Code that the name may refer to; by default all code. For a name from a file: ``Trust(())``.
+
+    Raises
+    ------
+    UsageError
+        A part is unknown (the message lists similar names), cannot be imported, or conflicts with others.
+
+    Examples
+    --------
+    >>> make("sjf+easy").order
+    SJF()
+    >>> make("fcfs+esay")
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.UsageError: unknown policy 'esay' in 'fcfs+esay'; nearest: easy, easypp, easy-k
+    """
+    parts: dict[str, Any] = {}
+    components = check(name, folder, trust)
+    for component in components:
+        made = _made(component, name, folder, trust)
+        if isinstance(made, Policy):
+            if len(components) > 1:
+                raise UsageError(
+                    f"{component.text!r} in {name!r} is a whole policy: it cannot be joined with others"
+                )
+            return made
+        for seat, stage in made.items():
+            parts[seat] = _seated(stage, parts.get(seat), seat, name)
+    for seat in ("order", "backfiller"):
+        if isinstance(parts.get(seat), Answering):
+            parts.setdefault("window", getattr(parts[seat], "slots", None))
+    for limit in ("max_interval", "max_rejections"):  # observations of an inspector depend on them
+        known = getattr(getattr(parts.get("inspector"), "encoder", None), limit, None)
+        if known is not None:
+            parts.setdefault(limit, known)
+    return Pipeline(**parts)
+
+
+def _seated(stage: Any, before: Any, seat: str, name: str) -> Any:
+    """Return the stage of a seat with up to two stages: an agent and the heuristic behind it."""
+    if before is None:
+        return stage
+    for agent, heuristic in ((stage, before), (before, stage)):
+        if isinstance(agent, Answering) and not isinstance(heuristic, External) and agent.base is None:
+            agent.base = heuristic
+            return agent
+    raise UsageError(f"{name!r} gives the {seat} twice")
+
+
+def entries() -> list[Entry]:
+    """Return all available names: built-in names, then plug-ins."""
+    from hpcsimkit.policies.catalogue import ALIASES, CATALOGUE
+
+    aliases: dict[str, list[str]] = {}
+    for alias, target in ALIASES.items():
+        aliases.setdefault(target, []).append(alias)
+    built_in = [
+        Entry(name, kind, _summary(factory), tuple(aliases.get(name, ())))
+        for kind, factories in CATALOGUE.items()
+        for name, factory in factories.items()
+    ]
+    return built_in + [Entry(point.name, "plug-in", _about(point)) for point in _plug_ins().values()]
+
+
+def _about(plug_in: EntryPoint) -> str:
+    """Return the summary of a plug-in's docstring, or the error if the plug-in cannot be loaded."""
+    try:
+        return _summary(importing(plug_in.load, plug_in.name)) or plug_in.value
+    except UsageError as error:
+        return str(error)
+
+
+def _summary(factory: Callable[..., Any]) -> str:
+    """Return the first paragraph of a docstring."""
+    return (inspect.getdoc(factory) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _plug_ins() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def check(name: str, folder: str | None = None, trust: Trust = CALLER) -> list[_Component]:
+    """Check that all parts of a name are registered or may be imported, without importing or creating them.
+
+    Parameters and errors are those of :func:`make`.
+    """
+    components = [_parsed(component, name) for component in _components(name)]
+    for component in components:
+        _check(component, name, folder, trust)
+    return components
+
+
+def code_of(name: str) -> tuple[str, ...]:
+    """Return the modules and files that a name imports, without importing them; none if it is invalid.
+
+    >>> code_of("fcfs+path/mine.py:Mine(4)+agent:best.hpcsim(parts=seen)"), code_of("fcfs+easy")
+    (('path/mine.py', 'seen'), ())
+    """
+    try:
+        components = [_parsed(component, name) for component in _components(name)]
+    except UsageError:
+        return ()
+    return tuple(component.code for component in components if component.code)
+
+
+class _Component(NamedTuple):
+    """One parsed part of a name: its text, key and arguments."""
+
+    text: str
+    key: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+    @property
+    def is_agent(self) -> bool:
+        return self.key.startswith(AGENT)
+
+    @property
+    def code(self) -> str:
+        """The module or file that the part imports; empty if none."""
+        return self.kwargs.get("parts") or "" if self.is_agent else code_in(self.key)
+
+
+def _components(name: str) -> list[str]:
+    if len(name) > LONGEST:
+        raise UsageError(f"a policy's name has at most {LONGEST} characters, found {len(name)}")
+    return re.split(r"\+(?![+)]|$)(?![^(]*\))", re.sub(r"\s+", "", name))
+
+
+def _parsed(component: str, name: str) -> _Component:
+    """Return one parsed part."""
+    match = re.fullmatch(r"([^()]+)(?:\((.*)\))?", component)
+    if match is None:
+        raise UsageError(
+            f"policy {name!r} not understood: a part needs the form name or name(parameter=value)"
+        )
+    found = _Component(component, match[1], *_arguments(match[2] or "", component))
+    known = {"sample": bool | None, "parts": str | None}
+    if found.is_agent and (
+        found.args
+        or not set(found.kwargs) <= set(known)
+        or not all(isinstance(value, known[key]) for key, value in found.kwargs.items())
+    ):
+        raise UsageError(
+            f"{component!r}: parameters not understood: ({match[2]}); parameters: {', '.join(known)}"
+        )
+    return found
+
+
+def _check(component: _Component, name: str, folder: str | None, trust: Trust) -> None:
+    """Check that a part is registered, or that its code may be imported."""
+    if component.is_agent and component.code:
+        trust.check(component.code, folder, component.text)
+    elif component.code:
+        trust.check_name(component.key, folder)
+    elif not component.is_agent:
+        _registered(component.key, name)
+
+
+def _made(component: _Component, name: str, folder: str | None, trust: Trust) -> Policy | Mapping[str, Any]:
+    """Return the object of one part: a complete policy, or arguments of a pipeline."""
+    if component.is_agent:
+        return _agent(component, folder, trust)
+    if component.code:
+        factory = trust.maker(component.key, KINDS, folder)
+    else:
+        factory = _registered(component.key, name)()
+    made = _call(factory, component)
+    if isinstance(made, (Policy, dict)):
+        return made
+    for seat, kind in SEATS.items():
+        if isinstance(made, kind):
+            return {seat: made}
+    raise UsageError(f"{component.text!r} is no policy and no stage of one: it is {type(made).__name__}")
+
+
+def _agent(component: _Component, folder: str | None, trust: Trust) -> Policy | Mapping[str, Any]:
+    """Load an agent for a seat of a pipeline, or a policy with a single seat."""
+    from hpcsimkit.agents.agent import Agent
+
+    path, own = component.key.removeprefix(AGENT), component.code
+    place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
+    parts = trust.module(own, folder, component.text) if own else None
+    agent = Agent.load(place, parts=parts, sample=component.kwargs.get("sample"))
+    if agent.stage in ONE_SEAT:
+        behind = _trained_behind(str(agent.trained.get("policy", "fcfs")), place, folder, trust.of_files)
+        return ONE_SEAT[agent.stage](agent, agent.slots, behind)  # type: ignore[arg-type]
+    if agent.stage not in SEATS:
+        raise UsageError(
+            f"{place}: an agent for a seat of {', '.join(SEATS)} is needed, found {agent.stage!r}"
+        )
+    return {agent.stage: agent}
+
+
+def _trained_behind(name: str, model: str, folder: str | None, trust: Trust) -> Order:
+    """Return the order with which an agent was trained, according to its model file."""
+    if AGENT in name:  # possibly the same file
+        raise UsageError(f"{model}: an order is needed that the agent was trained behind, found {name!r}")
+    try:
+        return make(name, folder, trust).queue_order
+    except UsageError as error:
+        raise UsageError(f"{model}: trained with a policy that cannot be made: {error}") from None
+
+
+def _registered(key: str, name: str) -> Callable[[], Callable[..., Any]]:
+    """Return a loader of the factory of a built-in or plug-in name."""
+    from hpcsimkit.policies.catalogue import ALIASES, CATALOGUE
+
+    known = {key: value for factories in CATALOGUE.values() for key, value in factories.items()}
+    lowered = ALIASES.get(key.lower(), key.lower())
+    if lowered in known:
+        return lambda: known[lowered]
+    plug_ins = _plug_ins()
+    if key in plug_ins:
+        return lambda: importing(plug_ins[key].load, key)
+    nearest = difflib.get_close_matches(lowered, [*known, *ALIASES, *plug_ins], n=3, cutoff=0.4)
+    hint = f"nearest: {', '.join(nearest)}" if nearest else "`python -m hpcsimkit.run policies` lists them"
+    where = f" in {name!r}" if key != name else ""
+    raise UsageError(f"unknown policy {key!r}{where}; {hint}")
+
+
+def _call(factory: Callable[..., Any], component: _Component) -> Any:
+    """Call a factory with the parameters in parentheses."""
+    args, kwargs, text = component.args, component.kwargs, component.text
+    try:
+        signature = inspect.signature(factory)
+    except ValueError:
+        raise UsageError(f"{text!r} makes no policy: it is {factory!r}") from None
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        takes = ", ".join(signature.parameters) or "none"
+        raise UsageError(f"{text!r}: {error}; parameters: {takes}") from None
+    return importing(lambda: factory(*args, **kwargs), text, "made")
+
+
+def _arguments(text: str, component: str) -> tuple[list[Any], dict[str, Any]]:
+    """Return the parsed arguments ``4, name=value``: numbers, true and false, and words."""
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+            raise ValueError("more than one pair of parentheses")
+        kwargs = {_name(keyword): _value(keyword.value) for keyword in call.keywords}
+        return [_value(node) for node in call.args], kwargs
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        raise UsageError(f"{component!r}: parameters not understood: ({text})") from None
+
+
+def _name(keyword: ast.keyword) -> str:
+    if keyword.arg is None:
+        raise ValueError("** has nothing to refer to")
+    return keyword.arg
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Attribute):
+        return ast.unparse(node)  # package.module, file.py
+    if isinstance(node, ast.Name):
+        return {"true": True, "false": False, "none": None}.get(node.id.lower(), node.id)
+    return ast.literal_eval(node)

@@ -1,0 +1,340 @@
+"""Training runs, and their folder with agents, learning curve and records."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hpcsimkit._version import __version__
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.agents.training.old_names import current_names
+from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
+from hpcsimkit.experiments.results_folder import PROVENANCE, ResultsFolder, head_of_toml
+from hpcsimkit.experiments.training import Training
+from hpcsimkit.experiments.training_data import Division, Validation
+from hpcsimkit.io.documents import toml_values
+from hpcsimkit.io.files import read_bytes, write_bytes
+from hpcsimkit.io.interruption import Stopped, signal_of
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from hpcsimkit.agents.training.learning_curve import Report
+    from hpcsimkit.envs.environment import SchedulingEnv
+
+__all__ = ["Trained", "TrainingRun"]
+
+TOML = "training.toml"
+CHECKPOINTS = "checkpoint*"
+PICTURE = "learning_curve"
+CHANCE = "chance"
+"""Name of the random agent in tables."""
+
+PACKAGES = ("simpy", "numpy", "torch", "gymnasium", "stable-baselines3", "sb3-contrib", "safetensors")
+"""Packages with recorded versions."""
+
+
+class Trained(NamedTuple):
+    """Outcome of a training.
+
+    Parameters
+    ----------
+    agent : Agent
+        Best agent in validation.
+    metric : str
+        Name of the validation metric.
+    score : float
+        Mean of the metric with the best agent.
+    policy : str
+        Name of the heuristic behind the seat.
+    baseline : float
+        Mean of the metric with that heuristic.
+    chance : float
+        Mean of the metric with a random agent.
+    """
+
+    agent: Agent
+    metric: str
+    score: float
+    policy: str
+    baseline: float
+    chance: float
+
+    @property
+    def summary(self) -> str:
+        """Table of the outcome."""
+        agent = f"best agent, after {grouped((self.agent.about or {})['steps'])} steps"
+        values = {agent: self.score, self.policy: self.baseline, CHANCE: self.chance}
+        rows = [[name, number_text(value)] for name, value in values.items()]
+        return plain_table([metric_heading(self.metric), "mean in validation"], rows)
+
+
+class TrainingRun:
+    """Run of a training, and its results folder.
+
+    Parameters
+    ----------
+    training : Training
+        Settings of the training.
+    workloads : sequence of Workload
+        Workloads returned by ``training.workloads()``.
+    place : path
+        Path of the results folder, new or empty. Until the training is complete, its files are in a folder of
+        the same name with the suffix ``.partial``.
+    command : sequence of str
+        Command line, for the records.
+    """
+
+    def __init__(
+        self,
+        training: Training,
+        workloads: Sequence[Workload],
+        place: str | os.PathLike[str],
+        command: Sequence[str] = (),
+    ) -> None:
+        self.training = training
+        self.workloads = workloads
+        self.folder = ResultsFolder(place)
+        self.command = tuple(command)
+
+    def run(self, *, resume: bool = False, tell: Callable[[Report], None] = lambda report: None) -> Trained:
+        """Train to the end and write the folder.
+
+        Parameters
+        ----------
+        resume : bool
+            Whether the last checkpoint of an interrupted run of the same training, if any, is resumed.
+            Default: False.
+        tell : callable
+            Callback for the report of each training round.
+
+        Raises
+        ------
+        HpcsimkitError
+            Settings are inconsistent, or a file cannot be written. The last checkpoint is kept for `resume`.
+        Stopped
+            Ctrl-C or SIGTERM was received. The last checkpoint is kept for `resume`.
+        """
+        from hpcsimkit.experiments.training_environment import environment_of
+
+        division = self.training.divided(self.workloads)
+        with Watchdog():
+            env, validation = environment_of(self.training, division), self.training.validated_on(division)
+            rivals = self._rivals(env, validation)
+        began = datetime.now(UTC)
+        self._open(resume=resume)
+        try:
+            self._write_training()
+            with Watchdog():
+                self._train(env, validation, resume, tell)
+            trained = self._finish(env, validation, rivals, division)
+            self._write_provenance(trained, division, began, resumed=resume)
+            self.folder.publish()
+        except BaseException as error:
+            kept = any(self.folder.work.glob(CHECKPOINTS))
+            self.folder.close(keep=kept)
+            if isinstance(error, KeyboardInterrupt):
+                hint = self._hint() if kept else " before the first checkpoint"
+                raise Stopped(f"stopped{hint}", signal_of(error)) from None
+            if isinstance(error, HpcsimkitError) and kept:
+                raise type(error)(f"{error}{self._hint()}") from error
+            raise
+        return trained
+
+    def _rivals(self, env: SchedulingEnv, validation: Validation) -> dict[str, float]:
+        """Return the validation scores of the heuristic behind the seat and of a random agent."""
+        training, decline = self.training, bool(getattr(env.mask, "decline", False))
+        heuristic = training.simulated.policy(training.baseline_name)
+        chance = training.with_seat(RandomAgent(env.mask, decline=decline))
+        return {
+            training.baseline_name: validation.mean(heuristic),
+            CHANCE: validation.mean(chance),
+        }
+
+    def _train(
+        self, env: SchedulingEnv, validation: Validation, resume: bool, tell: Callable[[Report], None]
+    ) -> None:
+        training, (make, settings) = self.training, self.training.trainer_part
+        sign = training.validation.sign
+
+        def validate(agent: Agent) -> float:
+            return sign * validation.mean(training.with_seat(agent))
+
+        trainer = make(
+            env, settings, seed=training.seed, validate=validate, validate_every=training.validation.every
+        )
+        trainer.train(self.folder.work, resume=resume, tensorboard=training.tensorboard, tell=tell)
+
+    def _hint(self) -> str:
+        """Return the command to resume, as the end of a message."""
+        place = shlex.quote(os.path.relpath(self.folder.place))
+        return f"; to go on from the last checkpoint: the same command with --resume --out {place}"
+
+    # --- existing files --------------------------------------------------------------------------------
+
+    def _open(self, *, resume: bool) -> None:
+        self.folder.claim(resume=resume)
+        try:
+            self._check_place(resume=resume)
+        except BaseException:
+            self.folder.close(keep=True)
+            raise
+        self.folder.open(resume=resume)
+
+    def _check_place(self, *, resume: bool) -> None:
+        """Raise an error if agents, a checkpoint or other files would be overwritten."""
+        place, work = self.folder.place, self.folder.work
+        if place.is_dir() and any(place.iterdir()):
+            what = "a complete training is in it" if (place / TOML).is_file() else "other files are in it"
+            raise UsageError(f"{place}: a new or empty folder is needed; {what}")
+        if any(work.glob(CHECKPOINTS)):
+            if not resume:
+                raise UsageError(
+                    f"{work}: an interrupted training is there; --resume goes on with it, else choose "
+                    "another --out"
+                )
+            self._check_same(work / TOML)
+
+    def _check_same(self, file: Path) -> None:
+        """Check that an interrupted training has the same settings, except for the device."""
+        there, here = (toml_values(text, file) for text in (read_bytes(file).decode(), self.training.saved()))
+        there = current_names(there, here)
+        for table in (there, here):
+            table.get("trainer", {}).pop("device", None)
+        changed = _changed_file(here, there)
+        if changed:
+            raise UsageError(
+                f"{changed}: the file has changed since the interrupted training in {file.parent} began; "
+                "choose another --out"
+            )
+        difference = _difference(here, there)
+        if difference:
+            raise UsageError(
+                f"{file}: an interrupted training of other keys is there: {difference}; choose another --out"
+            )
+
+    # --- files -----------------------------------------------------------------------------------------
+
+    def _write_training(self) -> None:
+        command = "python -m hpcsimkit.run train training.toml --out FOLDER"
+        text = head_of_toml(command, self.training.code) + self.training.saved()
+        write_bytes(self.folder.work / TOML, text.encode())
+
+    def _finish(
+        self, env: SchedulingEnv, validation: Validation, rivals: Mapping[str, float], division: Division
+    ) -> Trained:
+        """Add the facts of the training to the agents' files, and draw the learning curve."""
+        from hpcsimkit.agents.training.trainer import BEST, CURVE, LAST
+        from hpcsimkit.reports.figures import save_figure
+        from hpcsimkit.reports.learning_curve import draw_learning_curve, read_curve
+
+        work = self.folder.work
+        heuristic = self.training.baseline_name
+        values = {"baseline": rivals[heuristic], "chance": rivals[CHANCE]}
+        about = {**self._about(division), "metric": validation.metric, **values}
+        for name in (LAST, BEST):
+            agent = Agent.load(work / name, encoder=env.encoder, mask=env.mask)
+            agent.about = {**(agent.about or {}), "training": about}
+            agent.save(work / name)
+        figure = draw_learning_curve(read_curve(work / CURVE), validation.metric, rivals)
+        for ending in ("png", "svg"):
+            save_figure(figure, work / f"{PICTURE}.{ending}")
+        score = self.training.validation.sign * float((agent.about or {})["validation"])
+        return Trained(agent, validation.metric, score, heuristic, **values)
+
+    def _about(self, division: Division) -> dict[str, Any]:
+        """Return the facts of the training for an agent's file, without times and places."""
+        training, parts = self.training, division._asdict()
+        return {
+            "policy": training.policy_name,
+            "slots": training.slots,
+            "reward": repr(training.environment_parts[2]),
+            **{name: [_about_workload(workload) for workload in parts[name]] for name in parts},
+        }
+
+    def _write_provenance(
+        self, trained: Trained, division: Division, began: datetime, *, resumed: bool
+    ) -> None:
+        versions = {name: _version(name) for name in PACKAGES}
+        record = {
+            "version": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "packages": {name: version for name, version in versions.items() if version},
+            "command": shlex.join(self.command),
+            "started": began.isoformat(timespec="seconds"),
+            "resumed": resumed,
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seed": self.training.seed,
+            "code": self.training.code,
+            "algorithm": self.training.algorithm,
+            "network": repr(trained.agent.network),
+            "metric": trained.metric,
+            "best": trained.score,
+            "best_after_steps": (trained.agent.about or {}).get("steps"),
+            "baseline": trained.baseline,
+            "chance": trained.chance,
+            **self._about(division),
+        }
+        write_bytes(
+            self.folder.work / PROVENANCE, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
+        )
+
+
+def _changed_file(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+    """Return the first file with different hashes in two trainings; empty if there is none.
+
+    >>> _changed_file({"log": "/a.swf", "sha256": "12"}, {"log": "/a.swf", "sha256": "34"})
+    '/a.swf'
+    """
+    here, there = _hashes(here), _hashes(there)
+    return next((path for path in here if there.get(path, here[path]) != here[path]), "")
+
+
+def _hashes(table: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files named in a saved training, with their hashes."""
+    found = dict(zip(table.get("logs", ()), table.get("logs_sha256", ()), strict=False))
+    for part, file, digest in (
+        (table, "log", "sha256"),
+        (table, "machines", "machines_sha256"),
+        (table.get("validation", {}), "log", "sha256"),
+    ):
+        if isinstance(part.get(file), str) and digest in part:
+            found[part[file]] = part[digest]
+    return found
+
+
+def _difference(here: Mapping[str, Any], there: Mapping[str, Any], prefix: str = "") -> str:
+    """Return a text with the first difference between two tables; empty if they are equal.
+
+    >>> _difference({"seed": 1, "trainer": {"gamma": 1.0}}, {"seed": 1, "trainer": {"gamma": 0.9}})
+    'trainer.gamma was 0.9, is 1.0'
+    """
+    for key in {**there, **here}:
+        one, other = here.get(key), there.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping) and one != other:
+            return _difference(one, other, f"{prefix}{key}.")
+        if one != other:
+            return f"{prefix}{key} was {other!r}, is {one!r}"
+    return ""
+
+
+def _about_workload(workload: Workload) -> dict[str, Any]:
+    facts = {"name": workload.name, "jobs": len(workload), "hash": workload.hash}
+    return {**facts, "steps": list(workload.provenance)}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,1 @@
+"""Input and output: reading limits, files, text for terminals, signals."""

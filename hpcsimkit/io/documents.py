@@ -1,0 +1,135 @@
+"""Parsing of TOML and JSON texts within the limits of :mod:`hpcsimkit.io.budget`."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
+
+__all__ = ["json_record", "json_value", "toml_values"]
+
+INTEGER = re.compile(r"[0-9][0-9_]*")
+BETWEEN_KEYS = re.compile(r"[=,{}\n]")
+
+
+def toml_values(text: str, where: object) -> dict[str, Any]:
+    """Return the values of a TOML text.
+
+    Parameters
+    ----------
+    text : str
+        TOML text.
+    where : object
+        Name of the file, with which messages begin.
+
+    Raises
+    ------
+    WorkloadError
+        The length of the text, the digits of a number or the nesting of values exceeds its limit.
+    tomllib.TOMLDecodeError
+        The text is not TOML.
+
+    Examples
+    --------
+    >>> toml_values("[generate]\\njobs = 5", "e.toml")
+    {'generate': {'jobs': 5}}
+    """
+    refuse_beyond("toml", len(text), where)
+    _check_digits(text, where)
+    refuse_beyond("nesting", _most_dots(text), where)
+    try:
+        values = tomllib.loads(text)
+    except RecursionError:
+        raise beyond("nesting", where) from None
+    _check_values(values, where)
+    return values
+
+
+def json_value(text: str, where: object) -> Any:
+    """Return the value of a JSON text.
+
+    Parameters
+    ----------
+    text : str
+        JSON text.
+    where : object
+        Name of the file, with which messages begin.
+
+    Raises
+    ------
+    WorkloadError
+        The digits of a number or the nesting of values exceeds its limit.
+    json.JSONDecodeError
+        The text is not JSON.
+
+    Examples
+    --------
+    >>> json_value('{"jobs": [5]}', "x.json")
+    {'jobs': [5]}
+    """
+    _check_digits(text, where)
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise beyond("nesting", where) from None
+    _check_values(value, where)
+    return value
+
+
+def json_record(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file of a results folder.
+
+    A run that is resumed repeats work without a record, so an unreadable one is no error.
+
+    Parameters
+    ----------
+    file : Path
+        Path of the file.
+
+    Returns
+    -------
+    dict
+        The object; empty if the file is absent, damaged or beyond the limits.
+
+    Examples
+    --------
+    >>> json_record(Path("no-such-file.json"))
+    {}
+    """
+    try:
+        record = json_value(file.read_text(encoding="utf-8"), file)
+    except (OSError, ValueError, WorkloadError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _most_dots(text: str) -> int:
+    """Return the number of dots of the longest dotted key; parsing time is quadratic in it."""
+    return max(key.partition("#")[0].count(".") for key in BETWEEN_KEYS.split(text))
+
+
+def _check_digits(text: str, where: object) -> None:
+    longest = max(map(len, INTEGER.findall(text)), default=0)
+    refuse_beyond("digits", longest, where)
+
+
+def _check_values(value: Any, where: object) -> None:
+    """Raise an error for deeply nested values, and for too many digits in whole numbers of any notation."""
+    bits = 4 * limit_of("digits")
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        refuse_beyond("nesting", depth, where)
+        if any(isinstance(entry, int) and entry.bit_length() > bits for entry in level):
+            raise beyond("digits", where)
+        tables = (
+            entry.values() if isinstance(entry, dict) else entry
+            for entry in level
+            if isinstance(entry, dict | list)
+        )
+        level = [entry for table in tables for entry in table]

@@ -1,0 +1,238 @@
+"""Reading and writing of whole files: gzip or plain, detected by content; writing is atomic."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
+
+__all__ = [
+    "BYTE_ORDER_MARK",
+    "GZIP_MAGIC",
+    "make_folder",
+    "not_followed",
+    "read_bytes",
+    "read_start",
+    "unlinked",
+    "write_bytes",
+]
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Bytes that some editors insert at the beginning of UTF-8 text."""
+
+PART = 1 << 18
+"""Number of bytes per read."""
+
+
+def read_bytes(path: str | os.PathLike[str], *, lines: bool = False) -> bytes:
+    """Return the content of a regular file, decompressed if it is gzip, irrespective of its name.
+
+    Parameters
+    ----------
+    path : str or path
+        Path of the file.
+    lines : bool
+        Whether the file consists of text lines, with limits of their number and length. Default: False.
+
+    Raises
+    ------
+    WorkloadError
+        The file is missing, a directory, a pipe or a device, unreadable, beyond a limit of
+        :mod:`hpcsimkit.io.budget`, or truncated or damaged gzip.
+    """
+    content = io.BytesIO()
+    for part in _parts(path, _LineCount(path) if lines else None):
+        content.write(part)
+    return content.getvalue()
+
+
+def read_start(path: str | os.PathLike[str], length: int) -> bytes:
+    """Return the first bytes of a file, decompressed as in :func:`read_bytes`; fewer if it is shorter.
+
+    Parameters
+    ----------
+    path : str or path
+        Path of the file.
+    length : int
+        Number of bytes.
+    """
+    start = b""
+    for part in _parts(path, None):
+        start += part
+        if len(start) >= length:
+            break
+    return start[:length]
+
+
+class _LineCount:
+    """Number of lines so far, and length of the incomplete last line."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+        self.lines = 0
+        self.open = 0
+
+    def add(self, part: bytes) -> None:
+        """Count the next part; raise an error if a limit is exceeded."""
+        text = part if b"\n" in part else part.replace(b"\r", b"\n")
+        first, last = text.find(b"\n"), text.rfind(b"\n")
+        self.lines += text.count(b"\n")
+        if self.open + (len(text) if first < 0 else first) > limit_of("line"):
+            raise beyond("line", f"{self.path}:{self.lines + 1}")
+        self.open = self.open + len(text) if last < 0 else len(text) - last - 1
+        if self.lines > limit_of("jobs"):
+            raise beyond("jobs", self.path)
+
+
+def _parts(path: str | os.PathLike[str], count: _LineCount | None) -> Iterator[bytes]:
+    """Yield the content of a file in parts, so that an oversized file is rejected before it is read."""
+    found, limit = 0, limit_of("bytes")
+    with _opened(path) as file:
+        while part := _next_part(file, path):
+            found += len(part)
+            if found > limit:
+                raise beyond("bytes", path)
+            if count is not None:
+                count.add(part)
+            yield part
+
+
+def _next_part(file: BinaryIO, path: str | os.PathLike[str]) -> bytes:
+    try:
+        return file.read(PART)
+    except EOFError:
+        raise WorkloadError(f"{path}: the gzip file is cut short; is the download complete?") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise WorkloadError(f"{path}: the gzip file is damaged: {_why(error)}") from None
+    except OSError as error:
+        raise WorkloadError(f"{path}: cannot be read: {_why(error)}") from None
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a regular file for reading, decompressed; opening a pipe would block until it has a writer."""
+    try:
+        about = Path(path).stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise WorkloadError(f"{path}: a file is needed, found {_kind(about.st_mode)}")
+        refuse_beyond("bytes", about.st_size, path)
+        file = Path(path).open("rb")  # noqa: SIM115 - closed below
+    except FileNotFoundError:
+        raise WorkloadError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise WorkloadError(f"{path}: cannot be read: {_why(error)}") from None
+    with file:
+        compressed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+        yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if compressed else file
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a whole file atomically: under a temporary name in the same folder, then renamed.
+
+    A file with the suffix ``.gz`` is compressed without a time stamp: equal content gives equal files.
+    Existing pipes and devices, and the system's names of open files (``/dev/stdout``), are written directly.
+    A symbolic link is rejected, since it may have been placed by another user.
+
+    Raises
+    ------
+    WorkloadError
+        The folder is missing or not writable, the disk is full, or the path is a directory or a link.
+    """
+    target = Path(path)
+    data = gzip.compress(content, compresslevel=6, mtime=0) if target.suffix == ".gz" else content
+    try:
+        if _is_open_file(target):
+            target.write_bytes(data)
+        elif target.exists() and not (target.is_file() or target.is_symlink()):
+            with open(target, "wb", opener=not_followed) as file:
+                file.write(data)
+        else:
+            _replace(target, data)
+    except (OSError, ValueError) as error:
+        raise WorkloadError(f"{path}: cannot be written: {_why(error)}") from None
+
+
+def make_folder(path: str | os.PathLike[str], *, parents: bool = True) -> None:
+    """Create a folder if it does not exist; a symbolic link is rejected, even to a folder.
+
+    Parameters
+    ----------
+    path : str or path
+        Path of the folder.
+    parents : bool
+        Whether missing parents are created as well; links among the parents are followed. Default: True.
+
+    Raises
+    ------
+    WorkloadError
+        The folder cannot be created, or the path is a symbolic link.
+    """
+    try:
+        if Path(path).is_symlink():
+            raise _is_a_link(path)
+        Path(path).mkdir(parents=parents, exist_ok=True)
+    except (OSError, ValueError) as error:
+        where = getattr(error, "filename", None) or path
+        raise WorkloadError(f"{where}: cannot be written: {_why(error)}") from None
+
+
+def unlinked(path: str | os.PathLike[str]) -> Path:
+    """Return an absolute path without symbolic links among its parents; the path itself may be a link."""
+    absolute = Path(path).absolute()
+    if absolute.name in ("", ".."):
+        return absolute.resolve()
+    return absolute.parent.resolve() / absolute.name
+
+
+def not_followed(path: str, flags: int) -> int:
+    """Open a file for writing without following a symbolic link: an ``opener`` for :func:`open`."""
+    try:
+        return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        raise _is_a_link(path) if error.errno == errno.ELOOP else error from None
+
+
+def _is_a_link(path: str | os.PathLike[str]) -> OSError:
+    return OSError(errno.ELOOP, "it is a symbolic link, which is not followed", os.fspath(path))
+
+
+def _is_open_file(path: Path) -> bool:
+    """Return whether a path is the system's name of an open file, such as /dev/stdout, which is a link."""
+    return re.fullmatch(r"/dev|/dev/fd|/proc/[^/]+/fd", str(path.absolute().parent)) is not None
+
+
+def _replace(target: Path, data: bytes) -> None:
+    if target.is_symlink():
+        raise _is_a_link(target)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.unlink(missing_ok=True)  # so that the file is a new one
+        with temporary.open("xb") as file:
+            file.write(data)
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

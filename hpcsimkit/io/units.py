@@ -1,0 +1,86 @@
+"""Amounts with units: memory in bytes, from any common notation."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from decimal import Decimal
+from operator import index
+from typing import Any
+
+from hpcsimkit.errors import UsageError
+
+__all__ = ["MEMORY_UNITS", "RESOURCES", "memory_bytes", "memory_text", "resource_amount"]
+
+RESOURCES = ("cpus", "gpus", "memory")
+"""The usual resources in the usual order; others follow in the order of their appearance."""
+
+MEMORY_UNITS = {
+    "B": 1,
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T", "P"), start=1)},
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate(("K", "M", "G", "T", "P"), start=1)},
+}
+"""Bytes per unit: kB, MB, GB ... are powers of 1000, KiB, MiB, GiB ... powers of 1024."""
+
+_BY_LOWER_CASE = {unit.lower(): size for unit, size in MEMORY_UNITS.items()}
+
+
+def memory_bytes(text: str) -> int:
+    """Return an amount of memory with a unit in bytes.
+
+    Raises
+    ------
+    UsageError
+        The unit is missing or unknown, or the amount is not a whole number of bytes.
+
+    Examples
+    --------
+    >>> memory_bytes("128 GB"), memory_bytes("1.5 KiB")
+    (128000000000, 1536)
+    >>> memory_bytes("128")
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.UsageError: memory needs a unit (B, kB, MB, GB, TB, PB, KiB, ...), found '128'
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)(?:\s*([A-Za-z]+))?\s*", str(text))
+    if match is None:
+        raise UsageError(f"memory needs a number and a unit, such as '128 GB', found {str(text)!r}")
+    number, unit = match.groups(default="")
+    if unit.lower() not in _BY_LOWER_CASE:
+        what = f"unknown unit {unit!r}" if unit else f"{str(text)!r}"
+        raise UsageError(f"memory needs a unit (B, kB, MB, GB, TB, PB, KiB, ...), found {what}")
+    size = Decimal(number) * _BY_LOWER_CASE[unit.lower()]
+    if size != int(size):
+        raise UsageError(f"memory needs a whole number of bytes, found {str(text)!r}")
+    return int(size)
+
+
+def resource_amount(resource: str, value: Any) -> int:
+    """Return the amount of a resource: memory is given with its unit, all else as a number.
+
+    Raises
+    ------
+    UsageError
+        The value is not a whole number of at least 0.
+
+    Examples
+    --------
+    >>> resource_amount("memory", "1.5 TB"), resource_amount("gpus", 4)
+    (1500000000000, 4)
+    """
+    if resource == "memory":
+        return memory_bytes(str(value))
+    with suppress(TypeError):
+        if not isinstance(value, bool) and index(value) >= 0:
+            return index(value)
+    raise UsageError(f"{resource} need a whole number of at least 0, found {value!r}")
+
+
+def memory_text(amount: float) -> str:
+    """Return an amount of memory [bytes] in a human-readable unit.
+
+    >>> memory_text(128_000_000_000), memory_text(1536), memory_text(0)
+    ('128 GB', '1.536 kB', '0 B')
+    """
+    unit = next((unit for unit in ("PB", "TB", "GB", "MB", "kB") if amount >= MEMORY_UNITS[unit]), "B")
+    return f"{amount / MEMORY_UNITS[unit]:.6g} {unit}"

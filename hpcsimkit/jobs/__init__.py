@@ -1,0 +1,1 @@
+"""Jobs, workloads and the queue of waiting jobs."""

@@ -1,0 +1,1 @@
+"""The simulation kernel: clock, system state, policies and observers."""

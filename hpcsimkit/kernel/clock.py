@@ -1,0 +1,70 @@
+"""SimPy's clock in whole seconds, and events with a priority within an instant."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from simpy.core import Environment
+from simpy.events import Event
+
+__all__ = ["ARRIVAL", "BEFORE_ENDS", "END", "Clock", "Instant", "what_is_there_frozen"]
+
+BEFORE_ENDS, END, ARRIVAL = 0, 1, 2
+"""Priorities of events within an instant; SimPy's own timeouts have priority 1."""
+
+
+class Clock(Environment):
+    """SimPy environment in whole seconds."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def now(self) -> int:
+            """The simulated time [s]."""
+
+
+class Instant(Event):
+    """A SimPy timeout with a priority among the events of its instant.
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> _ = Instant(clock, ARRIVAL, 5, [lambda event: print("then", event.value)], "a job arrives")
+    >>> _ = Instant(clock, END, 5, [lambda event: print("first", event.value)], "a job ends")
+    >>> clock.run()
+    first a job ends
+    then a job arrives
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        rank: float,
+        delay: int,
+        callbacks: list[Callable[[Any], None]],
+        value: Any = None,
+    ) -> None:
+        self.env = env
+        self.callbacks = callbacks
+        self._ok = True
+        self._value = value
+        env.schedule(self, rank, delay)  # type: ignore[arg-type]
+
+
+@contextmanager
+def what_is_there_frozen() -> Iterator[None]:
+    """Exclude existing objects from garbage collection during a run, since scanning a large log is slow.
+
+    New objects are collected as usual. Objects frozen by the caller are left unchanged.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -1,0 +1,183 @@
+"""Observers: callbacks for the events of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.timeline import Steps
+from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.system import Mode
+
+if TYPE_CHECKING:
+    from hpcsimkit.kernel.decision import Decision
+    from hpcsimkit.kernel.system import System
+
+__all__ = ["Observer", "Promises", "Timeline"]
+
+BACKFILLED = int(Mode.BACKFILLED)
+
+
+class Observer:
+    """Base class of observers; override the callbacks you need.
+
+    Callbacks that are not overridden cost nothing.
+    """
+
+    def on_begin(self, system: System) -> None:
+        """Called at the beginning of the run, before the first submission."""
+
+    def on_submit(self, job: Job, system: System) -> None:
+        """Called when a job has joined the queue."""
+
+    def on_block(self, job: Job, system: System) -> None:
+        """Called when the head of the queue does not fit, before other jobs are backfilled."""
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Called when a job has started."""
+
+    def on_end(self, job: Job, system: System) -> None:
+        """Called when a job has ended."""
+
+    def on_reject(self, job: Job, system: System) -> None:
+        """Called when a job was rejected permanently."""
+
+    def on_decision(self, decision: Decision, choice: Any, system: System) -> None:
+        """Called when an open seat has been answered, before the choice takes effect."""
+
+    def on_pass(self, seconds: float, system: System) -> None:
+        """Called at the end of a pass; `seconds` is the computing time of the policy, excluding agents."""
+
+    def on_finish(self, system: System) -> None:
+        """Called at the end of the run."""
+
+
+class Timeline(Observer):
+    """Recorder of the numbers of waiting jobs and busy nodes during the run.
+
+    :meth:`Result.timeline` computes the same afterwards; this observer also includes rejected jobs while they
+    wait.
+
+    Examples
+    --------
+    >>> from hpcsimkit.kernel.pipeline import Pipeline
+    >>> from hpcsimkit.kernel.simulation import Simulation
+    >>> from hpcsimkit.jobs.workload import Workload
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
+    >>> timeline = Timeline()
+    >>> _ = Simulation(w, Pipeline(), observers=[timeline]).run()
+    >>> timeline.steps.time.tolist(), timeline.steps.busy.tolist()
+    ([0, 1, 9, 13], [3, 3, 2, 0])
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+
+    @property
+    def steps(self) -> Steps:
+        """The recorded steps so far."""
+        return Steps.of(self._time, self._waiting, self._busy)
+
+    def on_begin(self, system: System) -> None:
+        """Clear the record of an earlier run."""
+        self._forget()
+
+    def on_submit(self, job: Job, system: System) -> None:
+        """Record one more waiting job."""
+        self._note(system)
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Record one fewer waiting job and one more running job."""
+        self._nodes += system.cluster.main_amount(job, allocation)
+        self._note(system)
+
+    def on_end(self, job: Job, system: System) -> None:
+        """Record one fewer running job."""
+        self._nodes -= system.cluster.main_amount(job, system.given(job.index))
+        self._note(system)
+
+    def on_reject(self, job: Job, system: System) -> None:
+        """Record one fewer waiting job."""
+        self._note(system)
+
+    def _forget(self) -> None:
+        self._time: list[int] = []
+        self._waiting: list[int] = []
+        self._busy: list[int] = []
+        self._nodes = 0
+
+    def _note(self, system: System) -> None:
+        """Record the current state; of several records at one instant, the last one counts."""
+        waiting = len(system.queue)
+        if self._time and self._time[-1] == system.now:
+            self._waiting[-1], self._busy[-1] = waiting, self._nodes
+        else:
+            self._time.append(system.now)
+            self._waiting.append(waiting)
+            self._busy.append(self._nodes)
+
+
+class Promises(Observer):
+    """Counter of guaranteed start times and reservation violations, for any backfilling rule.
+
+    When a job is blocked at the head of the queue, its guaranteed start time is that of the reservation it
+    could have at that moment, before other jobs are backfilled. A reservation violation occurs when the job
+    starts later. The guarantee lapses when the order puts another job first, and may be renewed later.
+    Pipelines without a backfiller give no guarantees.
+
+    With :class:`~hpcsimkit.kernel.reservation.EASY` there are no violations, unless jobs exceed their
+    requested times.
+
+    Attributes
+    ----------
+    made : int
+        Number of jobs that started from the head of the queue after being blocked there.
+    broken : int
+        Number of reservation violations: those of these jobs that started later than guaranteed.
+    delay : int
+        Total delay of these jobs [s].
+
+    Examples
+    --------
+    The second job is blocked and could start at 9 s; the third, which fits, delays it:
+
+    >>> from hpcsimkit.policies import Greedy
+    >>> from hpcsimkit.kernel.pipeline import Pipeline
+    >>> from hpcsimkit.kernel.simulation import Simulation
+    >>> from hpcsimkit.jobs.workload import Workload
+    >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9, 9, 50], "nodes": [3, 4, 1]}, machine_size=4)
+    >>> promises = Promises()
+    >>> _ = Simulation(w, Pipeline(backfiller=Greedy()), observers=[promises]).run()
+    >>> promises.made, promises.broken, promises.delay
+    (1, 1, 43)
+    """
+
+    _job: int
+    _at: int
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def on_begin(self, system: System) -> None:
+        """Clear the counts of an earlier run."""
+        self._forget()
+
+    def on_block(self, job: Job, system: System) -> None:
+        """Record the guaranteed start time when the job is blocked for the first time."""
+        if job.index != self._job:
+            self._job, self._at = job.index, reserve(job, system)[0]
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Check the guaranteed start time of the job."""
+        if job.index == self._job:
+            late = max(system.now - self._at, 0)
+            self._job = -1
+            self.made += 1
+            self.broken += late > 0
+            self.delay += late
+        elif system.modes[job.index] != BACKFILLED:
+            self._job = -1
+
+    def _forget(self) -> None:
+        self._job = -1
+        self._at = self.made = self.broken = self.delay = 0

@@ -1,0 +1,59 @@
+"""Objects defined by their parameters: equality, hash and representation based on constructor arguments."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Parameters", "parts"]
+
+
+class Parameters:
+    """Base class with equality and representation based on the constructor arguments, as in scikit-learn.
+
+    Arguments with default values are not shown; large arrays and lists are shown by size and hash.
+    """
+
+    def __repr__(self) -> str:
+        kind: type = type(self)
+        values = (
+            f"{name}={_shown(getattr(self, name))}"
+            for name, default in _defaults(kind).items()
+            if hasattr(self, name) and _shown(getattr(self, name)) != default
+        )
+        return f"{kind.__name__}({', '.join(values)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+@cache
+def _defaults(kind: type) -> dict[str, str]:
+    """Return the parameters of a class and the representations of their default values."""
+    return {name: _shown(each.default) for name, each in inspect.signature(kind).parameters.items()}
+
+
+def _shown(value: Any) -> str:
+    """Return a distinctive representation of a parameter value."""
+    if isinstance(value, np.ndarray) and value.size > 10:
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"<{value.dtype} array {value.shape} {digest[:16]}>"
+    if isinstance(value, list) and len(value) > 20:
+        return f"<list of {len(value)} {hashlib.sha256(repr(value).encode()).hexdigest()[:16]}>"
+    return repr(value)
+
+
+def parts(policy: Parameters) -> Iterator[Parameters]:
+    """Yield a policy or stage and, recursively, all stages it contains."""
+    yield policy
+    for value in vars(policy).values():
+        if isinstance(value, Parameters):
+            yield from parts(value)

@@ -1,0 +1,425 @@
+"""The pipeline scheduler: order, inspect, place and start jobs; backfill behind the first blocked job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from itertools import compress, islice
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.cluster.base import Allocation, Level, Room
+from hpcsimkit.errors import ScheduleError, StalledError, UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.decision import Answering, Decision, External
+from hpcsimkit.kernel.policy import (
+    FCFS,
+    Backfiller,
+    Estimator,
+    Inspector,
+    Order,
+    Placement,
+    Policy,
+    Requested,
+)
+from hpcsimkit.kernel.reservation import EASY, admissible
+from hpcsimkit.kernel.system import Mode, System
+
+__all__ = ["SEATS", "Pipeline", "ask"]
+
+SEATS = {
+    "order": Order,
+    "inspector": Inspector,
+    "placement": Placement,
+    "backfiller": Backfiller,
+    "estimates": Estimator,
+}
+"""The seats (decision points) of a pipeline, each with the class of its stage."""
+
+_READY, _RESERVED, _BACKFILLED = map(int, (Mode.READY, Mode.RESERVED, Mode.BACKFILLED))
+
+Asking = Generator[Decision, Any, Any]
+
+
+class Pipeline(Policy):
+    """A scheduler composed of stages, any of which may be an open seat (:class:`External`).
+
+    A pass takes the first job of the order, lets the inspector accept or hold it, places and starts it, and
+    repeats until a job does not fit. That job is the head; the backfiller may start other jobs behind it.
+
+    Parameters
+    ----------
+    order : Order or External
+        The order of the waiting jobs.
+    inspector : Inspector or External, optional
+        The inspector that accepts or holds the selected job; a held job ends the pass.
+    placement : Placement or External, optional
+        The choice of nodes; by default the cluster's own: the first machines on which the job fits.
+    backfiller : Backfiller or External, optional
+        The backfilling rule behind the head; by default no backfilling.
+    estimates : Estimator, optional
+        The run-time estimator; by default the requested times.
+    commit : bool
+        Whether the selected job is kept until it starts (as in some published simulators), instead of a new
+        selection at every pass. Default: False.
+    fitting : bool
+        Whether only jobs that fit now are selected (greedy list scheduling without head-of-line blocking);
+        the pass ends when no job fits. Default: False.
+    window : int, optional
+        Maximum number of jobs, longest waiting first, from which the order selects; also the maximum number
+        of candidates of an open backfiller seat. By default unlimited.
+    max_interval : int, optional
+        Maximum time [s] until the next pass after a job was held or the order seat declined; by default the
+        next event triggers it.
+    max_rejections : int, optional
+        Maximum number of times that a job is held; by default unlimited.
+
+    Examples
+    --------
+    >>> Pipeline(order=FCFS(), backfiller=EASY())
+    Pipeline(order=FCFS(), backfiller=EASY())
+    """
+
+    def __init__(
+        self,
+        order: Order | External | None = None,
+        inspector: Inspector | External | None = None,
+        placement: Placement | External | None = None,
+        backfiller: Backfiller | External | None = None,
+        *,
+        estimates: Estimator | None = None,
+        commit: bool = False,
+        fitting: bool = False,
+        window: int | None = None,
+        max_interval: int | None = None,
+        max_rejections: int | None = None,
+    ) -> None:
+        self.order = order
+        self.inspector = inspector
+        self.placement = placement
+        self.backfiller = backfiller
+        self.estimates = estimates
+        self.commit = commit
+        self.fitting = fitting
+        self.window = window
+        self.max_interval = max_interval
+        self.max_rejections = max_rejections
+
+    @property
+    def queue_order(self) -> Order:
+        """The order stage, or the heuristic behind its open seat."""
+        order = self.order.base if isinstance(self.order, External) else self.order
+        return order if order is not None else FCFS()
+
+    @property
+    def estimator(self) -> Estimator:
+        """The run-time estimator."""
+        return self.estimates if self.estimates is not None else Requested()
+
+    def check(self) -> None:
+        """Check that every stage has the class of its seat and that all numbers are in range."""
+        for seat, kind in SEATS.items():
+            stage = getattr(self, seat)
+            seated = stage.base if isinstance(stage, External) and seat != "estimates" else stage
+            if seated is not None and not isinstance(seated, kind):
+                raise UsageError(f"the {seat} of a pipeline needs a {kind.__name__}, found {seated!r}")
+        order = self.queue_order
+        if type(order).key is Order.key and not order.dynamic:
+            raise UsageError(f"{type(order).__name__} needs a method key(job) or scores(jobs, now)")
+        if self.fitting and (self.commit or self.backfiller is not None):
+            raise UsageError(
+                "with 'fitting' no job blocks others: nothing to commit to or to backfill behind"
+            )
+        for name, least in (("window", 1), ("max_interval", 1), ("max_rejections", 0)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int) and value >= least):
+                raise UsageError(f"{name} needs a whole number of at least {least}, found {value!r}")
+
+    def reset(self, system: System) -> None:
+        """Reset the stages, in the order in which they act."""
+        self._committed: Job | None = None
+        self._head: Job | None = None
+        self._reserved: set[int] = set()
+        if isinstance(self.backfiller, External) and self.backfiller.base is None:
+            self.backfiller.base = EASY()
+        for stage in (self.order, self.inspector, self.placement, self.backfiller, self.estimates):
+            if stage is not None:
+                stage.reset(system)
+        self._filler: Backfiller | None = (
+            self.backfiller.base if isinstance(self.backfiller, External) else self.backfiller
+        )
+        self._planned = self._filler if self._filler is not None and self._filler.plans else None
+        self._lasting = not (
+            any(isinstance(stage, External) for stage in (self.order, self.placement, self.backfiller))
+            or self.inspector
+            or self.commit
+            or self.window
+            or self.fitting
+            or self._planned
+        )
+        self._plain = self._lasting and self.placement is None and system.allocations is None
+
+    # --- a pass --------------------------------------------------------------------------------------
+
+    def schedule(self, system: System) -> Asking | None:
+        """Run one scheduling pass; see the class.
+
+        Without decisions to yield, and with counted nodes, a plain loop produces the same schedule faster.
+        """
+        queue, filler = system.queue, self._filler
+        if (
+            filler is not None
+            and system.version == filler.settled
+            and self._lasting
+            and queue.first() is self._head
+            and not self._something_new_fits(system, filler)
+        ):
+            return None
+        if not self._plain:
+            return self._run_fitting(system) if self.fitting else self._run(system)
+        place, reserved = system.cluster.place, self._reserved
+        while queue.jobs:
+            job = queue.first()
+            allocation = place(job, system.free)
+            if allocation is None:
+                break
+            system.start(job, allocation, _RESERVED if job.index in reserved else _READY)
+        else:
+            return None
+        if filler is not None:
+            self._block(job, system, filler)
+            for other in filler.fill(job, system):
+                system.start(other, None, _BACKFILLED)
+            if filler.settles:
+                filler.settled = system.version
+        return None
+
+    def _run(self, system: System) -> Asking:
+        """Run a pass that yields the decisions of open seats."""
+        planned = self._planned
+        if planned is not None:
+            planned.plan(system)
+        while system.queue.jobs:
+            selected: Job | None = yield from self._select(system)
+            if selected is None:  # an open order seat declined
+                return
+            job = selected
+            if self.inspector is not None and not (yield from self._accept(job, system)):
+                return
+            if job not in system.queue:  # the inspector rejected it permanently
+                continue
+            if planned is not None and not planned.due(job, system):
+                break
+            level = system.free if planned is None else planned.level(job, system)
+            allocation = yield from self._place(job, level, system)
+            if allocation is None:
+                break
+            self._committed = None
+            system.start(job, allocation, _RESERVED if job.index in self._reserved else _READY)
+        else:
+            return
+        if self.commit:
+            self._committed = job
+        if self._filler is not None:
+            self._block(job, system, self._filler)
+            yield from self._backfill(job, system, self._filler)
+
+    def _run_fitting(self, system: System) -> Asking:
+        """Run a pass without head-of-line blocking: jobs that fit start in the order of the policy."""
+        if not (isinstance(self.order, External) or self.window or self.inspector):
+            for job in self._fitting_jobs(system):
+                if not (yield from self._start_fitting(job, system)):
+                    return
+            return
+        while jobs := list(self._fitting_jobs(system)):
+            selected = jobs[0]
+            if isinstance(self.order, External):
+                selected = yield from self._ask_order(system, jobs.copy)
+            if selected is None or not (yield from self._start_fitting(selected, system)):
+                return
+
+    def _start_fitting(self, job: Job, system: System) -> Asking:
+        """Start a fitting job unless it is rejected; return False if it is held, which ends the pass."""
+        if self.inspector is not None and not (yield from self._accept(job, system)):
+            return False
+        if job in system.queue:
+            allocation = yield from self._place(job, system.free, system)
+            system.start(job, allocation, _READY)
+        return True
+
+    def _fitting_jobs(self, system: System) -> Iterable[Job]:
+        """Return the jobs that fit now, in policy order; each is checked when its turn comes."""
+        cluster, queue, free = system.cluster, system.queue, system.free
+        if self.window:
+            jobs = queue.oldest(self.window)
+            return list(compress(jobs, cluster.fit_each(jobs, free)))
+        room = Room(free, float("inf"), free)
+        return admissible(cluster.fitting(queue, free), system, room) if len(queue) else ()
+
+    def _something_new_fits(self, system: System, filler: Backfiller) -> bool:
+        """Return whether a pass could start a job now, given that the same head is still blocked.
+
+        No job has started or ended since the last pass. A job can therefore start only if a new arrival fits,
+        or if a job has exceeded its estimate, so that its expected end moves with the clock.
+        """
+        fits, free = system.cluster.fits, system.free
+        for job in system.newcomers:
+            if fits(job, free):
+                return True
+        if system.running.overrun(system.now):
+            return True
+        filler.seen_pass = system.passes
+        return False
+
+    def _block(self, job: Job, system: System, filler: Backfiller) -> None:
+        """Record the blocked job and, if the backfiller makes reservations, its reservation."""
+        if job is not self._head:
+            self._head = job
+            if filler.reserves:
+                self._reserved.add(job.index)
+        for notify in system.on_block:
+            notify(job, system)
+
+    # --- the decisions -------------------------------------------------------------------------------
+
+    def _select(self, system: System) -> Asking:
+        """Return the job selected by the order, or None to start no further job now."""
+        if self._committed is not None and self._committed in system.queue:
+            return self._committed
+        queue = system.queue
+        if not isinstance(self.order, External):
+            return queue.oldest(self.window)[0] if self.window else queue.first()
+        limit = self.window or len(queue)
+        return (yield from self._ask_order(system, lambda: queue.oldest(limit)))
+
+    def _ask_order(self, system: System, jobs: Callable[[], list[Job]]) -> Asking:
+        """Yield the decision of the open order seat on `jobs`, listed in the order of its heuristic."""
+        assert isinstance(self.order, External)
+        declined = [None] if self.order.decline and self._may_hold(system) else []
+        decision = Decision(
+            "order",
+            system,
+            None,
+            options=lambda: [*jobs(), *declined],
+            default=lambda: jobs()[0],
+        )
+        job = yield from ask(self.order, decision)
+        if job is None:
+            self._wake(system)
+        return job
+
+    def _accept(self, job: Job, system: System) -> Asking:
+        """Return whether the inspector accepts the job; a held job is inspected again by `max_interval`."""
+        held = system.holds.get(job.index, 0)
+        if job is self._committed or (self.max_rejections is not None and held >= self.max_rejections):
+            return True
+        inspector = self.inspector
+        accepted: Any
+        if isinstance(inspector, External):
+            base: Inspector = inspector.base or Inspector()
+            decision = Decision(
+                "inspector",
+                system,
+                job,
+                options=lambda: (True, False) if self._may_hold(system) else (True,),
+                default=lambda: base.accept(job, system),
+            )
+            accepted = yield from ask(inspector, decision)
+        else:
+            assert inspector is not None
+            accepted = inspector.accept(job, system)
+            if not isinstance(accepted, bool | np.bool_):
+                who = f"{inspector!r} for job {job.id} at t={system.now} s"
+                raise ScheduleError(f"{who}: True or False is needed, found {accepted!r}")
+        if accepted or job not in system.queue:
+            return True
+        if not self._may_hold(system):
+            raise StalledError(
+                f"job {job.id} at t={system.now} s is held although nothing runs and nothing is to come"
+            )
+        system.holds[job.index] = held + 1
+        self._wake(system)
+        return False
+
+    def _wake(self, system: System) -> None:
+        """Schedule the next pass after `max_interval` at the latest, if it is set."""
+        if self.max_interval is not None:
+            system.wake(system.now + self.max_interval)
+
+    def _may_hold(self, system: System) -> bool:
+        """Return whether another pass is certain to follow if no job is started now."""
+        return system.anything_ahead or (system.stands_still and self.max_interval is not None)
+
+    def _place(self, job: Job, level: Level, system: System) -> Asking:
+        """Return an allocation of the placement stage within `level`, or None if the job does not fit."""
+        placement = self.placement
+        if placement is None:
+            return system.cluster.place(job, level)
+        if isinstance(placement, External):
+            base: Placement = placement.base or Placement()
+            options = base.options(job, level, system)
+            asking = ask(placement, _among(options, "placement", system, job))
+            allocation = (yield from asking) if options else None
+        else:
+            allocation = placement.place(job, level, system)
+        _check_place(placement, job, allocation, level, system)
+        return allocation
+
+    def _backfill(self, head: Job, system: System, filler: Backfiller) -> Asking:
+        """Start jobs behind the head, one after the other."""
+        if isinstance(self.backfiller, External):
+            yield from self._ask_to_backfill(head, system, filler, self.backfiller)
+            return
+        for job in filler.fill(head, system):
+            allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
+            system.start(job, allocation, _BACKFILLED)
+        if self._lasting and filler.settles:
+            filler.settled = system.version
+
+    def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, seat: External) -> Asking:
+        """Yield decisions on the backfilling candidates until none is left or the agent declines."""
+        while candidates := list(islice(filler.fill(head, system), self.window)):
+            options: list[Job | None] = [*candidates, None] if seat.decline else [*candidates]
+            job = yield from ask(seat, _among(options, "backfiller", system, head))
+            if job is None:
+                return
+            allocation = yield from self._place(job, filler.level(job, system), system)
+            system.start(job, allocation, _BACKFILLED)
+
+
+def _check_place(
+    placement: Placement | External, job: Job, allocation: Allocation | None, level: Level, system: System
+) -> None:
+    """Check that the placement found an allocation if one exists, and that it lies within `level`.
+
+    Whether it lies within the free capacity is checked by the system when the job starts.
+    """
+    cluster = system.cluster
+    if allocation is None and cluster.fits(job, level):
+        problem = f"must find a place, it fits: {cluster.shortage(job, level)}"
+    elif allocation is not None and level is not system.free and not cluster.holds(job, allocation, level):
+        problem = f"needs a place that delays nobody before it, found {allocation!r}"
+    else:
+        return
+    raise ScheduleError(f"{placement!r} for job {job.id} at t={system.now} s {problem}")
+
+
+def _among(options: Sequence[Any], stage: str, system: System, job: Job) -> Decision:
+    """Return a decision with a fixed list of options, the first of which is the default."""
+    return Decision(stage, system, job, options=lambda: options, default=lambda: options[0])
+
+
+def ask(seat: External, decision: Decision) -> Asking:
+    """Return the option chosen at a seat.
+
+    An open seat suspends the pass until an agent answers; an :class:`Answering` seat answers at once.
+    """
+    if seat.skip and len(decision.options) == 1:
+        return decision.options[0]
+    if not isinstance(seat, Answering):
+        return (yield decision)
+    position = seat.answer(decision)
+    options = decision.options
+    if not (isinstance(position, int | np.integer) and 0 <= position < len(options)):
+        raise UsageError(f"{type(seat).__name__} answers {position!r} to {decision!r}")
+    return options[position]

@@ -1,0 +1,223 @@
+"""The base classes of a scheduler: the policy, and the stages of a pipeline.
+
+To write a scheduler of your own, in the order of effort:
+
+* an :class:`Order` with ``key(job)``: a priority that does not depend on time;
+* an :class:`Order` with ``scores(jobs, now)``: a time-dependent priority, computed for all jobs at once;
+* another stage: :class:`Inspector`, :class:`Placement`, :class:`Backfiller`, :class:`Estimator`;
+* a :class:`Policy` with ``schedule(system)``: the whole scheduling pass.
+
+Each run works on its own deep copy of the policy, so any state that :meth:`Policy.reset` or a pass stores on
+``self`` belongs to that run alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.cluster.base import Allocation, Level
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import JobColumns
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.parameters import Parameters
+from hpcsimkit.kernel.stage import Stage
+from hpcsimkit.kernel.system import System
+
+__all__ = [
+    "FCFS",
+    "Backfiller",
+    "Estimator",
+    "Inspector",
+    "Order",
+    "Placement",
+    "Policy",
+    "Requested",
+]
+
+
+class Order(Stage):
+    """Order of the waiting jobs. Smaller is earlier; ties keep the order of arrival.
+
+    Override either ``key(job)``, evaluated once when a job arrives, or ``scores(jobs, now)``, evaluated for
+    all waiting jobs at each pass.
+
+    Examples
+    --------
+    >>> class Smallest(Order):
+    ...     def key(self, job):
+    ...         return job.nodes
+    >>> Smallest().dynamic
+    False
+    """
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the order changes while jobs wait."""
+        return type(self).scores is not Order.scores
+
+    def key(self, job: Job) -> Any:
+        """Return the sort key of a job; it must not depend on the time."""
+        return job.submit_time
+
+    def scores(self, jobs: JobColumns, now: int) -> np.ndarray[Any, Any]:
+        """Return the sort keys at time `now`, shape (jobs,); `jobs` holds the columns of the waiting jobs."""
+        return jobs.submit_time
+
+    def sort(self, jobs: list[Job], system: System) -> list[Job]:
+        """Return the jobs sorted by this order at the current time; ties keep their given order."""
+        if not self.dynamic:
+            return sorted(jobs, key=self.key)
+        rows = np.array([job.index for job in jobs], dtype=np.int64)
+        scores = self.scores(JobColumns(system, rows), system.now)
+        return [jobs[position] for position in np.argsort(scores, kind="stable").tolist()]
+
+
+class FCFS(Order):
+    """First come, first served: jobs ordered by submission time.
+
+    >>> FCFS().key(Job(index=0, id=1, submit_time=7, run_time=5, requested_time=5, nodes=1))
+    7
+    """
+
+    def key(self, job: Job) -> int:
+        """Return the submission time [s]."""
+        return job.submit_time
+
+
+class Inspector(Stage):
+    """Decision to start the selected job or to hold it until the next scheduling point."""
+
+    def accept(self, job: Job, system: System) -> bool:
+        """Return True to let the selected job go on, False to hold it."""
+        return True
+
+
+class Placement(Stage):
+    """Choice of the nodes on which a job runs."""
+
+    def place(self, job: Job, level: Level, system: System) -> Allocation | None:
+        """Return an allocation within the available capacity, or None if the job does not fit.
+
+        `level` is the capacity that the job may use: all free capacity or, behind a blocked job, the part
+        that does not delay the blocked job. If the job fits `level`, an allocation must be returned.
+        """
+        return system.cluster.place(job, level)
+
+    def options(self, job: Job, level: Level, system: System) -> list[Allocation]:
+        """Return the candidate allocations of an open placement seat, the heuristic's choice first."""
+        allocation = self.place(job, level, system)
+        return [] if allocation is None else [allocation]
+
+
+class Backfiller(Stage):
+    """Selection of jobs that may start although a job ahead of them does not fit.
+
+    ``fill`` yields jobs that may start now; the pipeline starts each one before it requests the next.
+    """
+
+    reserves = False
+    """Whether the first blocked job gets a reservation (recorded in the start modes)."""
+
+    settles = False
+    """Whether time alone cannot make a job startable, so that an unchanged state needs no new fill."""
+
+    settled = -1
+    """The ``system.version`` after all jobs from :meth:`fill` had been started, or none was returned."""
+
+    seen_pass = -1
+    """The last pass in which :meth:`fill` was called, or skipped because no new job fits."""
+
+    plans = False
+    """Whether every job, even the first, starts only when :meth:`due` (conservative backfilling)."""
+
+    def fill(self, head: Job, system: System) -> Iterable[Job]:
+        """Yield the jobs behind the blocked job `head` that may start now, best first."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method fill(head, system)")
+
+    def level(self, job: Job, system: System) -> Level:
+        """Return the capacity within which a job just yielded by :meth:`fill` is to be placed."""
+        return system.free
+
+    def plan(self, system: System) -> None:
+        """Update the plan at the beginning of a pass (only if :attr:`plans`)."""
+
+    def due(self, job: Job, system: System) -> bool:
+        """Return whether the plan allows a waiting job to start now (only if :attr:`plans`)."""
+        return True
+
+
+class Estimator(Stage):
+    """Run-time estimate used by the scheduler; by default the requested time.
+
+    Reservations and backfilling use these estimates; orders read the attributes of the job itself.
+    """
+
+    corrects = False
+    """Whether :meth:`correct` is called for a job that exceeds its estimate; otherwise *now + 1 s* is set."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether the estimates are the unchanged requested times."""
+        return type(self).estimate is Estimator.estimate
+
+    @property
+    def observes(self) -> bool:
+        """Whether :meth:`observe` is called when a job ends."""
+        return type(self).observe is not Estimator.observe
+
+    def estimate(self, job: Job) -> int:
+        """Return the estimate [s], >= 1; repeated calls for a job must return the same value."""
+        return job.requested_time
+
+    def correct(self, job: Job, elapsed: int) -> int:
+        """Return a new estimate [s] for a job that has run for `elapsed` seconds and reached its estimate."""
+        return elapsed + 1
+
+    def observe(self, job: Job, system: System) -> None:
+        """Update the estimator with a job that has just ended."""
+
+
+class Requested(Estimator):
+    """Run-time estimate equal to the user's requested time."""
+
+
+class Policy(Parameters):
+    """A complete scheduler: :meth:`schedule` is called once at each instant with an event.
+
+    Examples
+    --------
+    >>> class Greedy(Policy):
+    ...     def schedule(self, system):
+    ...         for job in system.queue:
+    ...             if system.fits(job):
+    ...                 system.start(job)
+    """
+
+    selects_machines = False
+    """Whether the policy selects machines itself, for jobs that share one machine each."""
+
+    @property
+    def queue_order(self) -> Order:
+        """The order in which ``system.queue`` is kept; arrival order unless a subclass overrides it.
+
+        It is read once per run and reset before the policy.
+        """
+        return FCFS()
+
+    @property
+    def estimator(self) -> Estimator:
+        """The run-time estimator of the scheduler."""
+        return Requested()
+
+    def reset(self, system: System) -> None:
+        """Prepare the run's own copy before the first event."""
+
+    def check(self) -> None:
+        """Raise a UsageError if the parameters are invalid; called before every run."""
+
+    def schedule(self, system: System) -> Generator[Decision, Any, None] | None:
+        """Start jobs at the current time, as a plain method or as a generator that yields decisions."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method schedule(system)")

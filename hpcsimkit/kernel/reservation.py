@@ -1,0 +1,141 @@
+"""The reservation of the first blocked job, and EASY backfilling, which never delays it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hpcsimkit.cluster.base import Candidates, Level, Room
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Backfiller, Order
+from hpcsimkit.kernel.system import System
+
+__all__ = ["EASY", "admissible", "reserve"]
+
+
+def reserve(job: Job, system: System) -> tuple[int, Room]:
+    """Reserve the earliest feasible start for a job that does not fit now.
+
+    Returns
+    -------
+    (int, Room)
+        The shadow time [s] and the capacity for backfilling that does not delay the job.
+    """
+    now = system.now
+    cluster = system.cluster
+    shadow_time, level = cluster.earliest(job, system.free, system.running.entries, now + 1)
+    return shadow_time, cluster.room(job, system.free, shadow_time - now, level)
+
+
+def admissible(candidates: Candidates, system: System, room: Room) -> Iterable[Job]:
+    """Return the candidates that may be backfilled; an empty tuple if certainly none may be.
+
+    A job may be started before the next one is requested; the capacity shrinks accordingly.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        Queued jobs that fit, from :meth:`Cluster.fitting <hpcsimkit.cluster.base.Cluster.fitting>`.
+    system : System
+        State of the run.
+    room : Room
+        Capacity for backfilling; updated in place.
+    """
+    found = system.cluster.admissible(candidates, system.queue, room)
+    return _each_taken(found, system, room) if found else ()
+
+
+def _each_taken(found: Iterable[tuple[Job, int]], system: System, room: Room) -> Iterator[Job]:
+    """Yield jobs, and deduct each job that has been started from the capacity."""
+    for job, estimate in found:
+        yield job
+        if job not in system.queue:
+            system.cluster.take(job, estimate, room, system.running.allocation(job))
+
+
+class EASY(Backfiller):
+    """EASY backfilling: only the first blocked job holds a reservation, which no job may delay.
+
+    A later job starts now if it fits now and either ends by the shadow time or uses only extra nodes. On
+    machines, a later job must leave enough for the blocked job on *any* machines, not on machines fixed in
+    advance. The reservation is recomputed at every pass. (Lifka, JSSPP 1995; Mu'alem & Feitelson, TPDS 2001.)
+
+    Parameters
+    ----------
+    candidates : Order, optional
+        Order in which the candidates are tried, first fit; by default the policy order.
+
+    Examples
+    --------
+    >>> EASY()
+    EASY()
+    """
+
+    reserves = True
+    settles = True
+
+    def __init__(self, candidates: Order | None = None) -> None:
+        self.candidates = candidates
+
+    def reset(self, system: System) -> None:
+        """Clear the reservation of the last pass."""
+        if self.candidates is not None:
+            self.candidates.reset(system)
+        self._head: Job | None = None
+        self.settled = self.seen_pass = -1
+        self._shadow_time = 0
+        self._room: Room | None = None
+
+    def fill(self, head: Job, system: System) -> Iterable[Job]:
+        """Return the queued jobs that fit and do not delay `head`, each checked in turn.
+
+        If all jobs returned last time were started and a single arrival is the only event since, the
+        reservation remains valid, and no other job has become admissible by the passage of time. (It does not
+        remain valid while a job exceeds its estimate, because its expected end then moves with the clock.)
+        """
+        if (
+            system.version == self.settled
+            and system.passes == self.seen_pass + 1
+            and head is self._head
+            and len(system.newcomers) == 1
+            and not system.running.overrun(system.now)
+        ):
+            return self._newcomer(head, system)
+        self._head, self.seen_pass, self.settled = head, system.passes, system.version
+        self._room = None
+        candidates = system.cluster.fitting(system.queue, system.free)
+        if not len(candidates):
+            return ()
+        self._shadow_time, self._room = reserve(head, system)
+        jobs = admissible(candidates, system, self._room)
+        if not jobs:
+            return ()
+        self.settled = -1
+        if self.candidates is None:
+            return jobs
+        return self._tried_in_order(list(jobs), self.candidates, system, self._room)
+
+    def level(self, job: Job, system: System) -> Level:
+        """Return the capacity that the job may use without delaying the head."""
+        assert self._room is not None
+        return system.cluster.within(job, system.estimate(job), self._room)
+
+    def _newcomer(self, head: Job, system: System) -> Iterable[Job]:
+        """Return the job that has just arrived, if it may be backfilled."""
+        newcomer = system.newcomers[0]
+        self.seen_pass = system.passes
+        if not system.fits(newcomer):
+            return ()
+        if self._room is None:
+            self._shadow_time, self._room = reserve(head, system)
+        self._room.window = self._shadow_time - system.now
+        if not system.cluster.admits(newcomer, system.estimate(newcomer), self._room):
+            return ()
+        self.settled = -1
+        self._head = None  # the room does not account for this job: recompute it next time
+        return (newcomer,)
+
+    def _tried_in_order(self, jobs: list[Job], order: Order, system: System, room: Room) -> Iterator[Job]:
+        """Yield the candidates that may be backfilled, in an order that differs from the policy's."""
+        estimated = ((job, system.estimate(job)) for job in order.sort(jobs, system))
+        found = (each for each in estimated if system.cluster.admits(*each, room))
+        return _each_taken(found, system, room)

@@ -1,0 +1,426 @@
+"""The current state of a simulated cluster, and the only operations that change it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from operator import attrgetter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.base import Allocation, Cluster, Level, Nodes
+from hpcsimkit.errors import ScheduleError
+from hpcsimkit.jobs.columns import TIME_LIMIT
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import QueueOrder, make_queue
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.service_time import ServiceTime
+
+__all__ = ["Mode", "RunTimeEstimator", "Running", "State", "System"]
+
+
+class Mode(IntEnum):
+    """The way in which a job was started."""
+
+    NONE = 0
+    READY = 1
+    RESERVED = 2
+    BACKFILLED = 3
+
+
+class State(IntEnum):
+    """The life-cycle state of a job."""
+
+    UNSEEN = 0
+    WAITING = 1
+    RUNNING = 2
+    DONE = 3
+    REJECTED = 4
+
+
+class RunTimeEstimator(Protocol):
+    """The part of the :class:`~hpcsimkit.kernel.policy.Estimator` interface that the system uses."""
+
+    corrects: bool
+
+    @property
+    def requested(self) -> bool:
+        """Whether the estimates are the unchanged requested times."""
+        ...
+
+    @property
+    def observes(self) -> bool:
+        """Whether :meth:`observe` is called when a job ends."""
+        ...
+
+    def estimate(self, job: Job) -> int:
+        """Return the estimate [s], >= 1."""
+        ...
+
+    def correct(self, job: Job, elapsed: int) -> int:
+        """Return a new estimate [s] for a job that has run `elapsed` seconds."""
+        ...
+
+    def observe(self, job: Job, system: System) -> None:
+        """Update the estimator with a job that has just ended."""
+        ...
+
+
+class Running:
+    """Running jobs by expected end.
+
+    The expected end is the start time plus the scheduler's run-time estimate. A job that exceeds its estimate
+    is always expected to end one second from now.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, int, Allocation]] = []
+        self._entry_of: dict[int, tuple[int, int, Allocation]] = {}
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, job: Job) -> bool:
+        return job.index in self._entry_of
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the running jobs in the workload, by expected end."""
+        return [entry[1] for entry in self.entries]
+
+    def by_expected_end(self) -> list[tuple[int, int, Allocation]]:
+        """Return expected end [s], row and allocation of each job, as input for reservations."""
+        return self.entries
+
+    def overrun(self, now: int) -> bool:
+        """Return whether a running job has reached or passed its expected end."""
+        return bool(self.entries) and self.entries[0][0] <= now
+
+    def expected_end(self, job: Job) -> int:
+        """Return the expected end [s] of a running job; it may lie in the past."""
+        return self._entry_of[job.index][0]
+
+    def allocation(self, job: Job) -> Allocation:
+        """Return the allocation of a running job."""
+        return self._entry_of[job.index][2]
+
+    def add(self, row: int, expected_end: int, allocation: Allocation) -> None:
+        """Add a job that has started."""
+        entry = (expected_end, row, allocation)
+        self._entry_of[row] = entry
+        insort(self.entries, entry)
+
+    def remove(self, row: int) -> tuple[int, int, Allocation]:
+        """Remove a job that has ended; return its expected end, row and allocation."""
+        entry = self._entry_of.pop(row)
+        entries = self.entries
+        del entries[bisect_left(entries, entry)]
+        return entry
+
+
+class System:
+    """The state that a policy may read (``now, queue, running, cluster, free``) and the actions it may take.
+
+    The actions are :meth:`start`, :meth:`reject` and :meth:`wake`. Each is validated and recorded here, and
+    triggers its callbacks; an invalid action raises an error immediately.
+
+    Attributes
+    ----------
+    now : int
+        The simulated time [s].
+    queue : JobQueue
+        Waiting jobs in policy order.
+    running : Running
+        Running jobs by expected end.
+    cluster : Cluster
+        The machine.
+    free : Level
+        The capacity that is free now.
+    newcomers : list of Job
+        Jobs submitted since the last pass, in order of arrival.
+    ended : list of int
+        Rows of the ended jobs, in the order in which they ended.
+    rejected : list of int
+        Rows of the rejected jobs, in the order in which they were rejected.
+    version : int
+        Counter of changes: job starts, job ends, rejections and new expected ends.
+    passes : int
+        Number of passes begun so far.
+    corrections : int
+        Number of corrected estimates of running jobs so far.
+    holds : dict of int to int
+        Number of times an inspector held a job, by row; jobs that were never held are absent.
+    stands_still : bool
+        Whether a wake-up without pending events comes at once, without advancing the clock (published rules).
+    arrivals_left : int
+        Number of submissions that are certain to come, irrespective of the waiting jobs.
+    allocations : list of Allocation or None
+        Allocation of each job; None with counted nodes.
+    events : list of int
+        Starts (rows) and ends (complements of rows) in chronological order; on machines only.
+    service_time : ServiceTime or None
+        The locality model, as used by :meth:`expected_penalty`.
+    another : callable
+        Function ``another(policy)`` that returns a :class:`~hpcsimkit.kernel.simulation.Simulation` of
+        another policy with otherwise equal parameters, for comparisons.
+    estimate : callable
+        Function ``estimate(job)`` that returns the scheduler's estimate of the job's total run time [s], >=
+        1.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        order: QueueOrder,
+        estimator: RunTimeEstimator,
+        seed: int,
+        service_time: ServiceTime | None = None,
+    ) -> None:
+        self.workload = workload
+        self.cluster = cluster
+        self.order = order
+        self.estimator = estimator
+        self.estimate: Callable[[Job], int] = (
+            attrgetter("requested_time")  # equivalent but faster
+            if estimator.requested
+            else self._checked_estimate
+        )
+        self._learns = estimator.observes
+        self.size_of: Callable[[Job], int] = (
+            attrgetter("nodes") if type(cluster).size_of is Cluster.size_of else cluster.size_of
+        )
+        self.service_time = service_time
+        self.seed = seed
+        self.now = 0
+        self.free: Level = cluster.capacity
+        self.jobs: list[Job] = workload.jobs
+        self.running = Running()
+        self.newcomers: list[Job] = []
+        self.arrivals_left = len(workload)
+        self.version = self.passes = self.corrections = 0
+        self.ended: list[int] = []
+        self.rejected: list[int] = []
+        self.holds: dict[int, int] = {}
+        self.stands_still = False
+        count = len(workload)
+        self.state = bytearray(count)
+        self.modes = bytearray(count)
+        self.starts: list[int] = [-1] * count
+        self.finishes: list[int] = [-1] * count
+        self.estimates: list[int] = [-1] * count
+        self.allocations: list[Allocation | None] | None = (
+            None if isinstance(cluster, Nodes) else [None] * count  # here equal to job.nodes
+        )
+        self.events: list[int] = []
+        self._streams = np.random.SeedSequence(seed)
+        self._submit_times: NDArray[np.int64] | None = None
+        self.queue = make_queue(self, order)
+        self.on_start: Callable[[Job, Allocation], None] = lambda job, allocation: None
+        self.on_reject: Callable[[Job], None] = lambda job: None
+        self.on_wake: Callable[[int], None] = lambda at: None
+        self.on_block: list[Callable[[Job, System], None]] = []
+        self.another: Callable[[Any], Any]
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def fits(self, job: Job) -> bool:
+        """Return whether the job could start now."""
+        return self.cluster.fits(job, self.free)
+
+    def expected_penalty(self, job: Job, allocation: Allocation) -> float:
+        """Return the expected increase in run time of a job with an allocation [s].
+
+        The increase is that of the requested time under the locality model of the run; 0 without a model.
+        """
+        return 0.0 if self.service_time is None else self.service_time.expected(job, allocation, self.cluster)
+
+    @property
+    def anything_ahead(self) -> bool:
+        """Whether jobs are running or submissions pending, so that waiting makes sense."""
+        return bool(self.running.entries) or self.arrivals_left > 0
+
+    def running_jobs(self) -> Iterator[Job]:
+        """Yield the running jobs by expected end."""
+        return (self.jobs[row] for row in self.running.rows)
+
+    def start_time(self, job: Job) -> int:
+        """Return the start time of a job [s], -1 if it has not started."""
+        return self.starts[job.index]
+
+    def given(self, row: int) -> Allocation:
+        """Return the allocation that the job of a row received at its start."""
+        return self.jobs[row].nodes if self.allocations is None else self.allocations[row]
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return a column of the workload; submission times are those of this run."""
+        if name == "submit_time" and self._submit_times is not None:
+            return self._submit_times
+        return self.workload.column(name)
+
+    def random(self) -> np.random.Generator:
+        """Return a new, independent random number generator derived from the seed of the run."""
+        return np.random.default_rng(self._streams.spawn(1)[0])
+
+    def _checked_estimate(self, job: Job) -> int:
+        return self._whole(self.estimator.estimate(job), job)
+
+    def _whole(self, estimate: int, job: Job) -> int:
+        """Return the estimate if it is a whole number of seconds of at least 1; otherwise raise an error."""
+        if not (isinstance(estimate, int | np.integer) and 1 <= estimate <= TIME_LIMIT):
+            raise ScheduleError(
+                f"{self.estimator!r} for job {job.id} at t={self.now} s: an estimate needs a whole number of "
+                f"seconds, at least 1 and at most 10^11, found {estimate!r}"
+            )
+        return int(estimate)
+
+    # --- actions of a policy -------------------------------------------------------------------------
+
+    def start(self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY) -> None:
+        """Start a waiting job now.
+
+        Parameters
+        ----------
+        job : Job
+            A waiting job.
+        allocation : Allocation, optional
+            The nodes of the job; by default the choice of the cluster.
+        mode : int
+            The start mode to record. Default: ``Mode.READY``.
+
+        Raises
+        ------
+        ScheduleError
+            The job is not waiting (not submitted yet, already started, or rejected), or does not fit.
+        """
+        try:
+            row = job.index
+            waits = self.state[row] == 1
+        except (AttributeError, TypeError, IndexError):
+            raise self._no_job(job) from None
+        if not waits:
+            raise self._not_waiting(job)
+        if mode not in (1, 2, 3):
+            raise ScheduleError(f"job {job.id} at t={self.now} s: a Mode is needed to start, found {mode!r}")
+        job = self.jobs[row]  # the workload's own job, even if a copy was passed
+        given = allocation
+        if allocation is None:
+            allocation = self.cluster.place(job, self.free)
+        elif not self.cluster.holds(job, allocation, self.free):
+            allocation = None
+        if allocation is None:
+            raise self._no_place(job, given)
+        self.state[row] = 2
+        self.starts[row] = self.now
+        self.modes[row] = mode
+        self.free = self.free - allocation
+        self.version += 1
+        estimate = self.estimates[row] = self.queue.remove(job)
+        self.running.add(row, self.now + estimate, allocation)
+        if self.allocations is not None:
+            self.allocations[row] = allocation
+            self.events.append(row)
+        self.on_start(job, allocation)
+
+    def reject(self, job: Job) -> None:
+        """Reject a waiting job permanently: it never runs.
+
+        Raises
+        ------
+        ScheduleError
+            The job is not waiting.
+        """
+        try:
+            waits = self.state[job.index] == State.WAITING
+        except (AttributeError, TypeError, IndexError):
+            raise self._no_job(job) from None
+        if not waits:
+            raise self._not_waiting(job)
+        job = self.jobs[job.index]
+        self.state[job.index] = State.REJECTED
+        self.rejected.append(job.index)
+        self.version += 1
+        self.queue.remove(job)
+        self.on_reject(job)
+
+    def wake(self, at: int) -> None:
+        """Schedule a pass at a future time [s], irrespective of other events.
+
+        Raises
+        ------
+        ScheduleError
+            The time is not in the future, is not a whole second, or is too far ahead.
+        """
+        if not self.now < at <= self.now + TIME_LIMIT or at != int(at):
+            raise ScheduleError(
+                f"wake-up at t={at} s asked for at t={self.now} s: it must be a whole second that lies ahead"
+                f" (by 10^11 s at most)"
+            )
+        self.on_wake(int(at))
+
+    def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
+        who = f"job {job.id} at t={self.now} s"
+        if allocation is None or not self.fits(job):
+            return ScheduleError(f"{who} {self.cluster.shortage(job, self.free)}")
+        return ScheduleError(
+            f"{who}: {allocation!r} does not lie within what is free, or is not what it needs"
+        )
+
+    def _no_job(self, found: object) -> ScheduleError:
+        return ScheduleError(f"a job of the workload is needed at t={self.now} s, found {found!r}")
+
+    def _not_waiting(self, job: Job) -> ScheduleError:
+        state = State(self.state[job.index])
+        if state is State.UNSEEN:
+            found = f"it is submitted at t={job.submit_time} s"
+        elif state is State.REJECTED:
+            found = "it was rejected"
+        else:
+            found = f"it started at t={self.starts[job.index]} s"
+        return ScheduleError(f"job {job.id} at t={self.now} s cannot start: it must be waiting; {found}")
+
+    # --- actions of the simulation -------------------------------------------------------------------
+
+    def submit(self, job: Job) -> None:
+        """Add a job to the queue (called by the simulation)."""
+        self.state[job.index] = 1
+        self.arrivals_left -= 1
+        self.newcomers.append(job)
+        self.queue.add(job, self.estimate(job))
+
+    def resubmit_at(self, job: Job) -> None:
+        """Replace a job by a copy with the submission time of this run (dependencies)."""
+        if self._submit_times is None:
+            self._submit_times = self.workload.column("submit_time").copy()
+            self.jobs = self.jobs.copy()
+        self._submit_times[job.index] = job.submit_time
+        self.jobs[job.index] = job
+
+    def end(self, job: Job) -> None:
+        """End a running job (called by the simulation)."""
+        row = job.index
+        self.state[row] = 3
+        self.finishes[row] = self.now
+        self.ended.append(row)
+        if self.allocations is not None:
+            self.events.append(~row)
+        self.version += 1
+        self.free = self.free + self.running.remove(row)[2]
+        if self._learns:
+            self.estimator.observe(job, self)
+
+    def correct_estimates(self) -> None:
+        """Correct the estimates of jobs that exceeded them, if the estimator does so (before a pass)."""
+        if not self.estimator.corrects:
+            return
+        while self.running.overrun(self.now):
+            _, row, allocation = self.running.remove(self.running.entries[0][1])
+            elapsed = self.now - self.starts[row]
+            corrected = self._whole(self.estimator.correct(self.jobs[row], elapsed), self.jobs[row])
+            self.estimates[row] = max(corrected, elapsed + 1)
+            self.running.add(row, self.starts[row] + self.estimates[row], allocation)
+            self.corrections += 1
+            self.version += 1

@@ -1,0 +1,191 @@
+"""Gantt charts: allocations of nodes, or of shares of machines, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.reports.figures import MODE_COLOURS, MUTED, PAPER, axes_of, count_axis, style, time_unit
+from hpcsimkit.results.node_numbers import assign_nodes, most_at_once
+from hpcsimkit.results.placements import Placements
+from hpcsimkit.results.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.path import Path
+
+__all__ = ["busy_window", "plot_gantt"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+MACHINE = 1_000_000
+"""Number of units of a machine; heights of lanes are multiples of a unit."""
+
+BAND = 0.92
+"""Share of the height of a machine used by its lanes if machines are few; the rest is a gap."""
+
+HEIGHT = 200
+"""Approximate height of a chart [points]."""
+
+NAMED = 24
+"""Maximum number of machine names beside the chart."""
+
+
+def busy_window(results: Mapping[str, Result], jobs: int = 300) -> tuple[int, int]:
+    """Return the begin and end [s] of a busy window, in which `jobs` consecutive jobs are submitted.
+
+    Candidate windows start every `jobs` / 4 submissions. The returned one is the 90th percentile by the mean
+    wait of its jobs over all policies: busy, but not the worst. A window shorter than twice the mean run time
+    of its jobs is extended to that length, or until the first policy has started 4 `jobs`. For a log of no
+    more than `jobs` / 4 jobs, it is the whole run.
+    """
+    first = next(iter(results.values()))
+    submitted = np.flatnonzero(first.submit_time >= 0)
+    if len(submitted) <= jobs / 4:
+        begin = int(first.submit_time[submitted].min())
+        return begin, max(begin + 1, *(int(result.end_time.max()) for result in results.values()))
+    order = submitted[np.argsort(first.submit_time[submitted], kind="stable")]
+    wait = np.sum([np.nan_to_num(result.wait_time) for result in results.values()], axis=0)[order]
+    starts = np.arange(0, max(len(order) - jobs, 0) + 1, max(jobs // 4, 1))
+    total = np.concatenate(([0.0], np.cumsum(wait)))
+    waited = total[np.minimum(starts + jobs, len(order))] - total[starts]
+    place = int(starts[np.argsort(waited, kind="stable")[int(0.9 * (len(starts) - 1))]])
+    rows = order[place : place + jobs]
+    begin, end = int(first.submit_time[rows[0]]), int(first.submit_time[rows[-1]])
+    wanted = begin + 2 * int(first.workload.run_time[rows].mean())
+    return begin, max(end, min(wanted, _when_started(first, begin, 4 * jobs)), begin + 1)
+
+
+def _when_started(result: Result, begin: int, jobs: int) -> int:
+    """Return the time at which a number of jobs, or all, have started since a time."""
+    starts = np.sort(result.start_time[result.start_time >= begin])
+    return int(starts[min(jobs, len(starts)) - 1]) if len(starts) else begin
+
+
+@style()
+def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the allocations of jobs as rectangles, coloured by start mode.
+
+    For counted nodes, node numbers are assigned after the run by a sweep (`assign_nodes`); a job has a
+    rectangle for each range of consecutive nodes. Machines have a band each, the first on top, and jobs that
+    share one have lanes in it. The height of a lane is the largest share of the machine's resources that its
+    job takes, so that the blank share is free of each resource. Jobs that complement each other (one takes
+    the GPUs, another the memory) may exceed the band; all lanes of that machine are then scaled down. Jobs
+    shorter than a 400th of the window are drawn with that length, to be visible.
+
+    Parameters
+    ----------
+    result : Result
+        Schedule to draw.
+    window : (int, int), optional
+        Begin and end of the window [s of the log's clock]; by default `busy_window`.
+    """
+    ax = axes_of(ax, 7.5, 3.0)
+    begin, end = window or busy_window({result.policy: result})
+    unit, length = time_unit(end - begin)
+    ax.set(xlim=(0, (end - begin) / length), xlabel=f"time in the window [{unit}]")
+    ax.grid(visible=False)
+    if result.placements is None:
+        parts = _nodes_of(result, begin, end)
+        ax.set(ylim=(0, result.size), ylabel="node")
+        count_axis(ax.yaxis)
+    else:
+        parts = _lanes_of(result, result.placements, begin, end)
+        _machine_axis(result.placements, ax)
+    points = HEIGHT * (parts.high - parts.low) / abs(np.subtract(*ax.get_ylim()))
+    _draw(result.mode[parts.job], parts.corners(begin, end) / (length, 1), points, ax)
+    return ax
+
+
+def _draw(mode: NDArray[np.uint8], corners: Floats, points: Floats, ax: Axes) -> None:
+    """Draw rectangles, one path per start mode and height class, so that borders do not hide low ones."""
+    from matplotlib.patches import PathPatch
+
+    for number, colour in enumerate(MODE_COLOURS.values(), start=1):
+        for least, most, border in ((1.5, np.inf, 0.25), (0.4, 1.5, 0.06), (0, 0.4, 0)):
+            path = _path_of(corners[(mode == number) & (points >= least) & (points < most)])
+            if len(path):
+                ax.add_artist(PathPatch(path, facecolor=colour, edgecolor=PAPER, linewidth=border))
+
+
+def _path_of(corners: Floats) -> Path:
+    """Return one path of many closed quadrilaterals; `corners` has the shape (quadrilaterals, 4, 2)."""
+    from matplotlib.path import Path
+
+    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(corners))
+    return Path(np.concatenate((corners, corners[:, :1]), axis=1).reshape(-1, 2), codes.astype(np.uint8))
+
+
+# --- rectangles ------------------------------------------------------------------------------------------
+
+
+class _Parts(NamedTuple):
+    """Rectangles of jobs: row of the job, start and stop [s], low and high end; each of shape (parts,)."""
+
+    job: Integers
+    start: Integers
+    stop: Integers
+    low: Floats
+    high: Floats
+
+    def corners(self, begin: int, end: int) -> Floats:
+        """Return the corners of rectangles (seconds from `begin`, height), shape (parts, 4, 2)."""
+        left = (self.start - begin).astype(float)
+        right = np.maximum(self.stop - begin, left + (end - begin) / 400)
+        corners = [left, self.low, left, self.high, right, self.high, right, self.low]
+        return np.stack(corners, axis=1).reshape(-1, 4, 2)
+
+
+def _packed(job: Integers, amount: Integers, size: int, result: Result, begin: int, end: int) -> _Parts:
+    """Return non-overlapping positions of the jobs in a window, within `size` or a larger size if needed."""
+    inside = (result.start_time[job] < end) & (result.end_time[job] > begin)
+    job, amount = job[inside], amount[inside]
+    start, stop = np.maximum(result.start_time[job], begin), np.minimum(result.end_time[job], end)
+    size = max(size, most_at_once(start, stop, amount))
+    places = assign_nodes(start, stop, amount, size)
+    of = np.repeat(np.arange(len(job)), [len(intervals) for intervals in places])
+    low = np.array([interval.start for intervals in places for interval in intervals], dtype=float)
+    high = np.array([interval.stop for intervals in places for interval in intervals], dtype=float)
+    return _Parts(job[of], start[of], stop[of], low / size, high / size)
+
+
+def _nodes_of(result: Result, begin: int, end: int) -> _Parts:
+    """Return the rectangles in a window on counted nodes, with heights in nodes."""
+    ran = np.flatnonzero(result.finished)
+    parts = _packed(ran, result.workload.column("nodes")[ran], result.size, result, begin, end)
+    return parts._replace(low=parts.low * result.size, high=parts.high * result.size)
+
+
+def _lanes_of(result: Result, placements: Placements, begin: int, end: int) -> _Parts:
+    """Return the rectangles in a window on machines, those of machine k between the heights k and k + 1."""
+    capacity = placements.cluster.capacity[placements.machine]
+    share = np.divide(placements.amounts, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
+    height = np.maximum((share.max(axis=1) * MACHINE).astype(np.int64), 1)
+    band = BAND if len(placements.cluster) <= NAMED else 1.0
+    order = np.argsort(placements.machine, kind="stable")
+    bounds = np.searchsorted(placements.machine[order], np.arange(len(placements.cluster) + 1))
+    found = []
+    for machine, (first, stop) in enumerate(pairwise(bounds.tolist())):
+        rows = order[first:stop]
+        parts = _packed(placements.job[rows], height[rows], MACHINE, result, begin, end)
+        low, high = (machine + (1 - band) / 2 + band * at for at in (parts.low, parts.high))
+        found.append(parts._replace(low=low, high=high))
+    return _Parts(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _machine_axis(placements: Placements, ax: Axes) -> None:
+    """Set an axis with a band for each machine, the first on top, with lines and at least some names."""
+    names = placements.cluster.names
+    machines = len(names)
+    step = -(-machines // NAMED)
+    ax.set(ylim=(machines, 0), ylabel="")
+    ax.set_yticks(np.arange(0, machines, step) + 0.5, names[::step])
+    ax.tick_params(axis="y", length=0 if step == 1 else 3)
+    if step == 1:
+        across = ax.get_yaxis_transform()
+        ax.hlines(np.arange(1, machines), 0, 1, transform=across, color=MUTED, linewidth=0.5)

@@ -1,0 +1,160 @@
+"""Plots of a training: validation metric, reward and entropy."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.reports.figures import (
+    INK,
+    MUTED,
+    POLICY_COLOURS,
+    axes_of,
+    count_axis,
+    format_number,
+    new_figure,
+    style,
+    title,
+)
+from hpcsimkit.results.metrics import METRICS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Curve", "draw_learning_curve", "plot_column", "plot_validation", "read_curve"]
+
+Floats = NDArray[np.float64]
+Curve = Mapping[str, Floats]
+"""Columns of a learning curve: ``steps``, ``validation``, ``reward`` and those logged by the algorithm."""
+
+BINS = 60
+"""Number of bins of the line through a noisy column, which is drawn over the column itself."""
+
+LOGARITHMIC = 20.0
+"""Ratio of the largest to the smallest value above which the axis of a metric is logarithmic."""
+
+AGENT = POLICY_COLOURS[1]
+
+COLUMNS = {
+    "reward": "reward",
+    "entropy": "entropy [nats]",
+    "entropy_loss": "entropy loss",
+    "exploration": "share of random actions",
+}
+"""Columns to draw, if present, with the labels of their axes."""
+
+
+def read_curve(path: str | os.PathLike[str]) -> dict[str, Floats]:
+    """Read the learning curve written by a trainer.
+
+    Parameters
+    ----------
+    path : path
+        Path of a file ``curve.csv``.
+
+    Raises
+    ------
+    UsageError
+        The file is not a learning curve.
+    WorkloadError
+        The file cannot be read.
+    """
+    rows = list(csv.DictReader(read_bytes(path).decode("utf-8", errors="replace").splitlines()))
+    try:
+        curve = {
+            name: np.array([float(row[name] or "nan") for row in rows]) for name in (rows[0] if rows else ())
+        }
+    except (KeyError, TypeError, ValueError):
+        curve = {}
+    if not {"steps", "validation"} <= curve.keys():
+        raise UsageError(f"{path}: a learning curve with the columns steps and validation is needed")
+    return curve
+
+
+def draw_learning_curve(curve: Curve, metric: str, baselines: Mapping[str, float] | None = None) -> Figure:
+    """Return a figure of a training: the validation metric, and below it reward and entropy of every round.
+
+    Parameters
+    ----------
+    curve : mapping of str to array of float
+        Columns returned by :func:`read_curve`.
+    metric : str
+        Name of the validation metric in :data:`~hpcsimkit.results.metrics.METRICS`.
+    baselines : mapping of str to float, optional
+        Means of the metric under other policies, drawn as horizontal lines.
+
+    Examples
+    --------
+    >>> curve = {"steps": np.array([10, 20]), "validation": np.array([-9, -4]), "reward": np.array([-8, -5])}
+    >>> figure = draw_learning_curve(curve, "mean_wait_time", {"fcfs": 6.0})
+    >>> [ax.get_ylabel() for ax in figure.axes]
+    ['mean wait time [s]', 'reward']
+    """
+    shown = [name for name in COLUMNS if name in curve and np.isfinite(curve[name]).any()]
+    ratios = [2.2, *[1.0] * len(shown)]
+    figure = new_figure(
+        7.5, 2.6 + 1.3 * len(shown), rows=len(ratios), sharex=True, gridspec_kw={"height_ratios": ratios}
+    )
+    plot_validation(curve, metric, figure.axes[0], baselines=baselines)
+    for name, ax in zip(shown, figure.axes[1:], strict=True):
+        plot_column(curve, name, ax)
+        ax.set_ylabel(COLUMNS[name])
+    figure.axes[-1].set_xlabel("decisions learned from")
+    count_axis(figure.axes[-1].xaxis)
+    figure.align_ylabels()
+    return figure
+
+
+@style()
+def plot_validation(
+    curve: Curve, metric: str, ax: Axes | None = None, *, baselines: Mapping[str, float] | None = None
+) -> Axes:
+    """Draw the metric at every validation, the best one marked; parameters as for `draw_learning_curve`."""
+    ax = axes_of(ax)
+    about = METRICS[metric]
+    asked = np.isfinite(curve["validation"])
+    steps, values = curve["steps"][asked], curve["validation"][asked]
+    values = -values if about.direction == "lower" else values
+    ax.plot(steps, values, color=AGENT, marker="o", markersize=3, label="agent")
+    known = dict(baselines or {})
+    for number, (name, value) in enumerate(known.items()):
+        colour = POLICY_COLOURS[(2 + number) % len(POLICY_COLOURS)]
+        label = f"{name}: {format_number(value)}"
+        ax.axhline(value, color=colour, linestyle="dashed", linewidth=1.2, label=label)
+    if len(values):
+        best = int(np.argmin(values) if about.direction == "lower" else np.argmax(values))
+        label = f"best: {format_number(float(values[best]))}"
+        ax.plot(
+            steps[best], values[best], "o", markersize=8, markerfacecolor="none", color=AGENT, label=label
+        )
+    drawn = [*values.tolist(), *known.values()]
+    if drawn and min(drawn) > 0 and max(drawn) / min(drawn) > LOGARITHMIC:
+        ax.set_yscale("log")
+    unit = f" [{about.unit}]" if about.unit != "1" else ""
+    ax.set_ylabel(f"{metric.replace('_', ' ')}{unit}")
+    title(ax, f"validation ({about.direction} is better)")
+    ax.legend(loc="best")
+    return ax
+
+
+@style()
+def plot_column(curve: Curve, name: str, ax: Axes | None = None) -> Axes:
+    """Draw a column over the rounds; with many rounds, also the means of `BINS` bins."""
+    ax = axes_of(ax)
+    known = np.isfinite(curve[name])
+    steps, values = curve["steps"][known], curve[name][known]
+    noisy = len(values) > 2 * BINS
+    ax.plot(steps, values, color=MUTED if noisy else INK, linewidth=0.6 if noisy else 1.2)
+    if noisy:
+        parts = np.array_split(np.arange(len(values)), BINS)
+        means = [(steps[part].mean(), values[part].mean()) for part in parts]
+        ax.plot(*np.transpose(means), color=INK, linewidth=1.5)
+    return ax

@@ -1,0 +1,238 @@
+"""Reader of results folders: the results of the policies, their metrics and their provenance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.io.budget import refuse_beyond
+from hpcsimkit.io.documents import json_value
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.placements import Placements
+from hpcsimkit.results.result import MODE_NAMES, Result
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["SavedResults"]
+
+NUMBERS = ("job_id", "submit_time", "start_time", "end_time", "run_time", "requested_time", "nodes")
+NEEDED = (*NUMBERS, "mode")
+ASKED = ("spread", "exclusive", "constraint", "kind")
+OPTIONAL = (*ASKED, "user", "group", "queue", "partition", "qos")
+
+
+@dataclass(frozen=True, eq=False)
+class SavedResults:
+    """Contents of a results folder.
+
+    Parameters
+    ----------
+    results : mapping of str to Result
+        Results by the name of the policy, in the order of the experiment. Their workloads have the columns of
+        the tables of jobs only; on machines, their placements are those of the tables of placements.
+    metrics : mapping of str to mapping of str to float or None
+        Metrics of each policy; None for undefined ones.
+    provenance : mapping
+        Contents of ``provenance.json``.
+    experiment : str
+        TOML text of the experiment, which reproduces the results.
+    """
+
+    results: Mapping[str, Result]
+    metrics: Mapping[str, Mapping[str, float | None]]
+    provenance: Mapping[str, Any]
+    experiment: str
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> SavedResults:
+        """Read a results folder: its tables of jobs from Parquet files, or from CSV files if there are none.
+
+        Raises
+        ------
+        UsageError
+            The path is not a results folder, or a file is missing or damaged; the message names it.
+        """
+        place = Path(folder)
+        if not place.is_dir():
+            raise UsageError(f"{place}: a results folder is needed, found {_kind(place)}")
+        if not (place / "provenance.json").is_file():
+            raise UsageError(f"{place}: a results folder is needed, found one without provenance.json")
+        provenance, metrics = _json(place / "provenance.json"), _json(place / "metrics.json")
+        try:
+            files = {name: _stem(about["file"]) for name, about in provenance["policies"].items()}
+            about = provenance["workload"]
+            name, resources = str(about["name"]), tuple(map(str, about.get("resources", ())))
+            cluster = _cluster(place, provenance)
+            size = int(about["nodes"]) if cluster is None else cluster.size
+            metrics = {policy: dict(metrics[policy]) for policy in files}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            reason = f"provenance.json and metrics.json do not fit together: {error!r}"
+            raise UsageError(f"{place}: {reason}") from None
+        if not files:
+            raise UsageError(f"{place}: at least one policy is needed, found none in provenance.json")
+        results = {}
+        for policy, stem in files.items():
+            result = _result(_file(place / "jobs" / stem), policy, size, name, resources)
+            if cluster is not None:
+                placements = _placements(_file(place / "placements" / stem), cluster, len(result))
+                result = replace(result, placements=placements)
+            results[policy] = result
+        return cls(results, metrics, provenance, _text(place / "experiment.toml"))
+
+
+def _stem(name: Any) -> str:
+    """Return the name of a policy's files; a name that leads out of the folder is an error."""
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        raise ValueError(f"names of files are needed, found {name!r}")
+    return name
+
+
+def _cluster(place: Path, provenance: Mapping[str, Any]) -> Machines | None:
+    """Return the machines; None for counted nodes."""
+    return Machines.read(place / "machines.csv") if provenance.get("machines") else None
+
+
+def _result(file: Path, policy: str, size: int, name: str, resources: tuple[str, ...]) -> Result:
+    """Return the result stored in a table of jobs."""
+    table = _table(file, (*NEEDED, *resources))
+    labels: dict[str, tuple[str, ...]] = {}
+    try:
+        columns = {column: _numbers(table, column) for column in (*NUMBERS, *resources)}
+        for column in (column for column in OPTIONAL if column in table.column_names):
+            columns[column], labels[column] = _numbers_and_words(table, column)
+        mode, killed = _modes(table), np.zeros(len(table), dtype=bool)
+        if "killed" in table.column_names:
+            killed = np.asarray(table.column("killed").to_numpy(), dtype=bool)
+        start, end = columns.pop("start_time"), columns.pop("end_time")
+        columns["id"] = columns.pop("job_id")
+        columns["run_time"] = np.maximum(columns["run_time"], 0)  # rejected jobs have none
+        labels = {column: words for column, words in labels.items() if words}
+        workload = Workload(columns, machine_size=size, name=name, resources=resources, labels=labels)
+    except (WorkloadError, ValueError, TypeError) as error:
+        raise UsageError(f"{file}: not a table of jobs: {error}") from None
+    return Result(workload, policy, size, columns["submit_time"], start, end, mode, killed)
+
+
+def _placements(file: Path, cluster: Machines, jobs: int) -> Placements:
+    """Return the placements stored in a table."""
+    table = _table(file, ("row", "machine", *cluster.resources))
+    numbers = {name: number for number, name in enumerate(cluster.names)}
+    try:
+        job = _numbers(table, "row")
+        if len(job) and not (job.min() >= 0 and job.max() < jobs and (np.diff(job) >= 0).all()):
+            raise ValueError(f"rows of jobs, ascending from 0 to {jobs - 1}, are needed")
+        machine = np.array([numbers[name] for name in table.column("machine").to_pylist()], dtype=np.int64)
+        amounts = np.column_stack([_numbers(table, resource) for resource in cluster.resources])
+    except (KeyError, ValueError, TypeError) as error:
+        raise UsageError(f"{file}: not a table of placements on machines.csv: {error}") from None
+    return Placements(cluster, jobs, job, machine, amounts)
+
+
+def _file(stem: Path) -> Path:
+    """Return the path of a table given without suffix."""
+    for ending in ("parquet", "csv"):
+        file = stem.with_name(f"{stem.name}.{ending}")
+        if file.is_file():
+            return file
+    raise UsageError(f"{stem}.parquet: no such file, and no .csv in its place")
+
+
+def _table(file: Path, needed: Sequence[str]) -> pyarrow.Table:
+    """Read a table with Arrow, and check that it has the needed columns."""
+    from pyarrow import ArrowException, csv, parquet, string
+
+    options = csv.ConvertOptions(
+        column_types={"machine": string()}, null_values=[""], strings_can_be_null=True
+    )
+    try:
+        refuse_beyond("bytes", file.stat().st_size, file)
+        if file.suffix == ".parquet":
+            _check_size(file)
+            table = parquet.read_table(file)
+        else:
+            table = csv.read_csv(file, convert_options=options)
+    except (ArrowException, OSError) as error:
+        raise UsageError(f"{file}: a table of jobs is needed, cannot be read: {_first_line(error)}") from None
+    missing = [column for column in needed if column not in table.column_names]
+    if missing:
+        raise UsageError(f"{file}: column {missing[0]!r} is needed, found {', '.join(table.column_names)}")
+    return table
+
+
+def _check_size(file: Path) -> None:
+    """Reject a compressed table with a declared size over the limits; a small file can declare any size."""
+    from pyarrow import parquet
+
+    about = parquet.read_metadata(file)
+    groups = map(about.row_group, range(about.num_row_groups))
+    refuse_beyond("jobs", about.num_rows, file)
+    refuse_beyond("bytes", sum(group.total_byte_size for group in groups), file)
+
+
+def _numbers(table: pyarrow.Table, column: str) -> NDArray[np.int64]:
+    """Return a column of integers, with -1 for missing values."""
+    import pyarrow
+
+    return np.asarray(table.column(column).cast(pyarrow.int64()).fill_null(-1).to_numpy())
+
+
+def _numbers_and_words(table: pyarrow.Table, column: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return a column of integers; for strings, their codes (-1 for missing values) and the strings."""
+    import pyarrow
+
+    values = table.column(column)
+    if pyarrow.types.is_integer(values.type):
+        return _numbers(table, column), ()
+    coded = values.cast(pyarrow.string()).combine_chunks().dictionary_encode()
+    numbers = np.asarray(coded.indices.fill_null(-1).to_numpy(), dtype=np.int64)
+    return numbers, tuple(coded.dictionary.to_pylist())
+
+
+def _modes(table: pyarrow.Table) -> NDArray[np.uint8]:
+    """Return the start modes as integer codes; raise a ValueError for an unknown one."""
+    import pyarrow
+    from pyarrow import compute
+
+    words = table.column("mode").cast(pyarrow.string())
+    numbers = compute.index_in(words, value_set=pyarrow.array(MODE_NAMES)).fill_null(255).to_numpy()
+    if (numbers == 255).any():
+        raise ValueError(f"modes are {', '.join(MODE_NAMES)}, found {words[int(np.argmax(numbers == 255))]}")
+    return np.asarray(numbers, dtype=np.uint8)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    text = _text(file)
+    try:
+        value = json_value(text, file)
+    except ValueError as error:
+        raise UsageError(f"{file}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{file}: a JSON object is needed, found {type(value).__name__}")
+    return value
+
+
+def _text(file: Path) -> str:
+    try:
+        return read_bytes(file).decode("utf-8")
+    except WorkloadError as error:
+        raise UsageError(str(error)) from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file}: cannot be read: {_first_line(error)}") from None
+
+
+def _kind(place: Path) -> str:
+    return "a file" if place.exists() else "nothing there"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,241 @@
+"""Additional baselines: heuristics of hpcsimkit on the test sequences of the agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.experiments.evaluation_statistics import Comparison, compared
+from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.policies import (
+    EASY,
+    F1,
+    F2,
+    F3,
+    F4,
+    FCFS,
+    SAF,
+    SJF,
+    SQF,
+    UNICEF,
+    WFP3,
+    Conservative,
+    LastTwo,
+    ShortestPredicted,
+    XFactor,
+)
+from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.page import Page
+from hpcsimkit.reproductions.sequences import BSLD, SIGNIFICANT, Contestant, Meeting, SequenceSet
+
+__all__ = ["RIVALS", "RULES", "Field", "field_of", "parted", "write_fields"]
+
+RIVALS = "rivals"
+"""Flag for running the baselines only, without training the paper's agents."""
+
+RULES: Mapping[str, Pipeline] = {
+    **{
+        f"{order.__name__}/EASY": Pipeline(order(), backfiller=EASY())
+        for order in (FCFS, SJF, SAF, SQF, XFactor, UNICEF, WFP3, F1, F2, F3, F4)
+    },
+    "FCFS/EASY(SJF)": Pipeline(backfiller=EASY(SJF())),
+    "FCFS/EASY(predicted)": Pipeline(backfiller=EASY(ShortestPredicted()), estimates=LastTwo()),
+    "FCFS/conservative": Pipeline(backfiller=Conservative()),
+    "SJF/conservative": Pipeline(SJF(), backfiller=Conservative()),
+}
+"""Heuristics of hpcsimkit. EASY tries candidates in queue order, unless another order is given."""
+
+Floats = NDArray[np.float64]
+Columns = Mapping[str, tuple[str, float]]
+"""Measure and factor of each column of a table, by heading."""
+
+Rows = Mapping[str, Sequence[Task]]
+"""Tasks by row."""
+
+USUAL: Columns = {
+    "mean bounded slowdown": (BSLD, 1.0),
+    "mean wait [h]": ("mean_wait_time", 1 / 3600),
+    "maximum bounded slowdown": ("max_bounded_slowdown", 1.0),
+}
+
+WORDS = (
+    "The best heuristics of a paper, and of the tables above, are chosen among the rows of the paper and "
+    "the few that stand beside them. Here are heuristics of the kit's catalogue, in italics, on the very "
+    "sequences that agents are tested on, by the textbook's rules and with the same requested times. The "
+    "best of either kind is chosen after the fact, by the first column. *: below the best of the other rows "
+    "for sure, by the paired t-test and by Wilcoxon's signed-rank test, p < 0.05, corrected for the number "
+    "of rows (Holm); of a single sequence nothing is for sure."
+)
+
+
+def outcome_itself(outcome: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
+    """Return the outcome of a meeting, a list of values for each measure."""
+    return outcome
+
+
+@dataclass(frozen=True)
+class Field:
+    """Comparison of heuristics and agents on the same sequences.
+
+    Parameters
+    ----------
+    name : str
+        Heading of the table.
+    known : mapping of str to sequence of Task
+        Runs of the baselines of the reproduction, by row; several tasks of a row have different sequences.
+    rules : mapping of str to sequence of Task
+        Runs of additional baselines, by row.
+    learned : mapping of str to sequence of Task
+        Runs of agents, by row; left out if only the baselines run.
+    columns : mapping of str to (str, float)
+        Measure and factor of each column, by heading; the first measure determines the best row, lower is
+        better.
+    measures : callable
+        Function that returns the values of each measure, one per sequence, from the outcome of a task.
+    """
+
+    name: str
+    known: Rows
+    rules: Rows
+    learned: Rows
+    columns: Columns
+    measures: Callable[[Any], Mapping[str, Sequence[float]]] = outcome_itself
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Runs of all heuristics."""
+        return [task for rows in (self.known, self.rules) for tasks in rows.values() for task in tasks]
+
+    def values(self, shelf: Shelf, rows: Rows) -> dict[str, dict[str, Floats]]:
+        """Return the measured values of some rows, by row and measure."""
+        measures = [measure for measure, _ in self.columns.values()]
+        outcomes = {
+            row: [self.measures(shelf.outcome(task)) for task in tasks] for row, tasks in rows.items()
+        }
+        return {
+            row: {measure: np.concatenate([each[measure] for each in found]) for measure in measures}
+            for row, found in outcomes.items()
+        }
+
+    @property
+    def decisive(self) -> tuple[str, float]:
+        """Measure that determines the best row, and its factor."""
+        return next(iter(self.columns.values()))
+
+
+def field_of(
+    name: str,
+    sequences: SequenceSet,
+    seed: int,
+    rows: Mapping[str, Meeting],
+    *,
+    rules: Mapping[str, Pipeline] = RULES,
+) -> Field:
+    """Return a comparison on sequences with the heuristics of hpcsimkit as additional baselines.
+
+    Parameters
+    ----------
+    name : str
+        Heading of the table.
+    sequences : SequenceSet
+        Sequences to compare on.
+    seed : int
+        Random seed of the runs.
+    rows : mapping of str to Meeting
+        Runs of all policies, agents included, by row.
+    rules : mapping of str to Pipeline
+        Additional baselines. Default: `RULES`.
+    """
+    apart = SequenceSet(f"{sequences.name}-{RIVALS}", sequences.scenarios)  # separate folders
+    added = {row: [Meeting(Contestant(row, rule, "textbook"), apart, seed)] for row, rule in rules.items()}
+    known, learned = parted(rows)
+    return Field(name, known, added, learned, USUAL)
+
+
+def parted(rows: Mapping[str, Meeting]) -> tuple[dict[str, list[Meeting]], dict[str, list[Meeting]]]:
+    """Return the rows of heuristics, and those of agents."""
+    agents = {row for row, task in rows.items() if task.contestant.learner is not None}
+    return (
+        {row: [task] for row, task in rows.items() if row not in agents},
+        {row: [task] for row, task in rows.items() if row in agents},
+    )
+
+
+def write_fields(page: Page, fields: Iterable[Field], shelf: Shelf, *, alone: bool) -> None:
+    """Write a table for each comparison, and sentences on the best policies.
+
+    Parameters
+    ----------
+    page : Page
+        Page to write to.
+    fields : iterable of Field
+        Comparisons with completed runs of heuristics.
+    shelf : Shelf
+        Store of the outcomes.
+    alone : bool
+        Whether only the baselines have run.
+    """
+    page.heading("Heuristics outside the paper")
+    page.text(WORDS)
+    for each in fields:
+        known, rules = each.values(shelf, each.known), each.values(shelf, each.rules)
+        learned = {} if alone else each.values(shelf, each.learned)
+        page.text(f"**{each.name}**: {' '.join(sentences(each.decisive, known, rules, learned))}")
+        page.table(*field_table(each.columns, known, rules))
+
+
+Values = Mapping[str, Mapping[str, Floats]]
+"""Values by row and measure."""
+
+
+def best_row(values: Values, measure: str) -> str:
+    """Return the row with the lowest mean."""
+    return min(values, key=lambda row: float(values[row][measure].mean()))
+
+
+def sentences(decisive: tuple[str, float], known: Values, rules: Values, learned: Values) -> Iterator[str]:
+    """Yield sentences on the best heuristic of the page and of hpcsimkit, and on agents below both.
+
+    >>> one = {"FCFS": {"wait": np.array([4.0])}}, {"SJF": {"wait": np.array([3.0])}}
+    >>> for sentence in sentences(("wait", 1.0), *one, {"agent": {"wait": np.array([3.5])}}):
+    ...     print(sentence)
+    best of the page: FCFS (4.00); of the kit: SJF (3.00, -25.0 %).
+    Below the lower of both in the mean: 0 of 1 rows of agents.
+    """
+    measure, by = decisive
+    first, second = best_row(known, measure), best_row(rules, measure)
+    ours, theirs = (float(of[row][measure].mean()) for of, row in ((rules, second), (known, first)))
+    relative = f", {100 * (ours / theirs - 1):+.1f} %" if theirs else ""
+    page, kit = f"{first} ({number(by * theirs)})", f"{second} ({number(by * ours)}{relative})"
+    yield f"best of the page: {page}; of the kit: {kit}."
+    if learned:
+        below = [row for row, values in learned.items() if values[measure].mean() < min(ours, theirs)]
+        names = f": {', '.join(below)}" if below else ""
+        rows = f"{len(below)} of {len(learned)} rows of agents"
+        yield f"Below the lower of both in the mean: {rows}{names}."
+
+
+def field_table(columns: Columns, known: Values, rules: Values) -> Table:
+    """Return a row for each heuristic; additional ones are compared with the best of the page."""
+    measure = next(iter(columns.values()))[0]
+    best = best_row(known, measure)
+    against = compared(known[best][measure], {row: values[measure] for row, values in rules.items()})
+    lines = []
+    for row, values in [*known.items(), *rules.items()]:
+        cells = [number(by * float(values[each].mean())) for each, by in columns.values()]
+        beside = _beside(values[measure], known[best][measure], against[row]) if row in rules else ""
+        lines.append([f"*{row}*" if row in rules else row, *cells, beside])
+    return ["", *columns, f"beside {best}"], lines
+
+
+def _beside(values: Floats, best: Floats, against: Comparison) -> str:
+    """Return the relative difference between a mean and the best; a star marks a significantly lower one."""
+    if not best.mean():
+        return ""
+    below = against.difference.mean > 0 and max(against.t_test_holm, against.wilcoxon_holm) < SIGNIFICANT
+    return f"{100 * (float(values.mean()) / float(best.mean()) - 1):+.1f} %{'*' * bool(below)}"

@@ -1,0 +1,150 @@
+"""Breakdowns: job metrics by size, run time, start mode, user, use of GPUs or job type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.results.metrics import select
+from hpcsimkit.results.result import MODE_NAMES, Result
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["RUN_TIME_CLASSES", "By", "breakdown"]
+
+RUN_TIME_CLASSES: Mapping[str, float] = {
+    "< 10 min": 600,
+    "< 1 h": 3600,
+    "< 6 h": 6 * 3600,
+    "< 24 h": 24 * 3600,
+    "longer": np.inf,
+}
+"""Run-time classes and their upper limits [s]."""
+
+NOTHING = -1
+"""Size class of jobs that occupy none of the machines' first resource."""
+
+By = Literal["size", "run_time", "mode", "user", "gpus", "kind"]
+
+Classes = tuple[NDArray[np.int64], Callable[[int], str]]
+"""Class number of each job, and a function from class number to label."""
+
+
+def breakdown(
+    result: Result,
+    by: By = "size",
+    *,
+    warmup: float = 0,
+    cooldown: float = 0,
+) -> pandas.DataFrame:
+    """Compute job metrics for each non-empty class of jobs.
+
+    Parameters
+    ----------
+    result : Result
+        The result of a run; rejected jobs are ignored.
+    by : {"size", "run_time", "mode", "user", "gpus", "kind"}
+        Criterion: size by powers of two (1, 2, 3-4, 5-8, ...) in nodes or in the machines' first resource,
+        simulated run time by `RUN_TIME_CLASSES`, start mode, user, use of GPUs, or job type. Default:
+        ``"size"``.
+    warmup, cooldown : float
+        Trimmed durations [s], as in :func:`~hpcsimkit.results.metrics.evaluate`. Default: 0.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per class, in ascending order, labels as the index (named `by`). Columns: ``jobs`` (that ran),
+        ``area_share`` (share of the total of size x run time), and ``mean_wait_time, median_wait_time,
+        p95_wait_time, max_wait_time`` [s], ``mean_bounded_slowdown, max_bounded_slowdown``, each as in
+        `METRICS`.
+
+    Raises
+    ------
+    UsageError
+        `by` is invalid.
+
+    Examples
+    --------
+    >>> from hpcsimkit.jobs.workload import Workload
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
+    >>> r = Result(w, "fcfs", 4, *map(np.array, ([0, 1], [0, 9], [9, 13], [1, 1], [False, False])))
+    >>> breakdown(r, "size").mean_wait_time.to_dict()
+    {'2': 8.0, '3-4': 0.0}
+    """
+    import pandas
+
+    if by not in _CLASSES:
+        raise UsageError(f"by must be one of {', '.join(map(repr, _CLASSES))}, found {by!r}")
+    rows = select(result, warmup=warmup, cooldown=cooldown).jobs & result.finished
+    number, label = _CLASSES[by](result)
+    area = (result.run_time * result.amount)[rows]
+    jobs = pandas.DataFrame(
+        {"area": area, "wait": result.wait_time[rows], "slowdown": result.bounded_slowdown()[rows]}
+    ).groupby(number[rows])
+    table = pandas.DataFrame(
+        {
+            "jobs": jobs.size(),
+            "area_share": jobs.area.sum() / area.sum() if area.any() else np.nan,
+            "mean_wait_time": jobs.wait.mean(),
+            "median_wait_time": jobs.wait.median(),
+            "p95_wait_time": jobs.wait.quantile(0.95),
+            "max_wait_time": jobs.wait.max(),
+            "mean_bounded_slowdown": jobs.slowdown.mean(),
+            "max_bounded_slowdown": jobs.slowdown.max(),
+        }
+    )
+    table.index = pandas.Index([label(int(number)) for number in table.index], name=by, dtype=object)
+    return table
+
+
+def _by_size(result: Result) -> Classes:
+    power = np.frexp(result.amount - 0.5)[1].astype(np.int64)
+    return np.where(result.amount, power, NOTHING), _size_label
+
+
+def _size_label(power: int) -> str:
+    if power == NOTHING:
+        return "0"
+    low, high = 2 ** (power - 1) + 1, 2**power
+    return f"{low}-{high}" if low < high else str(high)
+
+
+def _by_run_time(result: Result) -> Classes:
+    ends = np.array(list(RUN_TIME_CLASSES.values()))
+    run_time = np.where(result.finished, result.run_time, 0)
+    return np.searchsorted(ends, run_time, side="right"), list(RUN_TIME_CLASSES).__getitem__
+
+
+def _by_mode(result: Result) -> Classes:
+    return result.mode.astype(np.int64), MODE_NAMES.__getitem__
+
+
+def _by_gpus(result: Result) -> Classes:
+    workload = result.workload
+    gpus = workload.column("gpus") if "gpus" in workload.resources else np.zeros(len(workload))
+    return (gpus > 0).astype(np.int64), ("without GPUs", "with GPUs").__getitem__
+
+
+def _by_label(column: str) -> Callable[[Result], Classes]:
+    """Return a classifier by a column with optional labels."""
+
+    def classes(result: Result) -> Classes:
+        label = result.workload.label
+        return result.workload.column(column), lambda n: label(column, n) if n >= 0 else "unknown"
+
+    return classes
+
+
+_CLASSES: Mapping[str, Callable[[Result], Classes]] = {
+    "size": _by_size,
+    "run_time": _by_run_time,
+    "mode": _by_mode,
+    "user": _by_label("user"),
+    "gpus": _by_gpus,
+    "kind": _by_label("kind"),
+}

@@ -1,0 +1,447 @@
+"""Metrics: pure functions of a result, in one table with names, units, formulas and directions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.results.resource_metrics import (
+    RESOURCE_NAMES,
+    gpu_fragmentation,
+    locality_penalty,
+    normalised_turnaround,
+    resource_utilisation,
+    snapshot_utilisation,
+)
+from hpcsimkit.results.result import MODE_NAMES, Result
+
+__all__ = ["METRICS", "Metric", "Selection", "evaluate", "select"]
+
+Integers = NDArray[np.int64]
+Function = Callable[[Result, "Selection"], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The jobs and the period over which metrics are computed.
+
+    Attributes
+    ----------
+    jobs : array of bool, shape (jobs,)
+        Mask of the selected jobs, by submission time.
+    begin, end : int
+        Limits of the selected period [s of the log's clock].
+    """
+
+    jobs: NDArray[np.bool_]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One row of `METRICS`.
+
+    Attributes
+    ----------
+    name : str
+        Key of the metric in tables and files.
+    unit : str
+        Unit: ``"s"``, ``"jobs"``, or ``"1"`` for ratios and shares.
+    formula : str
+        Formula in terms of the columns of a result; *i* runs over the selected jobs that ran.
+    direction : {"lower", "higher", "none"}
+        Direction of improvement.
+    summary : str
+        One-line description.
+    function : callable
+        Pure function ``function(result, selection)``; NaN for an empty selection.
+    """
+
+    name: str
+    unit: str
+    formula: str
+    direction: Literal["lower", "higher", "none"]
+    summary: str
+    function: Function
+
+
+def select(result: Result, *, warmup: float = 0, cooldown: float = 0) -> Selection:
+    """Trim a result: exclude the initial and final phases, in which the machine fills and drains.
+
+    Jobs are selected if they were submitted between `warmup` seconds after the first submission and
+    `cooldown` seconds before the last one; system metrics (utilisation, loss of capacity) cover only this
+    period. With ``cooldown=0`` the period lasts until the last job end.
+
+    Raises
+    ------
+    UsageError
+        A duration is negative, or the remaining period is empty.
+    """
+    for name, seconds in (("warmup", warmup), ("cooldown", cooldown)):
+        if not 0 <= seconds < float("inf"):
+            raise UsageError(f"{name} needs 0 s or more, found {seconds}")
+    submit = result.submit_time
+    if not len(submit):
+        return Selection(np.zeros(0, dtype=bool), 0, 0)
+    first, last = int(submit.min()), int(submit.max())
+    begin, end = first + int(np.ceil(warmup)), last - int(np.ceil(cooldown))
+    if begin > end:
+        raise UsageError(
+            f"{result.workload.name}: warmup {warmup} s and cooldown {cooldown} s leave nothing of the "
+            f"{last - first} s between the first and the last submission"
+        )
+    jobs = (submit >= begin) & (submit <= end)
+    return Selection(jobs, begin, end if cooldown else max(end, int(result.end_time.max())))
+
+
+def evaluate(
+    result: Result, *, warmup: float = 0, cooldown: float = 0, names: Iterable[str] | None = None
+) -> dict[str, float]:
+    """Compute metrics of a result.
+
+    Parameters
+    ----------
+    result : Result
+        The result of a run.
+    warmup, cooldown : float
+        Durations to exclude after the first and before the last submission [s]; see :func:`select`. Default:
+        0.
+    names : iterable of str, optional
+        Names of the metrics, from `METRICS`; by default all.
+
+    Returns
+    -------
+    dict of str to float
+        Values in the order of `names`; NaN for undefined metrics.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown, or the trimmed period is empty.
+
+    Examples
+    --------
+    >>> from hpcsimkit.jobs.workload import Workload
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
+    >>> r = Result(w, "fcfs", 4, *map(np.array, ([0, 1], [0, 9], [9, 13], [1, 1], [False, False])))
+    >>> evaluate(r, names=["mean_wait_time", "makespan"])
+    {'mean_wait_time': 4.0, 'makespan': 13.0}
+    """
+    chosen = [_metric(name) for name in (METRICS if names is None else names)]
+    selection = select(result, warmup=warmup, cooldown=cooldown)
+    return {metric.name: float(metric.function(result, selection)) for metric in chosen}
+
+
+def _metric(name: str) -> Metric:
+    if name in METRICS:
+        return METRICS[name]
+    near = difflib.get_close_matches(name, METRICS, n=3) or METRICS
+    raise UsageError(f"unknown metric {name!r}; did you mean {', '.join(near)}?")
+
+
+# --- metrics of jobs -------------------------------------------------------------------------------------
+
+Quantity = Callable[[Result], NDArray[np.float64]]
+Statistic = Callable[[NDArray[np.float64]], Any]
+
+_STATISTICS: Mapping[str, tuple[str, str, Statistic]] = {
+    "mean": ("mean_i {}", "mean {}", np.mean),
+    "median": ("median_i {}", "median {}", np.median),
+    "p95": (
+        "95th percentile_i {}",
+        "95th percentile of the {}, interpolated linearly",
+        lambda x: np.percentile(x, 95),
+    ),
+    "p99": (
+        "99th percentile_i {}",
+        "99th percentile of the {}, interpolated linearly",
+        lambda x: np.percentile(x, 99),
+    ),
+    "max": ("max_i {}", "longest {}", np.max),
+}
+
+_QUANTITIES: Mapping[str, tuple[Quantity, str, str, str, tuple[str, ...]]] = {
+    "wait_time": (
+        lambda result: result.wait_time,
+        "s",
+        "start_i - submit_i",
+        "wait time",
+        ("mean", "median", "p95", "p99", "max"),
+    ),
+    "response_time": (
+        lambda result: result.response_time,
+        "s",
+        "end_i - submit_i",
+        "time from submission to end",
+        ("mean", "max"),
+    ),
+    "slowdown": (
+        lambda result: result.slowdown,
+        "1",
+        "max(1, response_i / max(run_i, 1 s))",
+        "slowdown",
+        ("mean", "max"),
+    ),
+    "bounded_slowdown": (
+        lambda result: result.bounded_slowdown(),
+        "1",
+        "max(1, response_i / max(run_i, 10 s))",
+        "bounded slowdown (threshold 10 s)",
+        ("mean", "median", "p95", "max"),
+    ),
+    "ntat": (
+        normalised_turnaround,
+        "1",
+        "(wait_i + max(run_i, 1 s)) / max(run_i, 1 s)",
+        "normalised turnaround time (NTAT)",
+        ("mean",),
+    ),
+    "locality_penalty": (
+        locality_penalty,
+        "s",
+        "run_i - run time of the log_i",
+        "time added by where a job was placed",
+        ("mean",),
+    ),
+}
+
+
+def _of_jobs() -> Iterator[Metric]:
+    """Yield the statistics of per-job quantities."""
+    for quantity, (values, unit, formula, words, statistics) in _QUANTITIES.items():
+        for name in statistics:
+            how, summary, statistic = _STATISTICS[name]
+            text = summary.format(words)
+            if unit == "1":
+                text = text.replace("longest", "largest")
+            yield Metric(
+                f"{name}_{quantity}",
+                unit,
+                how.format(f"({formula})"),
+                "lower",
+                text[0].upper() + text[1:],
+                _over_jobs(values, statistic),
+            )
+
+
+def _over_jobs(quantity: Quantity, statistic: Statistic) -> Function:
+    def function(result: Result, selection: Selection) -> float:
+        values = quantity(result)[selection.jobs & result.finished]
+        return float(statistic(values)) if len(values) else float("nan")
+
+    return function
+
+
+def _jobs(result: Result, selection: Selection) -> float:
+    return float(np.count_nonzero(selection.jobs))
+
+
+def _rejected(result: Result, selection: Selection) -> float:
+    return float(np.count_nonzero(selection.jobs & ~result.finished))
+
+
+def _killed(result: Result, selection: Selection) -> float:
+    return float(np.count_nonzero(selection.jobs & result.finished & result.killed))
+
+
+def _locality_penalty_share(result: Result, selection: Selection) -> float:
+    ran = selection.jobs & result.finished
+    in_log = float(result.workload.column("run_time")[ran].sum())
+    return _share(float(locality_penalty(result)[ran].sum()), in_log)
+
+
+def _user_fairness(result: Result, selection: Selection) -> float:
+    """Compute Jain's index of the users' mean bounded slowdowns; jobs of unknown users are ignored."""
+    users = result.workload.column("user")
+    rows = selection.jobs & result.finished & (users >= 0)
+    if not rows.any():
+        return float("nan")
+    _, user = np.unique(users[rows], return_inverse=True)
+    mean = np.bincount(user, weights=result.bounded_slowdown()[rows]) / np.bincount(user)
+    return float(mean.sum() ** 2 / (len(mean) * (mean**2).sum()))
+
+
+# --- metrics of the system -------------------------------------------------------------------------------
+
+
+def _makespan(result: Result, selection: Selection) -> float:
+    ran = selection.jobs & result.finished
+    if not ran.any():
+        return float("nan")
+    return float(result.end_time[ran].max() - result.submit_time[selection.jobs].min())
+
+
+def _utilisation(result: Result, selection: Selection) -> float:
+    ran = result.finished
+    start = np.clip(result.start_time[ran], selection.begin, selection.end)
+    end = np.clip(result.end_time[ran], selection.begin, selection.end)
+    return _share_of_machine(result.amount[ran], end - start, result, selection)
+
+
+def _loss_of_capacity(result: Result, selection: Selection) -> float:
+    """Integrate the idle nodes over the time in which the smallest waiting job would fit them."""
+    sweep = result.sweep()
+    idle = result.size - sweep.busy
+    length = np.diff(np.append(np.clip(sweep.time, selection.begin, selection.end), selection.end))
+    lost = np.where(sweep.smallest_waiting <= idle, idle, 0)
+    return _share_of_machine(lost, length, result, selection)
+
+
+def _share_started(mode: str, weight: Callable[[Result], NDArray[np.float64]]) -> Function:
+    number = MODE_NAMES.index(mode)
+
+    def function(result: Result, selection: Selection) -> float:
+        ran = selection.jobs & result.finished
+        weights = weight(result)[ran]
+        return _share(float(weights[result.mode[ran] == number].sum()), float(weights.sum()))
+
+    return function
+
+
+def _node_seconds(result: Result) -> NDArray[np.float64]:
+    return result.run_time * result.amount
+
+
+def _share_of_machine(nodes: Integers, seconds: Integers, result: Result, selection: Selection) -> float:
+    """Return the sum of nodes x seconds as a fraction of the machine's capacity."""
+    area = float(np.dot(nodes.astype(float), seconds.astype(float)))
+    return _share(area, result.size * (selection.end - selection.begin))
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")
+
+
+def _of_system() -> Iterator[Metric]:
+    """Yield the metrics of the whole machine."""
+    yield Metric(
+        "utilisation",
+        "1",
+        "sum (node-seconds used) / (size x time), time from the first submission to the last end",
+        "higher",
+        "Share of the machine's node-seconds in use; of machines, of their first resource",
+        _utilisation,
+    )
+    yield from _of_resources()
+    yield Metric(
+        "makespan",
+        "s",
+        "max_i end_i - min_i submit_i",
+        "lower",
+        "Time from the first submission to the last end",
+        _makespan,
+    )
+    yield Metric(
+        "loss_of_capacity",
+        "1",
+        "integral of idle(t) x [nodes of the smallest waiting job(t) <= idle(t)] dt / (size x time)",
+        "lower",
+        "Share of node-seconds left idle while some waiting job would have fitted the idle nodes; "
+        "on machines, judged by all that is idle of their first resource",
+        _loss_of_capacity,
+    )
+    yield Metric(
+        "locality_penalty_share",
+        "1",
+        "sum_i (run_i - run time of the log_i) / sum_i run time of the log_i",
+        "lower",
+        "Share of the log's run time that placements added to it",
+        _locality_penalty_share,
+    )
+    yield Metric(
+        "user_fairness",
+        "1",
+        "(sum_u x_u)^2 / (users x sum_u x_u^2), x_u the mean bounded slowdown of user u",
+        "higher",
+        "Jain's index over users' mean bounded slowdown: 1 if all fare alike, 1/users at worst",
+        _user_fairness,
+    )
+
+
+def _of_resources() -> Iterator[Metric]:
+    """Yield the metrics of machine resources; undefined with counted nodes."""
+    for resource, words in RESOURCE_NAMES.items():
+        yield Metric(
+            f"{resource}_utilisation",
+            "1",
+            f"sum ({words} x seconds used) / (all {words} x time)",
+            "higher",
+            f"Share of all machines' {words} in use",
+            _over_time(resource_utilisation, resource),
+        )
+    yield Metric(
+        "gpu_fragmentation",
+        "1",
+        "integral of sum_r p_r x [free GPUs(t) of machines that r does not fit](t) dt / (all GPUs x time), "
+        "p_r the share of GPU jobs that request r of a machine",
+        "lower",
+        "Expected share of GPUs that are free where a GPU job of the workload could not start",
+        _over_time(gpu_fragmentation),
+    )
+    yield Metric(
+        "snapshot_utilisation",
+        "1",
+        "mean over snapshots (after each start, each end), machines and their resources of the share in use",
+        "higher",
+        "Utilisation as in the masked-PPO paper: snapshots and machines all weigh the same",
+        _over_time(snapshot_utilisation),
+    )
+
+
+def _over_time(function: Callable[..., float], *arguments: str) -> Function:
+    return lambda result, selection: function(result, *arguments, selection.begin, selection.end)
+
+
+def _of_start_modes() -> Iterator[Metric]:
+    """Yield the metrics of start modes."""
+    how = {
+        "ready": "in their turn, never having been the first that did not fit",
+        "reserved": "in their turn, after having held the reservation of the first that did not fit",
+        "backfilled": "ahead of a blocked job",
+    }
+    for mode, words in how.items():
+        yield Metric(
+            f"{mode}_job_share",
+            "1",
+            f"jobs with mode {mode} / jobs that ran",
+            "none",
+            f"Share of the jobs started {words}",
+            _share_started(mode, lambda r: np.ones(len(r))),
+        )
+        yield Metric(
+            f"{mode}_area_share",
+            "1",
+            f"node-seconds of jobs with mode {mode} / node-seconds of all",
+            "none",
+            f"Share of the node-seconds of jobs started {words}",
+            _share_started(mode, _node_seconds),
+        )
+
+
+def _table() -> Iterator[Metric]:
+    yield Metric("jobs", "jobs", "selected jobs", "none", "Jobs submitted in the time that counts", _jobs)
+    yield Metric(
+        "rejected", "jobs", "selected jobs that never ran", "lower", "Jobs refused for good", _rejected
+    )
+    yield Metric(
+        "killed",
+        "jobs",
+        "selected jobs ended at requested_i < run time of the log",
+        "none",
+        "Jobs ended at their requested time",
+        _killed,
+    )
+    yield from _of_jobs()
+    yield from _of_system()
+    yield from _of_start_modes()
+
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _table()}
+"""All metrics by name; report, command line and documentation are generated from this table."""

@@ -1,0 +1,349 @@
+"""The immutable result of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import html
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit._version import __version__
+from hpcsimkit.jobs.timeline import Steps, Sweep
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.node_numbers import assign_nodes
+from hpcsimkit.results.placements import Placements
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["MODE_NAMES", "Result"]
+
+MODE_NAMES = ("none", "ready", "reserved", "backfilled")
+"""Names of the start modes, indexed by :class:`~hpcsimkit.kernel.system.Mode`."""
+
+ASKED = ("spread", "exclusive", "constraint", "kind")
+OWNERS = ("user", "group", "queue", "partition", "qos")
+"""Columns of a workload that are included in tables of jobs if present."""
+
+CANCELLED = 5
+"""Status (SWF field 11) of a job that never ran."""
+
+Seconds = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Schedule of a run: the fate of each job, in the order of the log; times in seconds of the log's clock.
+
+    Parameters
+    ----------
+    workload : Workload
+        The jobs as simulated (with ``walltime="kill"``: with their limited run times).
+    policy : str
+        Name of the policy in tables and figures.
+    size : int
+        Size of the cluster: number of nodes; on machines, total amount of the first resource.
+    submit_time, start_time, end_time : array of int64, shape (jobs,)
+        Times of submission, start and end [s], -1 for rejected jobs. With dependencies, submission times may
+        differ from those of the log.
+    mode : array of uint8, shape (jobs,)
+        Start mode of each job; see `MODE_NAMES`.
+    killed : array of bool, shape (jobs,)
+        Whether the job was killed at its requested time before it was complete.
+    seed : int
+        Seed of the run.
+    options : mapping
+        Other options that determine the schedule: ``walltime, dependencies, period``, and ``semantics`` if
+        different from ``"textbook"``.
+    choices : tuple of (str, int)
+        Decisions at open seats: stage and position among the options.
+    seconds : float
+        Computing time of the simulation [s of wall clock], excluding that of agents.
+    passes : int
+        Number of scheduling passes.
+    placements : Placements, optional
+        Allocation of each job to machines; None with counted nodes.
+
+    Examples
+    --------
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
+    >>> r = Result(w, "fcfs", 4, *map(np.array, ([0, 1], [0, 9], [9, 13], [1, 1], [False, False])))
+    >>> r.wait_time.tolist(), r.bounded_slowdown().tolist(), r.makespan
+    ([0.0, 8.0], [1.0, 1.2], 13)
+    >>> r
+    <Result of fcfs on workload: 2 jobs on 4 nodes, mean wait 4 s>
+    """
+
+    workload: Workload
+    policy: str
+    size: int
+    submit_time: NDArray[np.int64]
+    start_time: NDArray[np.int64]
+    end_time: NDArray[np.int64]
+    mode: NDArray[np.uint8]
+    killed: NDArray[np.bool_]
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    choices: tuple[tuple[str, int], ...] = ()
+    seconds: float = 0.0
+    passes: int = 0
+    placements: Placements | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("submit_time", "start_time", "end_time", "mode", "killed"):
+            column = np.asarray(getattr(self, name)).view()
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    # --- quantities per job --------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.start_time)
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """Whether each job ran to its end; the others were rejected."""
+        return self.end_time >= 0
+
+    @property
+    def wait_time(self) -> Seconds:
+        """Start minus submission [s]; NaN for rejected jobs, as in all quantities below."""
+        return self._where_finished(self.start_time - self.submit_time)
+
+    @property
+    def response_time(self) -> Seconds:
+        """End minus submission [s]."""
+        return self._where_finished(self.end_time - self.submit_time)
+
+    @property
+    def run_time(self) -> Seconds:
+        """End minus start [s]."""
+        return self._where_finished(self.end_time - self.start_time)
+
+    @property
+    def slowdown(self) -> Seconds:
+        """Response time divided by run time, with a run time of at least 1 s; at least 1."""
+        return self.bounded_slowdown(threshold=1)
+
+    def bounded_slowdown(self, threshold: float = 10) -> Seconds:
+        """Return ``max(1, response time / max(run time, threshold))`` of each job.
+
+        The bound limits the influence of short jobs (Feitelson & Rudolph, JSSPP 1998).
+
+        Parameters
+        ----------
+        threshold : float
+            Lower bound of the run time [s], > 0. Default: 10.
+        """
+        return np.maximum(1.0, self.response_time / np.maximum(self.run_time, threshold))
+
+    def _where_finished(self, values: NDArray[np.int64]) -> Seconds:
+        return np.where(self.finished, values, np.nan)
+
+    # --- quantities of the schedule ------------------------------------------------------------------
+
+    @property
+    def unit(self) -> str:
+        """Unit of `size`: ``nodes``, or the first resource of the machines."""
+        return "nodes" if self.placements is None else self.placements.cluster.unit
+
+    @property
+    def amount(self) -> NDArray[np.int64]:
+        """Part of `size` that each job occupied, int64, shape (jobs,)."""
+        return self.workload.column("nodes") if self.placements is None else self.placements.totals[:, 0]
+
+    @property
+    def makespan(self) -> int:
+        """Last end minus first submission [s]; 0 if no job ran."""
+        if not self.finished.any():
+            return 0
+        return int(self.end_time.max() - self.submit_time.min())
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the start times; equal for equal schedules of a workload."""
+        return hashlib.sha256(self.start_time.astype("<i8").tobytes()).hexdigest()
+
+    def sweep(self) -> Sweep:
+        """Return the times at which the jobs that ran were submitted, started and ended."""
+        ran = self.finished
+        columns = (self.submit_time, self.start_time, self.end_time, self.amount)
+        return Sweep.of(*(column[ran] for column in columns))
+
+    def timeline(self) -> Steps:
+        """Return the numbers of waiting jobs and busy nodes over time, after all events of each instant.
+
+        On machines, the busy amount of the first resource. Rejected jobs do not count as waiting, because
+        their rejection times are not recorded.
+        """
+        return self.sweep().steps
+
+    def node_numbers(self) -> list[tuple[range, ...]]:
+        """Return the intervals of node numbers of each job, for Gantt charts.
+
+        Nodes are only counted during a run; :func:`~hpcsimkit.results.node_numbers.assign_nodes` assigns the
+        numbers.
+        """
+        return assign_nodes(self.start_time, self.end_time, self.workload.column("nodes"), self.size)
+
+    # --- input and output ----------------------------------------------------------------------------
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a table with one row per job, in log order, times in seconds of the log's clock.
+
+        Columns: ``job_id``, and ``job_name`` if the log has names; ``submit_time, start_time, end_time,
+        wait_time, run_time, requested_time, nodes``; the resource requests of the log (its resources,
+        ``spread, exclusive, constraint, kind``), and on machines ``machines`` (their names, joined by
+        blanks); ``mode, killed``; then those of ``user, group, queue, partition, qos`` that the log has, as
+        names where the log has names. ``start_time, end_time, wait_time, run_time`` are nullable integers,
+        empty for rejected jobs.
+        """
+        import pandas
+
+        given, never = self.workload.columns, ~self.finished
+        times = {
+            "start_time": self.start_time,
+            "end_time": self.end_time,
+            "wait_time": self.start_time - self.submit_time,
+            "run_time": self.end_time - self.start_time,
+        }
+        columns: dict[str, Any] = {"job_id": given["id"]}
+        if "id" in self.workload.labels:
+            columns["job_name"] = _in_words(self.workload, "id")
+        columns["submit_time"] = self.submit_time
+        columns |= {name: pandas.arrays.IntegerArray(values.copy(), never) for name, values in times.items()}
+        columns |= {name: given[name] for name in ("requested_time", "nodes", *self.workload.resources)}
+        columns |= {name: _in_words(self.workload, name) for name in ASKED if name in given}
+        if self.placements is not None:
+            columns["machines"] = self.placements.words()
+        columns["mode"] = pandas.Categorical.from_codes(self.mode, categories=pandas.Index(MODE_NAMES))
+        columns["killed"] = self.killed
+        columns |= {name: _in_words(self.workload, name) for name in OWNERS if name in given}
+        return pandas.DataFrame(columns)
+
+    def to_swf(self, path: str | os.PathLike[str]) -> None:
+        """Write the schedule as a log in the Standard Workload Format.
+
+        :func:`~hpcsimkit.workloads.readers.swf.read_swf` reads it back. Field 3 is the simulated wait time,
+        field 4 the simulated run time, and fields 5 and 8 are the nodes; the other fields are those of the
+        log. The header describes the simulation. Rejected jobs have -1 in fields 3 and 4 and status 5
+        (cancelled).
+
+        The format has a single number of processors and no machines. On machines, fields 5 and 8 are
+        therefore the allocated amounts of the first resource (0 for jobs without any); other requests and the
+        allocations are available from :meth:`to_frame` only.
+
+        Raises
+        ------
+        WorkloadError
+            The file cannot be written.
+        """
+        from hpcsimkit.io.files import write_bytes
+        from hpcsimkit.workloads.readers.swf import SWF_FIELDS, swf_text
+        from hpcsimkit.workloads.readers.swf_header import header_to_write
+
+        ran = self.finished
+        columns = {name: values for name, values in self.workload.columns.items() if name in SWF_FIELDS}
+        nodes = self.amount
+        columns |= {
+            "submit_time": self.submit_time,
+            "wait_time": np.where(ran, self.start_time - self.submit_time, -1),
+            "run_time": np.where(ran, self.end_time - self.start_time, -1),
+            "allocated_processors": nodes,
+            "requested_processors": nodes,
+        }
+        if not ran.all():
+            columns["status"] = np.where(ran, self.workload.column("status"), CANCELLED)
+        header = header_to_write(dataclasses.replace(self.workload, machine_size=self.size))
+        write_bytes(path, swf_text(columns, {**header, **self._swf_header()}).encode())
+
+    def _swf_header(self) -> dict[str, str]:
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        return {
+            "Simulator": f"hpcsimkit {__version__}",
+            "Policy": self.policy,
+            "Seed": str(self.seed),
+            "Options": options,
+            **({} if self.placements is None else {"Processors": f"{self.unit} of {self._machine}"}),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the complete result, including the workload, to one compressed ``.npz`` file (no pickle).
+
+        Raises
+        ------
+        WorkloadError
+            The file cannot be written.
+        """
+        from hpcsimkit.results.result_file import save
+
+        save({field.name: getattr(self, field.name) for field in dataclasses.fields(self)}, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a result written by :meth:`save`.
+
+        Raises
+        ------
+        WorkloadError
+            The file cannot be read, or is not a saved result.
+        """
+        from hpcsimkit.results.result_file import load
+
+        return cls(**load(path))
+
+    # --- display -------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        rows = dict(self._rows())
+        return (
+            f"<Result of {self.policy} on {self.workload.name}: {rows['Jobs']} jobs on "
+            f"{self._machine}, mean wait {rows['Mean wait']}>"
+        )
+
+    @property
+    def _machine(self) -> str:
+        """The machine in words."""
+        return f"{self.size} nodes" if self.placements is None else self.placements.cluster.summary
+
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks."""
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in self._rows()
+        )
+        return f"<table>{cells}</table>"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """Return the rows of the summary table."""
+        ran = self.finished
+        jobs, rejected = len(self), len(self) - int(ran.sum())
+        wait = f"{self.wait_time[ran].mean():,.6g} s" if ran.any() else "unknown"
+        slowdown = f"{self.bounded_slowdown()[ran].mean():,.6g}" if ran.any() else "unknown"
+        return [
+            ("Policy", self.policy),
+            ("Workload", self.workload.name),
+            ("Machine", self._machine),
+            ("Jobs", f"{jobs:,}" + (f", {rejected:,} of them rejected" if rejected else "")),
+            ("Mean wait", wait),
+            ("Mean bounded slowdown", slowdown),
+            ("Makespan", f"{self.makespan:,} s"),
+            ("Seed", str(self.seed)),
+            ("Simulated in", f"{self.seconds:.3g} s, {self.passes:,} passes"),
+        ]
+
+
+def _in_words(workload: Workload, name: str) -> Any:
+    """Return a column, as names if the workload has labels for its values (None for -1)."""
+    column = workload.column(name)
+    if name not in workload.labels:
+        return column
+    words = (workload.label(name, number) if number >= 0 else None for number in column.tolist())
+    return np.array([*words], dtype=object)

@@ -1,0 +1,135 @@
+"""Files of results: arrays in an ``.npz``, all other data as JSON, no pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit._version import __version__
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.io.documents import json_value
+from hpcsimkit.io.files import read_bytes, write_bytes
+from hpcsimkit.io.npz import arrays_in
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.placements import Placements
+
+__all__ = ["load", "save"]
+
+FORMAT = "hpcsimkit result 2"
+FORMER = ("hpcsimkit result 1",)
+"""Older supported formats, from before the introduction of machines."""
+
+COLUMN, PLACEMENT = "workload.", "placements."
+"""Prefixes of the array names of workload columns and of placements."""
+
+DAMAGED = (
+    AttributeError,
+    EOFError,
+    IndexError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""Exceptions that indicate a damaged file or a file of another type."""
+
+OUTCOME = ("submit_time", "start_time", "end_time", "mode", "killed")
+VALUES = ("policy", "size", "seed", "options", "seconds", "passes")
+ABOUT_WORKLOAD = (
+    "machine_size",
+    "name",
+    "header",
+    "skipped",
+    "notes",
+    "provenance",
+    "resources",
+    "labels",
+)
+PARTS = ("job", "machine", "amounts")
+
+
+def save(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the fields of a result to a file, atomically."""
+    workload, placements, choices = fields["workload"], fields["placements"], fields["choices"]
+    stages = sorted({stage for stage, _ in choices})
+    about = {
+        "format": FORMAT,
+        "kit": __version__,
+        **{name: fields[name] for name in VALUES},
+        "options": dict(fields["options"]),
+        "stages": stages,
+        "workload": {name: _plain(getattr(workload, name)) for name in ABOUT_WORKLOAD},
+    }
+    arrays: dict[str, Any] = {name: fields[name] for name in OUTCOME}
+    arrays |= {COLUMN + name: column for name, column in workload.columns.items()}
+    if placements is not None:
+        about["cluster"] = _about_cluster(placements.cluster)
+        arrays[PLACEMENT + "capacity"] = placements.cluster.capacity
+        arrays |= {PLACEMENT + name: getattr(placements, name) for name in PARTS}
+        if placements.events is not None:
+            arrays[PLACEMENT + "events"] = placements.events
+    arrays["choice_stage"] = np.array([stages.index(stage) for stage, _ in choices], dtype=np.uint8)
+    arrays["choice_position"] = np.array([position for _, position in choices], dtype=np.int64)
+    content = io.BytesIO()
+    np.savez_compressed(content, about=np.array(json.dumps(about)), **arrays)
+    write_bytes(path, content.getvalue())
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the fields of a result; see :meth:`Result.load`."""
+    content = read_bytes(path)
+    try:
+        arrays = arrays_in(content, path)
+        about = json_value(str(arrays["about"]), path)
+        if about["format"] not in (FORMAT, *FORMER):
+            raise WorkloadError(f"{path}: {FORMAT!r} is needed, found {about['format']!r}")
+        return _fields(about, arrays)
+    except DAMAGED as error:
+        raise WorkloadError(f"{path}: a saved result is needed, found something else or damaged") from error
+
+
+def _fields(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    workload = about["workload"]
+    for name in ("provenance", "resources"):
+        workload[name] = tuple(workload.get(name, ()))
+    workload["labels"] = {name: tuple(words) for name, words in workload.get("labels", {}).items()}
+    columns = {name.removeprefix(COLUMN): array for name, array in arrays.items() if name.startswith(COLUMN)}
+    choices = zip(arrays["choice_stage"].tolist(), arrays["choice_position"].tolist(), strict=True)
+    fields: dict[str, Any] = {name: arrays[name] for name in OUTCOME} | {name: about[name] for name in VALUES}
+    fields["choices"] = tuple((about["stages"][stage], position) for stage, position in choices)
+    if "cluster" in about:
+        fields["placements"] = _placements(about["cluster"], arrays, jobs=len(fields["start_time"]))
+    fields["workload"] = Workload(columns, **workload)
+    return fields
+
+
+def _about_cluster(cluster: Machines) -> dict[str, Any]:
+    """Return the non-numeric attributes of a cluster."""
+    features = [sorted(words) for words in cluster.features]
+    return {"names": list(cluster.names), "resources": list(cluster.resources), "features": features}
+
+
+def _placements(about: dict[str, Any], arrays: dict[str, NDArray[Any]], jobs: int) -> Placements:
+    cluster = Machines(about["names"], about["resources"], arrays[PLACEMENT + "capacity"], about["features"])
+    job, machine, amounts = (arrays[PLACEMENT + name] for name in PARTS)
+    return Placements(cluster, jobs, job, machine, amounts, arrays.get(PLACEMENT + "events"))
+
+
+def _plain(value: Any) -> Any:
+    """Return mappings as dictionaries, and other values unchanged."""
+    return dict(value) if hasattr(value, "keys") else value

@@ -1,0 +1,204 @@
+"""Conservative backfilling: every job gets a reservation on arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from hpcsimkit.cluster.base import Allocation, Level
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Backfiller
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.backfill.expected import expected, needs_machines
+
+__all__ = ["Conservative"]
+
+
+class Slot(NamedTuple):
+    """A reservation: an allocation in [start, start + estimate)."""
+
+    start: int
+    estimate: int
+    allocation: Allocation
+
+
+class Conservative(Backfiller):
+    """Conservative backfilling with compression: no job is ever delayed by a job that arrived later.
+
+    On arrival, a job is reserved the earliest feasible slot in the availability profile of running jobs and
+    existing reservations; the start of the slot is its guaranteed start time. When jobs end, and before jobs
+    that arrive at that instant are planned, each waiting job is removed and reinserted at its earliest
+    feasible slot, in policy order; the new slot is never later than the old one. The start of a reservation
+    triggers a scheduling pass. (Mu'alem & Feitelson, TPDS 2001.)
+
+    On machines, a reservation holds the first machines that are free throughout its slot; at its start, the
+    job may be placed on any machines where it delays no other reservation. As long as all waiting jobs have
+    pooled requests, reservations hold only totals, as on counted nodes. If this changes when a job ends or
+    arrives, the plan is rebuilt, and no reservation moves to a later time.
+
+    The guarantees hold as long as estimates are upper bounds and jobs start as soon as they are allowed to.
+    When a job exceeds its estimate, gets a new estimate, is held or rejected, or when passes occur only at
+    intervals, the plan is rebuilt in the order of the current reservations. Each early end requires a search
+    through all waiting jobs and the profile before their slots, which takes minutes with thousands of waiting
+    jobs.
+    """
+
+    reserves = True
+    plans = True
+
+    def reset(self, system: System) -> None:
+        """Start with an empty plan."""
+        self._on_machines = False
+        self._profile = expected(system, self._on_machines)
+        self._slots: dict[int, Slot] = {}
+        self._need_machines: set[int] = set()
+        self._due_times: list[tuple[int, int]] = []
+        self._due: set[int] = set()
+        self._seen_ends = self._seen_corrections = self._seen_rejections = 0
+        self._seen_version = -1
+        self._moved = self._broken = False
+
+    def plan(self, system: System) -> None:
+        """Update the plan with starts, ends and arrivals, and find the reservations that are due."""
+        now = system.now
+        self._take_in_starts(system)
+        self._profile.advance(now)
+        for row in system.rejected[self._seen_rejections :]:
+            self._broken = row in self._slots or self._broken
+            self._forget(row)
+        self._seen_rejections = len(system.rejected)
+        overrun = system.running.overrun(now)
+        held = bool(self._due)
+        corrected = system.corrections != self._seen_corrections
+        ended = len(system.ended) != self._seen_ends
+        other = ended and self._slots and self._wants_another_profile
+        if overrun or self._broken or held or corrected or other or self._missed(now):
+            self._make_anew(system)
+        elif ended:
+            self._compress(system)
+        self._seen_ends = len(system.ended)
+        self._seen_corrections = system.corrections
+        self._broken = overrun
+        for job in system.newcomers:
+            if job.index not in self._slots and job in system.queue:
+                self._welcome(job, system)
+        self._find_due(system, overrun)
+
+    def due(self, job: Job, system: System) -> bool:
+        """Return whether the job's reservation is due and its resource demand is available."""
+        return job.index in self._due and system.cluster.fits(job, self.level(job, system))
+
+    def level(self, job: Job, system: System) -> Level:
+        """Return the capacity for a job that is due: all that is free and not reserved for other jobs."""
+        if system.version != self._seen_version:
+            self._take_in_starts(system)
+        slot = self._slots[job.index]
+        return self._profile.level(slot.estimate, system.free, slot.allocation)
+
+    def fill(self, head: Job, system: System) -> Iterator[Job]:
+        """Yield the jobs that are due, in policy order."""
+        if self._due:
+            for job in system.queue:
+                if self.due(job, system):
+                    yield job
+
+    # --- the plan --------------------------------------------------------------------------------------
+
+    def _take_in_starts(self, system: System) -> None:
+        """Replace the planned allocations of jobs that have started by their actual allocations."""
+        self._seen_version = system.version
+        for row in [row for row in self._due if system.starts[row] >= 0]:
+            start, estimate, planned = self._slots[row]
+            if self._profile.replace(start, start + estimate, planned, system.given(row)):
+                self._moved = True
+            self._forget(row)
+
+    def _forget(self, row: int) -> None:
+        """Remove a job that is no longer waiting."""
+        self._slots.pop(row, None)
+        self._due.discard(row)
+        self._need_machines.discard(row)
+
+    def _missed(self, now: int) -> bool:
+        """Return whether a reservation has passed without its job starting."""
+        self._drop_stale()
+        return bool(self._due_times) and self._due_times[0][0] < now
+
+    def _drop_stale(self) -> None:
+        """Drop due times of reservations that were moved or used."""
+        due_times, slots = self._due_times, self._slots
+        while due_times and (due_times[0][1] not in slots or slots[due_times[0][1]].start != due_times[0][0]):
+            heappop(due_times)
+
+    def _welcome(self, job: Job, system: System) -> None:
+        """Reserve the earliest feasible slot for a job that has arrived."""
+        if needs_machines(job, system):
+            self._need_machines.add(job.index)
+        if self._wants_another_profile:
+            self._make_anew(system)
+        estimate = system.estimate(job)
+        start, allocation = self._profile.earliest(job, estimate, system.now)
+        self._put(job.index, Slot(start, estimate, allocation))
+
+    def _put(self, row: int, slot: Slot) -> None:
+        """Enter a reservation into the plan."""
+        self._profile.occupy(slot.start, slot.start + slot.estimate, slot.allocation)
+        self._slots[row] = slot
+        heappush(self._due_times, (slot.start, row))
+
+    def _compress(self, system: System) -> None:
+        """Move each waiting job to an earlier feasible slot if an early end has freed one.
+
+        Without newly freed capacity no job can move, unless the last compression moved jobs: a slot that they
+        vacated may fit a job that precedes them in the queue and was therefore examined before them.
+        """
+        now = system.now
+        gained = self._moved
+        for row in system.ended[self._seen_ends :]:
+            expected_end = system.starts[row] + system.estimates[row]
+            if expected_end > now:
+                self._profile.release(now, expected_end, system.given(row))
+                gained = True
+        if not gained:
+            return
+        self._moved = False
+        profile, slots = self._profile, self._slots
+        for job in system.queue:
+            slot = slots.get(job.index)
+            if slot is not None:
+                start, allocation = profile.earlier(job, slot.estimate, slot.start, slot.allocation)
+                if start != slot.start:
+                    self._moved = True
+                    profile.release(slot.start, slot.start + slot.estimate, slot.allocation)
+                    self._put(job.index, Slot(start, slot.estimate, allocation))
+
+    @property
+    def _wants_another_profile(self) -> bool:
+        """Whether the profile holds totals although some job needs machines, or vice versa."""
+        return self._on_machines != bool(self._need_machines)
+
+    def _make_anew(self, system: System) -> None:
+        """Plan running jobs by their expected ends, then waiting jobs in the order of their reservations.
+
+        The switch from totals to machines moves no reservation to a later time: in this order, a job with a
+        pooled request can use the machines on which the jobs planned before it do not run.
+        """
+        self._on_machines = bool(self._need_machines)
+        self._profile = expected(system, self._on_machines)
+        slots, self._slots, self._due_times = self._slots, {}, []
+        for row in sorted(slots, key=lambda row: (slots[row].start, row)):
+            estimate = slots[row].estimate
+            start, allocation = self._profile.earliest(system.jobs[row], estimate, system.now)
+            self._put(row, Slot(start, estimate, allocation))
+
+    def _find_due(self, system: System, overrun: bool) -> None:
+        """Collect the reservations that are due now, and request a pass at the start of the next one."""
+        self._drop_stale()
+        self._due = set()
+        while self._due_times and self._due_times[0][0] <= system.now:
+            self._due.add(heappop(self._due_times)[1])
+            self._drop_stale()
+        # While a job exceeds its estimate, its expected end of "one second from now" is no time to wait for.
+        if self._due_times and self._due_times[0][0] > system.now + overrun:
+            system.wake(self._due_times[0][0])

@@ -1,0 +1,49 @@
+"""Expected availability profile: the free capacity over time if running jobs end as estimated."""
+
+from __future__ import annotations
+
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.backfill.machine_profile import MachineProfile, TotalsProfile
+from hpcsimkit.policies.backfill.profile import LevelProfile, Profile
+
+__all__ = ["expected", "needs_machines"]
+
+
+def needs_machines(job: Job, system: System) -> bool:
+    """Return whether the choice of machines matters for a job.
+
+    It matters for per-node requests, exclusive machines and required features; it does not matter for pooled
+    requests and on counted nodes.
+    """
+    return isinstance(system.cluster, Machines) and not system.cluster.need(job).by_totals
+
+
+def expected(system: System, on_machines: bool) -> LevelProfile:
+    """Return the availability profile from now on if running jobs end as expected and no job starts.
+
+    Parameters
+    ----------
+    system : System
+        The current state.
+    on_machines : bool
+        Whether reservations hold machines instead of totals; required if :func:`needs_machines` is true for
+        any job with a reservation.
+    """
+    profile = _all_of(system, on_machines)
+    soonest = system.now + 1
+    for end, _, allocation in system.running.entries:
+        profile.grow(max(end, soonest), allocation)
+    return profile
+
+
+def _all_of(system: System, on_machines: bool) -> LevelProfile:
+    """Return a constant profile of the capacity that is free now, in the form that suits the cluster."""
+    cluster, now, free = system.cluster, system.now, system.free
+    if isinstance(cluster, Nodes):
+        return Profile(now, free)
+    if not isinstance(cluster, Machines):
+        return LevelProfile(cluster, now, free)
+    return MachineProfile(cluster, now, free) if on_machines else TotalsProfile(cluster, now, free)

@@ -1,0 +1,1 @@
+"""Schedulers with a single seat, to which jobs are offered in a given order."""

@@ -1,0 +1,197 @@
+"""One seat that selects a job and its machine in one decision, among all feasible pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.pipeline import ask
+from hpcsimkit.kernel.policy import FCFS, Order, Policy
+from hpcsimkit.kernel.system import System
+
+__all__ = ["Dispatch", "Pair", "PairDecision"]
+
+Pair = tuple[Job, int]
+"""A job and the number of a machine that can start it now."""
+
+
+class Pairs(Sequence[Pair]):
+    """Feasible pairs of jobs and machines, by job, then by machine number; created on access."""
+
+    def __init__(self, jobs: Sequence[Job], valid: NDArray[np.bool_]) -> None:
+        self._jobs = jobs
+        self._codes = np.flatnonzero(valid)
+        self._machines = valid.shape[1]
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @overload
+    def __getitem__(self, position: int) -> Pair: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Pair]: ...
+    def __getitem__(self, position: int | slice) -> Pair | list[Pair]:
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        slot, machine = divmod(int(self._codes[position]), self._machines)
+        return self._jobs[slot], machine
+
+
+class PairDecision(Decision):
+    """Decision on the next job to start and its machine.
+
+    Attributes
+    ----------
+    jobs : list of Job
+        The first waiting jobs that fit at least one machine, in policy order.
+    numbers : array of int64, shape (jobs,)
+        The cluster's numbers for the resource demands of these jobs.
+    valid : array of bool, shape (jobs, machines)
+        Mask of the machines on which each job can start now.
+    waiting_and_fitting : int
+        Number of waiting jobs that fit at least one machine.
+    """
+
+    __slots__ = ("jobs", "numbers", "valid", "waiting_and_fitting")
+
+    def __init__(self, system: System, slots: int, usable: Usable, *, distinct: bool = False) -> None:
+        super().__init__("dispatch", system, None, self._pairs, self._first)
+        queue = system.queue
+        rows, sizes, _ = queue.table
+        positions = queue.ranked(usable.counts[usable.kinds[rows]].nonzero()[0])
+        self.waiting_and_fitting = len(positions)
+        if distinct:
+            positions = positions[usable.first_of_each(rows[positions])]
+        first = positions[:slots]
+        self.numbers, rows = sizes[first], rows[first]
+        self.jobs = [system.jobs[row] for row in rows.tolist()]
+        self.valid = usable.machines[usable.kinds[rows]]
+
+    def _pairs(self) -> Pairs:
+        return Pairs(self.jobs, self.valid)
+
+    def _first(self) -> Pair:
+        return self._pairs()[0]
+
+
+class Usable:
+    """The machines on which each job of a run fits, updated incrementally as available capacity changes.
+
+    Attributes
+    ----------
+    kinds : array of int64, shape (jobs of the run,)
+        The number of each job's distinct resource demand; jobs with equal demands share a number.
+    machines : array of bool, shape (kinds, machines)
+        Mask of the machines with enough available capacity for each demand; read-only.
+    counts : array of int64, shape (kinds,)
+        Number of machines with enough available capacity for each demand.
+    """
+
+    def __init__(self, cluster: Machines, jobs: Sequence[Job]) -> None:
+        numbers, self.kinds = np.unique([cluster.size_of(job) for job in jobs], return_inverse=True)
+        self._amounts = np.ascontiguousarray(cluster.needs.amounts[numbers].T)
+        requested = [job.requested_time for job in jobs]
+        self._requests = np.unique(np.column_stack([self.kinds, requested]), axis=0, return_inverse=True)[1]
+        self._level = cluster.capacity
+        self._ever = cluster.needs.usable(numbers, self._level)
+        self.machines = self._ever.copy()
+        self.counts = np.count_nonzero(self.machines, axis=1)
+
+    def first_of_each(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the positions in `rows` of the first job with each distinct request, ascending."""
+        return np.sort(np.unique(self._requests.ravel()[rows], return_index=True)[1])
+
+    def update(self, level: MachineLevel) -> None:
+        """Update the masks of the machines with changed available capacity."""
+        if level is self._level:
+            return
+        for machine in (level != self._level).any(axis=1).nonzero()[0].tolist():
+            enough = self._ever[:, machine]
+            for amounts, free in zip(self._amounts, level[machine].tolist(), strict=True):
+                enough = enough & (amounts <= free)
+            self.counts += enough
+            self.counts -= self.machines[:, machine]
+            self.machines[:, machine] = enough
+        self._level = level
+
+
+class Dispatch(Policy):
+    """Policy that asks a seat for pairs of a job and its machine until no waiting job fits any machine.
+
+    Each job runs on one machine. The options are the feasible pairs of the first `slots` waiting jobs that
+    fit at least one machine; jobs that do not fit take up no slot, however early they arrived. (Scheduling as
+    in the published code of the masked-PPO scheduler.)
+
+    Parameters
+    ----------
+    seat : External
+        The seat that selects the pairs.
+    slots : int
+        Maximum number of jobs offered, >= 1.
+    order : Order, optional
+        The order in which jobs fill the slots; by default first come, first served.
+    distinct : bool
+        Whether only the first of several jobs with equal resource demands and requested times is offered, so
+        that a hundred equal jobs do not fill the slots; False by default.
+
+    Examples
+    --------
+    >>> Dispatch(External(), slots=10)
+    Dispatch(seat=External(), slots=10)
+    """
+
+    selects_machines = True
+
+    def __init__(
+        self, seat: External, slots: int, order: Order | None = None, *, distinct: bool = False
+    ) -> None:
+        self.seat = seat
+        self.slots = slots
+        self.order = order
+        self.distinct = distinct
+
+    @property
+    def queue_order(self) -> Order:
+        """The order in which jobs are offered."""
+        return self.order if self.order is not None else FCFS()
+
+    def check(self) -> None:
+        """Check the seat and the number of slots."""
+        if not isinstance(self.seat, External):
+            raise UsageError(f"the seat of a dispatch needs an External, found {self.seat!r}")
+        if not (isinstance(self.slots, int) and self.slots >= 1):
+            raise UsageError(f"slots needs a whole number of at least 1, found {self.slots!r}")
+
+    def reset(self, system: System) -> None:
+        """Check that each job needs exactly one machine."""
+        cluster = system.cluster
+        if not isinstance(cluster, Machines):
+            raise UsageError(f"{self!r} needs machines, found {cluster!r}")
+        for job in system.jobs:
+            need = cluster.need(job)
+            if need.spread or need.exclusive or need.nodes > 1:
+                raise UsageError(
+                    f"a dispatch needs jobs that share one machine each; job {job.id} asks for {need.text()}"
+                )
+        self._usable = Usable(cluster, system.jobs)
+        self.seat.reset(system)
+
+    def schedule(self, system: System) -> Generator[Decision, Any, None]:
+        """Ask the seat for pairs until no waiting job fits any machine."""
+        cluster = system.cluster
+        assert isinstance(cluster, Machines)
+        while len(system.queue):
+            self._usable.update(system.free)
+            decision = PairDecision(system, self.slots, self._usable, distinct=self.distinct)
+            if not decision.jobs:
+                return
+            job, machine = yield from ask(self.seat, decision)
+            system.start(job, Allocation([machine], cluster.need(job).amounts[None]))

@@ -1,0 +1,1 @@
+"""Placements, packing and the selection of job sets."""

@@ -1,0 +1,343 @@
+"""Sound files of every kind that the kit reads, made here: where mutations begin, and who reads them."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+
+from hpcsimkit import Machines, make
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.networks.numpy_networks import SlotScores
+from hpcsimkit.agents.spaces.encoders import QueueWindow
+from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.on_machines import described
+from hpcsimkit.experiments.training import Training
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.reports.saved_results import SavedResults
+from hpcsimkit.results.result import Result
+from hpcsimkit.run import main
+from hpcsimkit.workloads import (
+    days,
+    default_workload,
+    read_eagle,
+    read_job_sets,
+    read_job_table,
+    read_log,
+    read_openb,
+    read_philly,
+    read_sacct,
+    read_swf,
+    swf_text,
+)
+
+Files = Mapping[str, bytes]
+
+SACCT = """\
+JobID|JobIDRaw|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|AllocTRES|Constraints
+17|17|ada|physics|batch|normal|COMPLETED|2024-01-01T08:00:00|2024-01-01T08:00:10|2024-01-01T09:00:10|3600|120|cpu=8,mem=64G,node=2|cpu=8,mem=64G,node=2|intel&ib
+17.batch|17.batch||physics||||2024-01-01T08:00:10|2024-01-01T08:00:10|2024-01-01T09:00:10|3600|||cpu=4|
+18_1|19|ben|chemistry|gpu|high|CANCELLED by 1000|2024-01-01T08:05:00|2024-01-01T08:06:00|2024-01-01T08:07:30|90|UNLIMITED|cpu=4,mem=8000M,node=1,gres/gpu:a100=2|cpu=4,mem=8000M,node=1,gres/gpu=2|
+20|20|ben|chemistry|gpu|high|PENDING|2024-01-01T08:05:00|Unknown|Unknown|0|60|cpu=4|||
+"""
+TABLE = """\
+JobName,ReqMem,ReqCPUs,ReqGPUs,ReqDuration,ActualDuration,Submit,Nodes,Spread,Exclusive,Constraint,Kind,User
+job261221,128 GB,16,0,1-00:00:00,20:00:00,1614621600,1,0,0,,0=dgemm,ada
+job261222,1.5 GiB,1,2,60:00,12.5,1614621700,2,1,0,a100&ib,1,ben
+job261223,0 B,4,0,,90,1614708000,1,0,1,,,
+"""
+OPENB = """\
+name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+openb-pod-0000,12000,16384,1,1000,,LS,Running,0,12537496,0
+openb-pod-0001,6000,12288,1,460,V100M16|V100M32,LS,Succeeded,427061,12902960,427061
+openb-pod-0002,3150,11264,0,0,T4,BE,Failed,506671,,506680
+"""
+PHILLY = (
+    "job_id,num_gpu,submit_time,duration,model_name,priority\na,8,0,60000,resnet,1\nb,1,1500,120000,vgg,2\n"
+)
+EAGLE = """\
+job_id,wallclock_req,nodes_req,processors_req,gpus_req,mem_req,submit_time,start_time,run_time,user,account,partition,qos
+1,4:00:00,2,72,0,184000,2020-01-01 08:00:00,2020-01-01 08:05:00,3:10:00,u1,a1,short,normal
+2,86400,1,36,2,90000,2020-01-01 09:00:00,2020-01-01 09:00:01,12.5,u2,a1,gpu,high
+"""
+JOB_SETS = "jobset,job,arrival,t,cpus,gpus,type\n0,0,0,3,10,20,0\n0,1,1,12,4,0,1\n1,0,0,5,256,512,0\n"
+MACHINES_CSV = """\
+MachineName,TotalCPUs,TotalGPUs,TotalMemory,Features
+node1,32,0,128 GB,intel
+node2,32,0,128 GB,intel;ib
+gpu1,64,4,512 GB,a100
+"""
+MACHINES_TOML = """\
+[[machines]]
+count = 64
+name = "node"
+cpus = 32
+memory = "128 GB"
+
+[[machines]]
+count = 4
+name = "gpu"
+cpus = 64
+gpus = 4
+memory = "512 GB"
+features = ["a100"]
+"""
+EXPERIMENT = """\
+policies = ["fcfs", "sjf+easy", "easy-k(4)"]
+jobs = 20
+skip = 1
+load_factor = 1.2
+walltime = "kill"
+period = 60
+warmup = 0.0
+seed = 3
+report = false
+
+[generate]
+model = "lublin"
+nodes = 16
+jobs = 30
+seed = 1
+load = 0.9
+estimates = true
+"""
+ON_MACHINES = """\
+log = "table.csv"
+policies = ["fcfs", "drf+easy"]
+placement = "best-fit"
+locality = "sierra"
+strict = false
+report = false
+
+[[machines]]
+count = 3
+cpus = 32
+gpus = 4
+memory = "256 GB"
+features = ["a100", "ib"]
+"""
+TRAINING = """\
+policy = "fcfs+easy"
+algorithm = "ppo"
+seed = 2
+
+[generate]
+nodes = 16
+jobs = 60
+
+[trainer]
+total_timesteps = 512
+episodes = 4
+n_steps = 32
+hidden = [8]
+n_epochs = 1
+
+[episodes]
+jobs = 16
+
+[validation]
+windows = 2
+every = 2
+"""
+
+
+class Kind(NamedTuple):
+    """A kind of input.
+
+    Parameters
+    ----------
+    files : callable
+        Its sound files by name, the mutated one first.
+    read : callable
+        What reads them in the current folder, given the name of the first.
+    commands : tuple of tuple of str
+        Command lines that read them.
+    """
+
+    files: Callable[[], Files]
+    read: Callable[[str], object]
+    commands: tuple[tuple[str, ...], ...] = ()
+
+
+def text_file(name: str, text: str, **others: str) -> Callable[[], Files]:
+    return lambda: {
+        name: text.encode(),
+        **{other.replace("_", "."): t.encode() for other, t in others.items()},
+    }
+
+
+def swf() -> str:
+    rng = np.random.default_rng(5)
+    jobs = 12
+    columns = {
+        "submit_time": np.cumsum(rng.integers(0, 90, jobs)),
+        "run_time": rng.integers(0, 400, jobs),
+        "allocated_processors": rng.integers(1, 9, jobs),
+        "cpu_time": rng.random(jobs).round(2),
+        "requested_time": rng.integers(60, 600, jobs),
+        "status": rng.integers(0, 2, jobs),
+        "user": rng.integers(1, 4, jobs),
+        "preceding": np.where(np.arange(jobs) == 7, 3, -1),
+    }
+    header = {"Version": "2.2", "Computer": "made here", "MaxProcs": "8", "UnixStartTime": "825613000",
+              "TimeZoneString": "Europe/Stockholm", "Queue": "1 short\n2 long"}  # fmt: skip
+    return swf_text(columns, header)
+
+
+def swf_files() -> Files:
+    return {"log.swf": swf().encode()}
+
+
+def gzip_files() -> Files:
+    return {"log.swf.gz": gzip.compress(swf().encode(), mtime=0)}
+
+
+@cache
+def model_files() -> Files:
+    row = {"weight.0": np.array([[100, -1, 0, 0, 0]]), "bias.0": np.zeros(1)}
+    about = {"training": {"policy": "fcfs+easy", "metric": "mean_wait_time"}}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "agent.hpcsim"
+        Agent(QueueWindow(8), Slots(8), SlotScores(row), "order", about=about).save(path)
+        return {"agent.hpcsim": path.read_bytes(), **swf_files()}
+
+
+def _result() -> Result:
+    return Simulation(default_workload(np.random.default_rng(1), jobs=20, nodes=16), make("fcfs+easy")).run()
+
+
+@cache
+def saved_result() -> Files:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "result.npz"
+        _result().save(path)
+        return {"result.npz": path.read_bytes()}
+
+
+@cache
+def results_folder() -> Mapping[str, bytes]:
+    """Files of a results folder by their paths, made by the command line itself."""
+    with TemporaryDirectory() as folder:
+        place, log = Path(folder) / "out", Path(folder) / "table.csv"
+        log.write_text(TABLE)
+        (Path(folder) / "m.csv").write_text(MACHINES_CSV)
+        with suppress(SystemExit):
+            main([
+                "compare", str(log), "--machines", str(Path(folder) / "m.csv"), "-p", "fcfs", "-p", "sjf",
+                "--no-report", "-q", "--out", str(place),
+            ])  # fmt: skip
+        files = sorted(path for path in place.rglob("*") if path.is_file())
+        return {f"out/{path.relative_to(place)}": path.read_bytes() for path in files}
+
+
+def folder_file(ending: str) -> Callable[[], Files]:
+    """Return a results folder of which the file with an ending is mutated."""
+
+    def files() -> Files:
+        first = next(name for name in results_folder() if name.endswith(ending))
+        return {first: results_folder()[first], **results_folder()}
+
+    return files
+
+
+def _described(workload: object) -> str:
+    return str(described(workload, None))  # type: ignore[arg-type]
+
+
+def _training(name: str) -> object:
+    training = Training.read(Path(name))
+    return [training.saved(), *training.workloads()]
+
+
+def _experiment(name: str) -> object:
+    experiment = Experiment.read(Path(name))
+    return experiment.workload(), experiment.cluster, experiment.saved()
+
+
+DESCRIBE = ("describe", "{}", "--no-picture")
+COMPARE = ("compare", "{}", "--jobs", "20", "-p", "sjf+easy", "--no-report", "--out", "made")
+PLACED = ("compare", "{}", "--machines", "m.csv", "-p", "drf+easy", "--no-report", "--out", "made")
+
+KINDS: dict[str, Kind] = {
+    "swf": Kind(swf_files, lambda name: _described(read_swf(name)), (DESCRIBE, COMPARE)),
+    "swf-strict": Kind(swf_files, lambda name: read_swf(name, strict=True, size="allocated")),
+    "gzip": Kind(gzip_files, lambda name: _described(read_log(name)), (DESCRIBE,)),
+    "sacct": Kind(
+        text_file("jobs.sacct", SACCT, m_csv=MACHINES_CSV),
+        lambda name: _described(read_sacct(name, timezone="Europe/Berlin")), (DESCRIBE, PLACED),
+    ),
+    "table": Kind(
+        text_file("table.csv", TABLE, m_csv=MACHINES_CSV), lambda name: _described(read_job_table(name)), (DESCRIBE, PLACED)
+    ),
+    "beocat": Kind(
+        text_file("2021-03.csv", TABLE), lambda name: days(read_job_table(name).merge(read_job_table(name)), 1, 9)
+    ),
+    "openb": Kind(text_file("pods.csv", OPENB), lambda name: _described(read_openb(name)), (DESCRIBE,)),
+    "philly": Kind(text_file("philly.csv", PHILLY), lambda name: _described(read_philly(name)), (DESCRIBE,)),
+    "eagle": Kind(text_file("eagle.csv", EAGLE), lambda name: _described(read_eagle(name)), (DESCRIBE,)),
+    "job-sets": Kind(text_file("sets.csv", JOB_SETS), read_job_sets),
+    "machines-csv": Kind(
+        text_file("machines.csv", MACHINES_CSV, table_csv=TABLE), Machines.read,
+        (("describe", "--machines", "{}", "table.csv", "--no-picture"),),
+    ),
+    "machines-toml": Kind(
+        text_file("machines.toml", MACHINES_TOML, table_csv=TABLE), Machines.read,
+        (("describe", "--machines", "{}", "table.csv", "--no-picture"),),
+    ),
+    "experiment": Kind(
+        text_file("experiment.toml", EXPERIMENT), _experiment,
+        (("compare", "{}", "--jobs", "9", "--no-report", "--out", "made"), ("describe", "{}", "--no-picture")),
+    ),
+    "experiment-machines": Kind(
+        text_file("experiment.toml", ON_MACHINES, table_csv=TABLE), _experiment,
+        (("compare", "{}", "--jobs", "9", "--no-report", "--out", "made"), ("describe", "{}", "--no-picture")),
+    ),
+    "training": Kind(text_file("training.toml", TRAINING), _training),
+    "model": Kind(
+        model_files, Agent.load,
+        (("compare", "log.swf", "-p", "fcfs+agent:{}", "--jobs", "10", "--no-report", "--out", "made"),),
+    ),
+    "result": Kind(saved_result, lambda name: repr(Result.load(name))),
+    "folder-provenance": Kind(folder_file("provenance.json"), lambda name: SavedResults.read("out")),
+    "folder-metrics": Kind(folder_file("metrics.json"), lambda name: SavedResults.read("out")),
+    "folder-jobs": Kind(folder_file("jobs/fcfs.parquet"), lambda name: SavedResults.read("out")),
+    "folder-machines": Kind(folder_file("machines.csv"), lambda name: SavedResults.read("out")),
+    "folder-experiment": Kind(
+        folder_file("experiment.toml"), _experiment, (("compare", "{}", "--jobs", "5", "--no-report", "--out", "made"),)
+    ),
+}  # fmt: skip
+
+COMMAND_LINES = (
+    ("compare", "log.swf", "-p", "fcfs", "-p", "sjf+easy", "--jobs", "9", "--skip", "1", "--nodes", "8", "--seed", "1",
+     "--period", "5", "--load-factor", "1.5", "--warmup", "1", "--cooldown", "1", "--walltime", "kill", "--size", "allocated",
+     "--workers", "1", "--no-report", "--out", "made", "--semantics", "textbook", "--limit", "jobs=1000"),
+    ("compare", "table.csv", "--machines", "m.csv", "--placement", "best-fit", "--locality", "sierra", "-p", "fcfs",
+     "--no-report", "--out", "made"),
+    ("describe", "log.swf", "--no-picture", "--skip", "2", "--nodes", "9", "--strict"),
+    ("generate", "lublin", "--nodes", "16", "--jobs", "20", "--seed", "1", "--load", "0.9", "-o", "made.swf"),
+    ("generate", "mimic", "log.swf", "--jobs", "20", "--days", "60", "--divide", "2", "--seed", "1", "-o", "made.swf"),
+    ("explain", "sjf+hold-unfit", "log.swf", "--jobs", "9", "--within", "sjf", "--out", "made"),
+    ("evaluate", "agent.hpcsim", "log.swf", "--sequences", "0", "--jobs", "5", "--seed", "1", "--out", "made"),
+    ("train", "training.toml", "--algorithm", "none", "--steps", "8", "--seed", "1", "--out", "made"),
+    ("plot", "nowhere", "--overview", "x.png"),
+    ("reproduce", "nothing", "log.swf", "--quick", "--seed", "1", "--workers", "1", "--out", "made"),
+    ("policies",),
+)  # fmt: skip
+"""Those that would train, evaluate or reproduce for long have something wrong from the start."""
+
+
+def command_line_files() -> Files:
+    """Return the files that `COMMAND_LINES` name."""
+    return {
+        **model_files(),
+        "table.csv": TABLE.encode(),
+        "m.csv": MACHINES_CSV.encode(),
+        "training.toml": TRAINING.encode(),
+    }

@@ -1,0 +1,59 @@
+"""Records that the kit itself has written, damaged or made by others: what they tell of is done again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.results_folder import FINISHED
+from hpcsimkit.experiments.runs import finished_run
+from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.io.documents import json_record
+from tests.reproductions.test_reproductions import Counting, run
+
+DAMAGED = {
+    "empty": b"",
+    "cut": b'{"seconds": 1',
+    "no object": b"[1, 2]",
+    "no text": b'{"policy": "\xff"}',
+    "deep": b'{"fingerprint": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "digits": b'{"seconds": 1' + b"0" * 100_000 + b"}",
+}
+
+
+@pytest.fixture(params=DAMAGED)
+def damaged(request: pytest.FixtureRequest) -> bytes:
+    return DAMAGED[request.param]
+
+
+def test_a_damaged_record_is_empty(damaged: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "record.json"
+    file.write_bytes(damaged)
+    assert json_record(file) == {}
+    file.write_text('{"seconds": 1}')
+    assert json_record(file) == {"seconds": 1}
+
+
+def test_a_run_with_a_damaged_record_is_not_finished(damaged: bytes, tmp_path: Path) -> None:
+    (tmp_path / FINISHED).mkdir()
+    (tmp_path / FINISHED / "fcfs.json").write_bytes(damaged)
+    assert finished_run("fcfs", tmp_path) is None
+
+
+def test_a_task_with_a_damaged_outcome_is_done_again(damaged: bytes, tmp_path: Path) -> None:
+    run(tmp_path / "out")
+    (tmp_path / "out" / "tasks" / "a" / "outcome.json").write_bytes(damaged)
+    shelf = Shelf(tmp_path / "out" / "tasks")
+    assert not shelf.has(Counting("a", 5))
+    _, said = run(tmp_path / "out")
+    assert "3 tasks, 2 of them done" in said[1]
+    assert shelf.outcome(Counting("a", 5)) == {"sum": 10}
+
+
+def test_a_folder_with_a_damaged_record_is_left_alone(damaged: bytes, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "reproduction.json").write_bytes(damaged)
+    with pytest.raises(UsageError, match="a new folder, or one of sums, is needed; found other files"):
+        run(tmp_path / "out")

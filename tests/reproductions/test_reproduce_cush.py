@@ -1,0 +1,741 @@
+"""CuSH done again: job sets, heuristics on the reference sets, and the arithmetic behind tables and targets."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hpcsimkit import Workload
+from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
+from hpcsimkit.agents.cush.training import AGENTS
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.identity import fingerprint
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, SuitsKind
+from hpcsimkit.reproductions.contests import Scores
+from hpcsimkit.reproductions.cush.classes import SUMS, class_sums, mean_of_class, share_suited
+from hpcsimkit.reproductions.cush.contest import Contest, contests, swept_problems
+from hpcsimkit.reproductions.cush.data import FULL, QUICK, Given, JobSets, Scale, label_of
+from hpcsimkit.reproductions.cush.explanations import in_short, outside_the_box
+from hpcsimkit.reproductions.cush.fields import fields
+from hpcsimkit.reproductions.cush.figures import SHOWN, look_of, stretches
+from hpcsimkit.reproductions.cush.learners import CushLearner, CushTraining, Learners
+from hpcsimkit.reproductions.cush.measured import FAMILIES, Measured, both_ways, drawing
+from hpcsimkit.reproductions.cush.methods import (
+    BEST_ALLOCATION,
+    CUSH,
+    EVOLVED,
+    EVOLVED_IN_SIGHT,
+    EVOLVED_ON_ALL,
+    FRESH,
+    HEURISTICS,
+    IN_SIGHT,
+    LEARNED,
+    OUTSIDE,
+    RAND,
+    TAUGHT,
+    Method,
+    heuristics,
+    outsiders,
+    trained,
+)
+from hpcsimkit.reproductions.cush.published_numbers import GAINS, TABLE_1
+from hpcsimkit.reproductions.cush.reproduction import CuSH
+from hpcsimkit.reproductions.cush.runs import NTAT, REWARD, WAIT, Run, mean_return
+from hpcsimkit.reproductions.cush.tables import (
+    horizons_table,
+    in_short_table,
+    nodes_table,
+    placements_table,
+    ratios,
+    table_1,
+    trainings_table,
+    ways_table,
+)
+from hpcsimkit.reproductions.cush.targets import (
+    Longest,
+    file_targets,
+    gain_targets,
+    placement_targets,
+    time_target,
+)
+from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.workloads import CushJobSets
+
+TINY = Scale(
+    systems=("sierra",), epochs=2, job_sets=2, simulations=2, seeds=2, fresh_seeds=1, taught_seeds=1,
+    taught_epochs=1, evolved_seeds=1, evolved_steps=50, validation=2, unseen=3, draws=2, sweep_epochs=1, nodes=(4, 128), horizons=(2, 5),
+    sweep_unseen=2,
+)  # fmt: skip
+SMALL = CushProblem(nodes=4, jobs=5)
+FEW = CushSettings(epochs=2, job_sets=2, simulations=2)
+
+HEADER = "jobset,job,arrival,t,cpus,gpus,type\n"
+
+
+def nobody(done: int) -> None:
+    """Tell nobody."""
+
+
+# --- job sets ------------------------------------------------------------------------------------------
+
+
+def test_names_of_problems() -> None:
+    problems = swept_problems(JobSets((), FULL, 0))
+    assert [label_of(each) for each in problems] == [
+        "sierra-16-nodes", "sierra-32-nodes", "sierra-64-nodes", "sierra", "sierra-256-nodes",
+        "sierra-horizon-2", "sierra-horizon-10", "sierra-horizon-20",
+    ]  # fmt: skip
+
+
+def test_job_sets_are_others_for_each_purpose() -> None:
+    sets, problem = JobSets((), TINY, 0), CushProblem()
+    parts = [sets.validation(problem), sets.unseen(problem)]
+    parts += [
+        SequenceSet("", learner.job_sets()) for learner in Learners(TINY, 0).cush(problem)
+    ]  # what is learned from
+    hashes = [each.workload.hash for part in parts for each in part.scenarios]
+    assert len(set(hashes)) == len(hashes) == 2 + 3 + 2 * 2
+    again = JobSets((), replace(TINY, unseen=5), 0).unseen(problem)
+    assert [each.workload.hash for each in again.scenarios][:3] == hashes[2:5], "more begin with the same"
+
+
+def test_other_clusters_are_asked_for_the_same_shares() -> None:
+    sets = JobSets((), TINY, 0)
+    usual, small, large = (sets.swept(CushProblem(nodes=nodes)) for nodes in (128, 16, 256))
+    assert [each.workload.hash for each in usual.scenarios] == [
+        each.workload.hash for each in sets.unseen(CushProblem()).scenarios[:2]
+    ]
+    shares = [
+        each.scenarios[0].workload.column("gpus") / (4 * nodes) for each, nodes in ((small, 16), (large, 256))
+    ]
+    assert np.abs(shares[0] - shares[1]).max() <= 1 / 64
+    assert len({usual.name, small.name, large.name, sets.unseen(CushProblem()).name}) == 4
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_the_sets_learned_from_are_those_that_are_played(
+    fresh: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trainer draws them by itself; the reproduction must draw the same to show how they went."""
+    drawn: list[list[str]] = []
+    plain = CushProblem.scenarios
+
+    def noted(self: CushProblem, rng: np.random.Generator, count: int):  # type: ignore[no-untyped-def]
+        found = plain(self, rng, count)
+        drawn.append([each.workload.hash for each in found])
+        return found
+
+    monkeypatch.setattr(CushProblem, "scenarios", noted)
+    learner = CushLearner("x", SMALL, replace(FEW, fresh=fresh), seed=5)
+    CushTrainer(learner.problem, learner.settings, seed=learner.seed).train()
+    ours = [each.workload.hash for each in learner.job_sets()]
+    first, second = drawn[-3:-1]
+    assert first == ours
+    assert (second == ours) is not fresh
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "My-SUMMIT.csv"
+    path.write_text(f"{HEADER}0,0,0,4,256,768,0\n1,0,0,4,1,1,1\n")
+    given = Given(path)
+    assert (given.system, given.name) == ("summit", "My-SUMMIT.csv")
+    assert [str(each.cluster) for each in given.sequences.scenarios] == [
+        "Machines(128: 256 cpus, 768 gpus)"
+    ] * 2
+    assert given.line() == "My-SUMMIT.csv: 2 job sets for Summit"
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "words"),
+    [
+        ("mine.csv", "0,0,0,4,1,1,0", "mine.csv: whose nodes are these job sets for"),
+        ("sierra-summit.csv", "0,0,0,4,1,1,0", "whose nodes are these job sets for"),
+        (
+            "sierra.csv",
+            "3,7,0,4,257,1,0",
+            "job 7 of sierra-3 asks for more than all 128 nodes of Sierra have",
+        ),
+        (
+            "sierra.csv",
+            "3,7,0,4,1,513,0",
+            "job 7 of sierra-3 asks for more than all 128 nodes of Sierra have",
+        ),
+    ],
+)
+def test_files_that_do_not_do(tmp_path: Path, name: str, row: str, words: str) -> None:
+    (tmp_path / name).write_text(f"{HEADER}{row}\n")
+    with pytest.raises(UsageError, match=words):
+        _ = Given(tmp_path / name).sequences
+
+
+# --- who meets -----------------------------------------------------------------------------------------
+
+
+def test_everybody_meets(tmp_path: Path) -> None:
+    (tmp_path / "sierra.csv").write_text(f"{HEADER}0,0,0,4,1,1,0\n")
+    (tmp_path / "summit.csv").write_text(f"{HEADER}0,0,0,4,1,1,0\n")
+    sets = JobSets([tmp_path / "sierra.csv", tmp_path / "summit.csv"], TINY, 0)
+    found = list(contests(sets, Learners(TINY, 0)))
+    parts = [each.part for each in found]
+    assert parts == [
+        "validation",
+        "learned",
+        "learned",
+        "unseen",
+        "given",
+        "given",
+        *["swept learned", "swept unseen"] * 3,
+    ]
+    rivals = [*HEURISTICS, BEST_ALLOCATION, IN_SIGHT, *OUTSIDE]
+    assert list(found[5].meetings) == rivals, "nobody is trained for Summit"
+    fresh = [f"{FRESH} 1", f"{FRESH} 1, drawn", f"{TAUGHT} 1", f"{TAUGHT} 1, drawn"]
+    evolved = [f"{EVOLVED} 1", f"{EVOLVED_IN_SIGHT} 1", f"{EVOLVED_ON_ALL} 1"]
+    assert list(found[2].meetings) == [*rivals, *fresh, *evolved, f"{CUSH} 2", f"{CUSH} 2, drawn"]
+    assert list(found[0].meetings) == [
+        f"{CUSH} 1",
+        f"{CUSH} 1, drawn",
+        f"{CUSH} 2",
+        f"{CUSH} 2, drawn",
+        *fresh,
+    ]
+    drawn = {row for contest in found for row, run in contest.meetings.items() if run.draws == 2}
+    assert drawn == {
+        f"{RAND} DF",
+        f"{RAND} BF",
+        *(f"{CUSH} {number}, drawn" for number in (1, 2)),
+        *fresh[1::2],
+    }
+    assert not [run for run in found[3].meetings.values() if run.draws > 1], "unseen sets are many"
+
+
+@pytest.mark.parametrize("scale", [FULL, QUICK, TINY])
+def test_each_task_has_its_folder(scale: Scale, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "hpcsimkit.reproductions.cush.reproduction.FULL", replace(scale, unseen=1, sweep_unseen=1)
+    )
+    reproduction = CuSH(())
+    tasks = [task for stage in reproduction.stages() for task in stage]
+    names = [task.name for task in tasks]
+    assert len(set(names)) == len(names)
+    assert {task.kind for task in tasks} == set(CuSH.rates)
+    kinds = {
+        "cush": scale.seeds,
+        "fresh": scale.fresh_seeds,
+        "taught": scale.taught_seeds,
+        "evolved": scale.evolved_seeds,
+    }
+    for kind, count in kinds.items():
+        assert sum(f"-{kind}-" in task.name for task in reproduction.trainings) == count * len(scale.systems)
+    swept = {*scale.nodes, *(128 for _ in scale.horizons)}, set(scale.horizons) - {5}
+    assert sum("-swept-" in task.name for task in reproduction.trainings) == sum(map(len, swept))
+    in_sight = scale.evolved_seeds * len(scale.systems) + len(swept[1])
+    assert sum("-in-sight-" in task.name for task in reproduction.trainings) == in_sight
+
+
+def test_the_way_that_is_judged() -> None:
+    methods = [*heuristics(CushProblem()), *trained(CUSH, Learners(TINY, 0).cush(CushProblem()))]
+    contest = Contest(CushProblem(), "unseen", SequenceSet("", ()), methods, 0)
+    assert contest.families()[CUSH] == [f"{CUSH} 1", f"{CUSH} 2"]
+    assert contest.families({CUSH})[CUSH] == [f"{CUSH} 1, drawn", f"{CUSH} 2, drawn"]
+    assert contest.families({CUSH})["SJF BF"] == ["SJF BF"]
+
+
+def test_what_a_training_depends_on() -> None:
+    learner = Learners(TINY, 0).cush(CushProblem())[0]
+    others = [
+        learner, replace(learner, seed=1), replace(learner, problem=CushProblem(horizon=2)),
+        replace(learner, settings=replace(learner.settings, fresh=True)),
+    ]  # fmt: skip
+    assert len({fingerprint(CushTraining(each).inputs()) for each in others}) == 4
+    taught = Learners(TINY, 0).taught(CushProblem())[0]
+    others_taught = [
+        taught, replace(taught, seed=1), replace(taught, settings=replace(taught.settings, batch_size=9)),
+        replace(taught, evolving=replace(taught.evolving, elite=9)),
+    ]  # fmt: skip
+    assert len({fingerprint(CushTraining(each).inputs()) for each in others_taught}) == 4
+    runs = [
+        Run(each, SequenceSet("", SMALL.scenarios(np.random.default_rng(1), 1)))
+        for each in trained(CUSH, others[:2])
+    ]
+    assert len({fingerprint(run.inputs()) for run in (*runs, replace(runs[0], draws=2))}) == 5
+
+
+# --- runs ----------------------------------------------------------------------------------------------
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("system", ["sierra", "summit"])
+def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: Path) -> None:
+    """Set by set what an independent simulator found; on average, table 1 within 10 % (Rand: 15 %)."""
+    folder = shared / "refs" / "cush"
+    given = Given(folder / f"cush_jobsets_{system}.csv")
+    assert given.system == system
+    found = {}
+    for method in heuristics(CushProblem(system=given.system)):
+        found[method.name] = Run(method, given.sequences, draws=10 if method.by_chance else 1).run(
+            tmp_path, nobody
+        )
+    compared = 0
+    for expected in rows(folder / f"cush_jobsets_{system}_summary.csv"):
+        name = f"{expected['selector']} {expected['allocation']}".replace("SJF best", BEST_ALLOCATION)
+        if name in found:
+            ours = {measure: values[int(expected["jobset"])] for measure, values in found[name].items()}
+            assert ours[NTAT] == pytest.approx(float(expected["mean_NTAT"]), rel=1e-9)
+            assert ours[WAIT] == pytest.approx(float(expected["mean_wait"]), rel=1e-9)
+            assert ours[REWARD] == pytest.approx(float(expected["mean_v(=mean_discounted_r*NTAT)"]), rel=1e-5)
+            compared += 1
+    assert compared == 7 * 10
+    scores = Scores(
+        Contest(
+            CushProblem(system=given.system), "given", given.sequences, list(heuristics(CushProblem())), 0
+        ),
+        {
+            name: {measure: np.array(values) for measure, values in each.items()}
+            for name, each in found.items()
+        },
+    )
+    measured = Measured.of([scores], ())
+    targets = list(file_targets("refs", measured))
+    assert len(targets) == 2 * len(HEURISTICS)
+    missed = [target for target in targets if not target.met]
+    assert [target.what for target in missed if RAND not in target.what] == []
+    for target in missed:  # the sets were selected with another stream of random numbers
+        assert target.ours == pytest.approx(target.paper, rel=0.15)
+    near, far = targets[0], next(file_targets("refs", altered(measured, 1.2)))
+    assert (near.ours, near.paper) == (measured.mean("FCFS DF"), TABLE_1[system]["FCFS DF"].ntat)
+    assert far.met is False
+
+
+def test_who_is_short_sighted_cannot_tell_long_jobs_apart() -> None:
+    """One after the other: by all that is known the second is first, by what is seen the first is."""
+    w = job_set(run_time=[9, 7, 3], cpus=[8, 8, 8])
+    problem = CushProblem(nodes=4, horizon=5)
+    methods = {each.name: each.scheduler(Path()) for each in heuristics(problem)}
+    starts = {
+        name: problem.scenario(w).simulation(methods[name]).run().start_time.tolist()
+        for name in (BEST_ALLOCATION, IN_SIGHT)
+    }
+    assert starts == {BEST_ALLOCATION: [10, 3, 0], IN_SIGHT: [3, 12, 0]}
+
+
+def altered(measured: Measured, factor: float) -> Measured:
+    values = {
+        family: {measure: each * factor for measure, each in of.items()}
+        for family, of in measured.values.items()
+    }
+    return replace(measured, values=values)
+
+
+def job_set(**columns: Sequence[int]) -> Workload:
+    """Return jobs submitted at 0 s that ask for one GPU, dgemm and daxpy in turn."""
+    count = len(columns["run_time"])
+    plain = {
+        "submit_time": [0] * count, "nodes": [1] * count, "spread": [1] * count, "cpus": [1] * count,
+        "gpus": [1] * count, "kind": [number % 2 for number in range(count)],
+    }  # fmt: skip
+    return Workload({**plain, **columns}, resources=("cpus", "gpus"))
+
+
+def test_sums_by_class_by_hand() -> None:
+    """On Sierra's four nodes, shortest first, depth-first: daxpy pays 2 t x its fewest nodes / 128.
+
+    Eight CPUs: the first takes all of them for 5 s, the second two and all GPUs until 11 s, the third four
+    CPUs until 15 + 11 s; the last, who wants four GPUs, starts at 11 s as well.
+    """
+    w = job_set(run_time=[5, 6, 15, 64], cpus=[8, 2, 4, 1], gpus=[4, 16, 1, 4])
+    problem = CushProblem(nodes=4)
+    simulation = problem.scenario(w).simulation(problem.pipeline(SJF(), DepthFirst()))
+    result = simulation.run()
+    assert result.run_time.tolist() == [5, 6, 15, 65]
+    assert result.wait_time.tolist() == [0, 5, 11, 11]
+    styles = [simulation.system.given(row).style for row in range(4)]
+    sums = class_sums(result, styles)
+    assert tuple(sums) == SUMS
+    lengths = ("short", "medium short", "medium long", "long")
+    assert [sums[f"jobs, {name}"] for name in lengths] == [1, 1, 1, 1]
+    assert [sums[f"wait, {name}"] for name in lengths] == [0, 5, 11, 11]
+    ntat = [sums[f"ntat, {name}"] for name in lengths]
+    assert ntat == pytest.approx([1, 11 / 6, 26 / 15, 76 / 65])
+    sizes = [sums[f"jobs, {name}"] for name in ("small", "medium small", "medium large", "large")]
+    assert sizes == [1, 1, 0, 2], "8/8, 16/16, 4/8, 4/16 of the CPUs or GPUs"
+    assert (sums["penalty, small"], sums["penalty, medium small"]) == (1, 0)
+    assert [sums[f"suited, {kind}"] for kind in ("dgemm", "daxpy")] == [2, 0], "all depth-first"
+    assert [sums[f"jobs, {kind}"] for kind in ("dgemm", "daxpy")] == [2, 2]
+    unknown = class_sums(result, [""] * 4)
+    assert [unknown[f"suited, {kind}"] for kind in ("dgemm", "daxpy")] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("placement", "suited"), [(DepthFirst(), (1, 0)), (BreadthFirst(), (0, 1)), (SuitsKind(), (1, 1))]
+)
+def test_placements_that_suit(placement: object, suited: tuple[float, float], tmp_path: Path) -> None:
+    method = Method("x", SMALL.pipeline(SJF(), placement), "textbook", sample=False)
+    sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 4))
+    found = {name: np.array(each) for name, each in Run(method, sets).run(tmp_path, nobody).items()}
+    assert (share_suited(found, "dgemm"), share_suited(found, "daxpy")) == suited
+
+
+def test_agents_take_both_seats(tmp_path: Path) -> None:
+    """Placed by an agent that always says breadth-first, all jobs are."""
+    learner = CushLearner("sierra-cush-1", SMALL, FEW, seed=1)
+    learner.train(tmp_path / learner.name, nobody)
+    policy = learner.agents(tmp_path / learner.name, sample=False)["placement"]
+    network = policy.network
+    network.tensors["bias.1"][...] = [-1e6, 1e6]
+    policy.save(tmp_path / learner.name / AGENTS["placement"])
+    greedy, drawing_one = trained(CUSH, [learner])
+    assert (greedy.name, drawing_one.name) == (f"{CUSH} 1", f"{CUSH} 1, drawn")
+    sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 3))
+    for method in (greedy, drawing_one):
+        found = {
+            name: np.array(each) for name, each in Run(method, sets).run(tmp_path / "run", nobody).items()
+        }
+        assert (share_suited(found, "dgemm"), share_suited(found, "daxpy")) == (0, 1)
+    assert isinstance(greedy.policy, Pipeline) and greedy.policy.placement.open, "it is as it was"
+
+
+def test_who_draws_is_run_several_times(tmp_path: Path) -> None:
+    problem, told = CushProblem(), list[int]()
+    method = next(each for each in heuristics(problem) if each.name == f"{RAND} DF")
+    sets = SequenceSet("some", problem.scenarios(np.random.default_rng(1), 2))
+    runs = [Run(method, sets, seed).run(tmp_path, nobody)[WAIT] for seed in (3, 1003)]
+    both = Run(method, sets, 3, draws=2)
+    assert both.run(tmp_path, told.append)[WAIT] == pytest.approx(np.mean(runs, axis=0).tolist())
+    assert runs[0] != runs[1]
+    assert told == [20, 40, 60, 80] and both.size == 80
+
+
+def test_mean_return_by_hand() -> None:
+    """Of two jobs of 2 s and 4 s only one fits: decisions at 0, 0, 1, 2, 2, 3, 4, 5 s."""
+    w = job_set(run_time=[2, 4], gpus=[16, 16], kind=[0, 0])
+    simulation = (
+        CushProblem(nodes=4).scenario(w).simulation(CushProblem(nodes=4).pipeline(SJF(), DepthFirst()))
+    )
+    result = simulation.run()
+    ntat = (1 + (2 + 4) / 4) / 2
+    assert result.start_time.tolist() == [0, 2]
+    rewards = [0, 0, -0.25, 0, 0, 0, 0, 0]
+    worth = [sum(0.9**later * each for later, each in enumerate(rewards[step:])) * ntat for step in range(8)]
+    assert mean_return(simulation.system, ntat) == pytest.approx(np.mean(worth))
+
+
+# --- trainings -----------------------------------------------------------------------------------------
+
+
+def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Asked to end, it ends between epochs 5 and 6; then it goes on, to the same agents."""
+    learner = CushLearner("x", SMALL, replace(FEW, epochs=7), seed=1)
+    task, told = CushTraining(learner), list[int]()
+
+    def interrupt(done: int) -> None:
+        told.append(done)
+        if len(told) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        task.run(tmp_path / "stopped", interrupt)
+    assert told == [each * 4 * 30 for each in range(1, 6)]
+    assert task.run(tmp_path / "stopped", told.append) == {"epochs": 7}
+    assert told[5:] == [6 * 4 * 30, task.size]
+    task.run(tmp_path / "straight", nobody)
+    for name in (*AGENTS.values(),):
+        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes()
+
+
+# --- what was measured ---------------------------------------------------------------------------------
+
+
+def scores(part: str, values: Mapping[str, Sequence[float]], **more: Sequence[float]) -> Scores[Contest]:
+    """Return NTAT by row; everything else is 1."""
+    methods = []
+    for name in values:
+        family = next(each for each in sorted(FAMILIES, key=len, reverse=True) if name.startswith(each))
+        learner = CushLearner(name, CushProblem(), FEW, 0) if family in LEARNED else None
+        methods.append(
+            Method(name, Pipeline(), family=family, selectors=learner, sample=name.endswith("drawn"))
+        )
+    contest = Contest(CushProblem(), part, SequenceSet(part, ()), methods, 0)  # type: ignore[arg-type]
+    ones = np.ones(len(next(iter(values.values()))))
+    plain = dict.fromkeys((WAIT, REWARD, *SUMS), ones)
+    extra = {name: np.array(each) for name, each in more.items()}
+    return Scores(contest, {row: {**plain, **extra, NTAT: np.array(each)} for row, each in values.items()})
+
+
+def constant(**changes: Sequence[float]) -> dict[str, Sequence[float]]:
+    """Return NTAT of all heuristics, on two sets."""
+    return {
+        **dict.fromkeys((*HEURISTICS, *OUTSIDE), (9.0, 9.0)),
+        BEST_ALLOCATION: [5.0, 7.0],
+        "SJF BF": [6.0, 8.0],
+        **changes,
+    }
+
+
+def test_seeds_are_one_by_their_means_on_each_set() -> None:
+    found = Measured.of(
+        [scores("unseen", {**constant(), f"{CUSH} 1": [1.0, 2.0], f"{CUSH} 2": [3.0, 6.0]})], ()
+    )
+    assert found.values[CUSH][NTAT].tolist() == [2.0, 4.0]
+    assert found.agents[CUSH][NTAT].tolist() == [1.5, 4.5]
+    assert next(iter(found.values)) == CUSH and found.sets == 2
+    assert (found.best, found.rivals) == ("SJF BF", ("SJF BF", BEST_ALLOCATION, next(iter(OUTSIDE))))
+    assert found.gain(CUSH, "SJF BF") == pytest.approx([100 * (1 - 1.5 / 7), 100 * (1 - 4.5 / 7)])
+    assert found.learned == [CUSH]
+
+
+def test_each_seed_has_its_own_sets_to_learn_from() -> None:
+    """CuSH of a seed meets on the sets of that seed; who learned from others, on all of them."""
+    first = scores(
+        "learned", {**constant(), f"{CUSH} 1": [1.0, 2.0], f"{FRESH} 1": [4.0, 4.0], f"{FRESH} 2": [6.0, 8.0]}
+    )
+    second = scores(
+        "learned", {**constant(), f"{CUSH} 2": [3.0, 5.0], f"{FRESH} 1": [1.0, 1.0], f"{FRESH} 2": [3.0, 1.0]}
+    )
+    found = Measured.of([first, second], ())
+    assert found.values[CUSH][NTAT].tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert found.values[FRESH][NTAT].tolist() == [5.0, 6.0, 2.0, 1.0]
+    assert found.agents[CUSH][NTAT].tolist() == [1.5, 4.0]
+    assert found.agents[FRESH][NTAT].tolist() == [2.5, 4.5]
+    assert found.values["SJF BF"][NTAT].tolist() == [6.0, 8.0, 6.0, 8.0] and found.sets == 4
+
+
+def test_to_draw_or_not_is_chosen_by_the_validation() -> None:
+    validation = scores("validation", {
+        f"{CUSH} 1": [4.0, 4.0], f"{CUSH} 1, drawn": [3.0, 6.0], f"{FRESH} 1": [4.0, 6.0], f"{FRESH} 1, drawn": [4.0, 5.0],
+    })  # fmt: skip
+    ways = both_ways(validation)
+    assert ways == {CUSH: (4.0, 4.5), FRESH: (5.0, 4.5)}
+    assert drawing(ways) == {FRESH}
+    rows = {
+        **constant(),
+        f"{CUSH} 1": [1.0, 1.0],
+        f"{CUSH} 1, drawn": [2.0, 2.0],
+        f"{FRESH} 1": [3.0, 3.0],
+        f"{FRESH} 1, drawn": [4.0, 4.0],
+    }
+    found = Measured.of([scores("unseen", rows)], drawing(ways))
+    assert (found.mean(CUSH), found.mean(FRESH)) == (1.0, 4.0)
+    assert ways_table({"sierra": ways})[1] == [
+        [f"Sierra: {CUSH}", "4.00", "4.50", "best action"], [f"Sierra: {FRESH}", "5.00", "4.50", "drawn"]
+    ]  # fmt: skip
+
+
+def test_the_drawn_rows_of_a_family_alone_do_not_do() -> None:
+    found = Measured.of([scores("unseen", {**constant(), f"{CUSH} 1, drawn": [1.0, 1.0]})], ())
+    assert CUSH not in found.values
+
+
+# --- tables and targets --------------------------------------------------------------------------------
+
+
+def many(factor: float, sets: int = 20) -> Measured:
+    """Return CuSH with so many times the NTAT of SJF with the best allocation.
+
+    SJF BF has a tenth more than that, the best heuristic that the paper lacks a tenth less.
+    """
+    rng = np.random.default_rng(0)
+    best = 4 + rng.random(sets)
+    noise = rng.normal(0, 0.01, sets)
+    values = {**dict.fromkeys(HEURISTICS, 9 + 0 * best), **dict.fromkeys(OUTSIDE, 0.9 * best)}
+    values |= {BEST_ALLOCATION: best, "SJF BF": 1.1 * best, f"{CUSH} 1": factor * best + noise}
+    values |= {f"{CUSH} 2": factor * best - noise}
+    return Measured.of([scores("unseen", {name: list(each) for name, each in values.items()})], ())
+
+
+def test_gains_by_hand() -> None:
+    assert GAINS == {"sierra": 19.0, "summit": 26.0}
+    heuristic, allocation, outside = gain_targets(many(0.8))
+    assert (
+        "Sierra, unseen job sets: CuSH, NTAT below that of SJF BF, the best heuristic of the paper"
+        in heuristic.what
+    )
+    assert f"{next(iter(OUTSIDE))}, the best heuristic of the kit" in outside.what
+    assert (outside.paper, outside.ours, outside.met) == (None, pytest.approx(100 / 9, abs=0.3), False)
+    assert (heuristic.paper, allocation.paper) == (19.0, None)
+    assert heuristic.ours == pytest.approx(100 * (1 - 0.8 / 1.1), abs=0.3)
+    assert allocation.ours == pytest.approx(20.0, abs=0.3)
+    assert heuristic.spread is not None and 0 < heuristic.spread < 0.3
+    assert (heuristic.met, allocation.met) == (True, True)
+    assert [target.met for target in gain_targets(many(0.85))] == [True, False, False], "22.7 and 15 %"
+    assert [target.met for target in gain_targets(many(0.7, sets=3))] == [False] * 3, (
+        "of 3 sets nothing is sure"
+    )
+
+
+def test_gains_of_those_that_the_paper_lacks() -> None:
+    rows = {**constant(), f"{EVOLVED} 1": [3.0, 3.0], f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0]}
+    both = list(gain_targets(Measured.of([scores("unseen", rows)], ())))
+    assert [EVOLVED in target.what and target.paper is None for target in both] == [True] * 3
+    assert [target.spread for target in both] == [None] * 3
+    assert [target.met for target in both] == [False] * 3, "two sets"
+
+
+def placed(dgemm: float, daxpy: float) -> Measured:
+    rows = {
+        **constant(),
+        f"{CUSH} 1": [1.0, 1.0],
+        f"{EVOLVED} 1": [1.0, 1.0],
+        f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0],
+    }
+    counts = {"jobs, dgemm": [600.0, 400.0], "jobs, daxpy": [100.0, 0.0],
+              "suited, dgemm": [dgemm, 0.0], "suited, daxpy": [daxpy, 0.0]}  # fmt: skip
+    return Measured.of([scores("unseen", rows, **counts)], ())
+
+
+def test_placements_by_hand() -> None:
+    both = list(placement_targets(placed(990, 98)))
+    assert [(target.ours, target.met) for target in both] == [(99.0, True), (98.0, False)]
+    assert "dgemm" in both[0].what and "daxpy" in both[1].what
+    assert placements_table([placed(990, 98)])[1] == [[f"Sierra: {CUSH}", "99.00", "98.00"]]
+
+
+def test_time() -> None:
+    assert time_target(Longest("x", 7200.0)).met is True
+    target = time_target(Longest("x", 7201.0))
+    assert (target.ours, target.met) == (pytest.approx(2.0003, abs=1e-4), False)
+
+
+def test_table_1() -> None:
+    rows = {**constant(), f"{CUSH} 1": [5.0, 6.0], f"{CUSH} 2": [6.0, 7.0], f"{FRESH} 1": [6.0, 9.0]}
+    headings, lines = table_1(Measured.of([scores("unseen", rows)], ()))
+    table = {line[0]: dict(zip(headings, line, strict=True)) for line in lines}
+    added = [f"*{name}*" for name in (BEST_ALLOCATION, *OUTSIDE, FRESH)]
+    assert list(table) == [CUSH, *HEURISTICS, *added]
+    assert table[CUSH]["*NTAT, paper*"] == "3.33"
+    assert table[CUSH]["NTAT"] == "**6.00 (5.50 to 6.50)**"
+    assert table[f"*{BEST_ALLOCATION}*"]["NTAT"] == "**6.00**", "as little"
+    assert table["SJF BF"]["NTAT"] == "7.00"
+    assert table["Rand BF"]["*rewards, paper*"] == "-1114.54"
+    assert table[f"*{FRESH}*"]["*NTAT, paper*"] == ""
+    assert table[CUSH]["rewards"] == "1.00"
+
+
+def test_the_papers_table_is_complete() -> None:
+    for table in TABLE_1.values():
+        assert list(table) == [CUSH, *HEURISTICS]
+        for name in ("ntat", "wait", "rewards"):
+            assert len({getattr(each, name) for each in table.values()}) == 9
+    gains = [100 * (1 - table[CUSH].ntat / min(each.ntat for name, each in table.items() if name != CUSH))
+             for table in TABLE_1.values()]  # fmt: skip
+    assert [round(gain) for gain in gains] == list(GAINS.values())
+
+
+def test_other_tables() -> None:
+    agents = {f"{CUSH} 1": [4.0, 4.0], f"{EVOLVED_IN_SIGHT} 1": [3.0, 3.0]}
+    rows = constant(**{**agents, "FCFS DF": [8.0, 8.0]})  # type: ignore[arg-type]
+    measured = Measured.of([scores("swept unseen", rows)], ())
+    assert ratios(measured) == {"FCFS": 2.0, "SJF": 1.75, "DRF": 2.25, "Rand": 2.25, BEST_ALLOCATION: 1.5}
+    assert nodes_table({16: measured})[1] == [["16", "4.00", "2.000", "1.750", "2.250", "2.250", "1.500"]]
+    both = measured, altered(measured, 2.0)
+    assert horizons_table({10: both, 7: both})[1] == [
+        ["10", "3.34", "4.00", "6.00", "3.00", "8.00", "12.00", "6.00"],
+        ["7", "", "4.00", "6.00", "3.00", "8.00", "12.00", "6.00"],
+    ]  # fmt: skip
+    assert trainings_table([("a", 1200, 90.0, 7.25, float("nan"))])[1] == [["a", "1 200", "1.5", "7.25", ""]]
+
+
+def test_in_short() -> None:
+    """By hand: CuSH has 1.05 times the NTAT of SJF with the best allocation, and 0.8 times on others."""
+    learned, unseen = many(1.05), many(0.8)
+    assert in_short(learned, unseen).startswith(
+        "**Sierra** (the paper: CuSH 19 % below the best heuristic). On 20 job sets that CuSH was trained on, "
+        "the best heuristic of the paper is SJF BF with an NTAT of "
+    )
+    headings, (cush,) = in_short_table(learned, unseen)
+    assert headings[1:5] == [
+        "NTAT, learned from", "to the paper's best", "to SJF (best allocation)", "to the kit's best",
+    ]  # fmt: skip
+    assert cush[0] == CUSH and cush[3] == "+5.0 %"
+    assert cush[6:] == ["-27.3 %*", "-20.0 %*", "-11.1 %*"]
+    assert cush[1] == f"{learned.mean(CUSH):.2f}" and cush[5] == f"{unseen.mean(CUSH):.2f}"
+
+
+def test_who_is_ahead_of_the_rivals_that_see_the_whole_queue() -> None:
+    first = next(iter(OUTSIDE))
+    slow = {**constant(), first: [4.0, 4.0], f"{TAUGHT} 1": [5.0, 5.0]}
+    said = outside_the_box(Measured.of([scores("unseen", slow)], ()))
+    assert said == f"No agent that selects among 5 jobs is below {first}."
+    fast = {**slow, f"{EVOLVED} 1": [3.0, 4.0], f"{EVOLVED_ON_ALL} 1": [2.0, 2.5]}
+    said = outside_the_box(Measured.of([scores("unseen", fast)], ()))
+    assert said == (
+        f"Of the agents that select among 5 jobs, {EVOLVED} are below {first}; {EVOLVED_ON_ALL}, with 2.25, is "
+        "below it."
+    )
+
+
+def test_rivals_that_see_the_whole_queue() -> None:
+    """Six jobs need the whole cluster, one after the other: five slots hide the shortest, who came last."""
+    w = job_set(run_time=[9, 8, 7, 6, 5, 1], cpus=[8] * 6, kind=[0] * 6)
+    problem = CushProblem(nodes=4)
+    starts = {
+        each.name: problem.scenario(w).simulation(each.scheduler(Path())).run().start_time[-1]
+        for each in (*heuristics(problem), *outsiders(problem))
+    }
+    assert starts[BEST_ALLOCATION] == starts["SJF + EASY (best allocation, order of five)"] == 5
+    assert starts["SJF (best allocation, whole queue)"] == starts["SJF + EASY (best allocation)"] == 0
+
+
+def test_fields_are_about_the_tables(tmp_path: Path) -> None:
+    (tmp_path / "sierra.csv").write_text(f"{HEADER}0,0,0,4,1,1,0\n")
+    sets = JobSets([tmp_path / "sierra.csv"], TINY, 0)
+    learned, unseen, given = fields(list(contests(sets, Learners(TINY, 0))))
+    assert [each.name for each in (learned, unseen, given)] == [
+        "Sierra, job sets learned from", "Sierra, unseen job sets", "sierra.csv",
+    ]  # fmt: skip
+    assert list(unseen.known) == [*HEURISTICS, BEST_ALLOCATION, IN_SIGHT]
+    assert list(unseen.rules) == list(OUTSIDE) and f"{EVOLVED_ON_ALL} 1" in unseen.learned
+    assert {len(tasks) for tasks in learned.rules.values()} == {2}, "each seed has job sets of its own"
+    assert {len(tasks) for tasks in given.rules.values()} == {1}
+
+
+# --- pictures ------------------------------------------------------------------------------------------
+
+
+def test_lines_can_be_told_apart() -> None:
+    looks = [look_of(name) for name in (*SHOWN, *HEURISTICS, BEST_ALLOCATION)]
+    assert all(a != b for a, b in itertools.combinations(looks, 2))
+
+
+def test_means_over_stretches() -> None:
+    assert len(stretches(np.arange(399.0))) == 40
+    assert stretches(np.arange(400.0))[:2].tolist() == [4.5, 14.5]
+    assert np.isnan(mean_of_class({"jobs, short": np.zeros(2), "wait, short": np.zeros(2)}, "wait", "short"))
+
+
+def test_rand_is_uniform_among_those_that_fit() -> None:
+    """Of three jobs that fit one at a time, each is first in a third of the runs; nothing is never chosen."""
+    w = job_set(run_time=[1, 1, 1], gpus=[16, 16, 16], kind=[0, 0, 0])
+    method = next(each for each in heuristics(CushProblem(nodes=4)) if each.name == f"{RAND} DF")
+    first = np.zeros(3)
+    for seed in range(300):
+        scenario = replace(CushProblem(nodes=4).scenario(w), seed=seed)
+        starts = scenario.simulation(method.policy).run().start_time
+        assert sorted(starts.tolist()) == [0, 1, 2], "no second is lost"
+        first[int(np.argmin(starts))] += 1
+    assert (np.abs(first - 100) < 30).all(), first
+
+
+def test_generated_sets_are_what_is_said() -> None:
+    sets = JobSets((), TINY, 0)
+    assert sets.unseen(CushProblem()).scenarios[0].workload.hash == (
+        CushJobSets().generate(np.random.default_rng([0, 102]))[0].hash
+    )
+    line = (
+        "Sierra: 128 nodes of 2 CPUs and 4 GPUs; 2 job sets to learn from with each seed, 2 to choose by, "
+        "3 to be tested on"
+    )
+    assert list(sets.lines()) == [line]

@@ -1,0 +1,620 @@
+"""By the textbook's rules: who learns from what, who sits on which seat, and who is better for sure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcsimkit import Workload
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
+from hpcsimkit.agents.seats import RandomAgent, play
+from hpcsimkit.agents.training.catalogue import trainer_named
+from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
+from hpcsimkit.agents.training.trainer import LAST
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.evaluation_statistics import Mean
+from hpcsimkit.experiments.identity import fingerprint, identity_of
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.policies import EASY, F1, SJF
+from hpcsimkit.reproductions import learners as frame
+from hpcsimkit.reproductions.contests import Scores
+from hpcsimkit.reproductions.learners import Training, learning_curve_of, trained_agent
+from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, SequenceSet
+from hpcsimkit.reproductions.textbook_rules import learners as made
+from hpcsimkit.reproductions.textbook_rules.conclusions import summary
+from hpcsimkit.reproductions.textbook_rules.contest import EASY_PLUS_PLUS, RIVALS, Contest, Team, contests
+from hpcsimkit.reproductions.textbook_rules.data import JOBS, Scale, Trace, Traces
+from hpcsimkit.reproductions.textbook_rules.explanations import method
+from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED, colour_of
+from hpcsimkit.reproductions.textbook_rules.learners import Learners, SeatLearner, TogetherLearner
+from hpcsimkit.reproductions.textbook_rules.reproduction import TextbookRules
+from hpcsimkit.reproductions.textbook_rules.seats import base, both_seats, easy, easy_plus_plus
+from hpcsimkit.reproductions.textbook_rules.tables import (
+    log_table,
+    mark,
+    matrix,
+    promises_table,
+    typical_matrix,
+)
+from hpcsimkit.reproductions.textbook_rules.targets import logs_target, training_targets
+from hpcsimkit.reproductions.textbook_rules.verdicts import Judged, Verdict, judged, verdicts
+from hpcsimkit.workloads import default_workload, write_swf
+
+TINY = Scale(
+    sequences=3, inspector_steps=50, backfiller_steps={"sjf": 100}, together_sequences=3, orders=("sjf", "f1")
+)
+LOG_JOBS, LEARNED_JOBS = 1600, 320
+
+DECLINES = (0.0, 0.0, 0.0, 0.0, 0.0, 99.0, 0.0)
+LONGEST_FIRST = (0.0, 3.0, 0.0, 0.0, 0.0, -10.0, 0.0)
+"""Weights of backfillers: six columns and a bias; the last column marks the row that starts nothing."""
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
+    """A log on which jobs queue, and whose longest request is the last job's."""
+    log = default_workload(np.random.default_rng(0), jobs=LOG_JOBS, load=1.2)
+    requested = log.requested_time.copy()
+    requested[-1] = 10 * requested.max()
+    path = tmp_path_factory.mktemp("logs") / "busy.swf"
+    write_swf(replace(log, columns={**log.columns, "requested_time": requested}), path)
+    return Traces([path], TINY, seed=3)
+
+
+@pytest.fixture(scope="module")
+def trace(traces: Traces) -> Trace:
+    (trace,) = traces.all
+    return trace
+
+
+@pytest.fixture
+def learners(traces: Traces) -> Learners:
+    return Learners(traces)
+
+
+def starts(scenario: Scenario, policy: Policy) -> list[int]:
+    return scenario.simulation(policy).run().start_time.tolist()  # type: ignore[no-any-return]
+
+
+def backfiller_of(learner: SeatLearner, weights: Sequence[float]) -> Agent:
+    """Someone on the backfiller's seat with these weights, the last one the bias."""
+    tensors = {"weight.0": np.array([weights[:-1]]), "bias.0": np.array(weights[-1:])}
+    return Agent(learner.encoder, learner.mask, SlotScores(tensors), "backfiller")
+
+
+def accepting(learner: SeatLearner) -> Agent:
+    """An inspector that accepts all jobs."""
+    tensors = {"weight.0": np.zeros((2, learner.encoder.shape[0])), "bias.0": np.array([500.0, -500.0])}
+    return Agent(learner.encoder, learner.mask, Dense(tensors), "inspector")
+
+
+def put(agent: Agent, folder: Path, file: str = LAST) -> None:
+    """Leave an agent where a training would."""
+    folder.mkdir(parents=True, exist_ok=True)
+    agent.save(folder / file)
+
+
+# --- data --------------------------------------------------------------------------------------------------
+
+
+def test_trained_and_tested_jobs_are_disjoint(trace: Trace, learners: Learners) -> None:
+    everybody = [
+        learners.inspector(trace, "f1"), learners.backfiller(trace, "sjf"), learners.in_turn(trace, "sjf"),
+        learners.together(trace, "sjf"),
+    ]  # fmt: skip
+    first = trace.log.id[:LEARNED_JOBS].tolist()
+    rng = np.random.default_rng(0)
+    for learner in everybody:
+        assert learner.episodes.workload.id.tolist() == first, learner.name  # type: ignore[attr-defined]
+        drawn = learner.episodes.sample(rng).workload.id.tolist()
+        assert len(drawn) == JOBS
+        assert set(drawn) <= set(first)
+    for seed in range(6):
+        many = replace(trace, scale=replace(TINY, sequences=200), seed=seed)
+        tested = [job for scenario in many.rest.scenarios for job in scenario.workload.id.tolist()]
+        assert len(tested) == 5 * JOBS == len(set(tested)), "1280 jobs: five sequences that share none"
+        assert not set(tested) & set(first)
+        assert all(scenario.semantics == "textbook" for scenario in many.rest.scenarios)
+
+
+def test_agents_know_the_longest_time_of_their_jobs_only(trace: Trace, learners: Learners) -> None:
+    longest = int(trace.log.requested_time[:LEARNED_JOBS].max())
+    assert trace.longest_time == longest < trace.log.requested_time.max()
+    pair = learners.in_turn(trace, "sjf")
+    assert pair.partner is not None
+    assert pair.encoder.longest_time == pair.partner.encoder.longest_time == longest  # type: ignore[attr-defined]
+
+
+def test_what_there_is_and_what_is_skipped(traces: Traces, trace: Trace, tmp_path: Path) -> None:
+    (line,) = traces.lines()
+    assert line == (
+        "busy: 1 600 jobs, the first 320 to learn from; 3 sequences of 256 of the rest to be tested on"
+    )
+    path = tmp_path / "other.swf"
+    odd = ["9001 {0} -1 -1 4 -1 -1 4 60", "9002 {0} -1 -1 4 -1 -1 4 60", "9003 {0} -1 5 99999 -1 -1 99999 60"]
+    last = int(trace.log.submit_time[-1])
+    rows = "".join(row.format(last) + " -1" * 9 + "\n" for row in odd)
+    path.write_text(trace.path.read_text() + rows)
+    (line,) = replace(traces, paths=[path]).lines()
+    assert line.startswith(
+        "other: 1 600 jobs, 2 skipped (run time unknown), "
+        f"1 skipped (larger than the machine of {trace.log.machine_size} nodes), the first 320 to learn from;"
+    )
+
+
+# --- schedulers --------------------------------------------------------------------------------------------
+
+
+def test_on_sjf_easy_is_easy_sjf(trace: Trace) -> None:
+    """As the page says; where jobs come in another order it is not."""
+    for scenario in trace.rest.scenarios:
+        assert starts(scenario, easy("sjf")) == starts(scenario, base("sjf"))
+    first_come = [
+        [starts(each, Pipeline(backfiller=backfiller)) for each in trace.rest.scenarios]
+        for backfiller in (EASY(), EASY(SJF()))
+    ]
+    assert first_come[0] != first_come[1]
+    (words,) = (item for item in method(TINY) if "same scheduler" in item)
+    assert words.endswith("*SJF, EASY* and *SJF, EASY-SJF* are the same scheduler.")
+
+
+def first_of(learner: SeatLearner) -> Agent:
+    """The agent before it has learned anything."""
+    env = SchedulingEnv(
+        learner.episodes, learner.policy, learner.encoder, learner.mask, learner.reward, stage=learner.stage
+    )
+    trainer = trainer_named(learner.trainer)(env, learner.settings, seed=0)
+    trainer.build(0)
+    return Agent(learner.encoder, learner.mask, trainer.network(), learner.stage)
+
+
+def seated(agent: Agent, learner: SeatLearner, shelf: Path) -> Policy:
+    """The agent on its seat, as it meets others."""
+    put(agent, shelf / learner.name)
+    return Team("someone", learner.policy, "textbook", learner, sample=False).scheduler(shelf)
+
+
+def test_a_backfiller_begins_as_the_rival(trace: Trace, learners: Learners, tmp_path: Path) -> None:
+    learner = learners.backfiller(trace, "sjf")
+    beginner = seated(first_of(learner), learner, tmp_path / "first")
+    other = seated(backfiller_of(learner, LONGEST_FIRST), learner, tmp_path / "longest")
+    sequences = trace.rest.scenarios
+    for scenario in sequences:
+        assert starts(scenario, beginner) == starts(scenario, base("sjf"))
+    different = sum(starts(each, other) != starts(each, base("sjf")) for each in sequences)
+    assert different == len(sequences), "there is something to choose"
+
+
+def test_a_backfiller_begins_as_the_rival_on_a_real_log(shared: Path, tmp_path: Path) -> None:
+    """Many jobs request the same round time, or one longer than any that is learned from."""
+    traces = Traces([shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"], TINY, seed=1)
+    (trace,) = traces.all
+    learner = Learners(traces).backfiller(trace, "sjf")
+    beginner = seated(first_of(learner), learner, tmp_path)
+    for scenario in trace.rest.scenarios:
+        assert len(set(scenario.workload.requested_time.tolist())) < JOBS / 2
+        assert starts(scenario, beginner) == starts(scenario, base("sjf"))
+
+
+# --- two in one pipeline -----------------------------------------------------------------------------------
+
+
+def env_of(learner: SeatLearner, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> SchedulingEnv:
+    """What the learner's trainer is given to learn from."""
+    found: list[SchedulingEnv] = []
+
+    class Noted:
+        def __init__(self, env: SchedulingEnv, settings: Any, **how: Any) -> None:
+            found.append(env)
+
+        def train(self, folder: Path, **how: Any) -> None:
+            """Learn nothing."""
+
+    monkeypatch.setattr(frame, "trainer_named", lambda name: Noted)
+    learner.train(shelf / learner.name, lambda done: None)
+    (env,) = found
+    return env
+
+
+def test_in_turn_the_trained_partner_is_on_its_seat_while_the_inspector_learns(
+    trace: Trace, learners: Learners, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, partner = learners.in_turn(trace, "sjf"), learners.backfiller(trace, "sjf")
+    assert learner.partner is partner, "whoever is trained alone"
+    put(backfiller_of(partner, DECLINES), tmp_path / partner.name)
+    env = env_of(learner, tmp_path, monkeypatch)
+    assert env.stage == "inspector"
+    policy = env.policy
+    assert isinstance(policy, Pipeline)
+    assert isinstance(policy.inspector, External)
+    assert isinstance(policy.backfiller, Agent)
+    assert policy.backfiller.network == backfiller_of(partner, DECLINES).network
+    assert policy.backfiller.base == EASY()
+    assert not policy.backfiller.sample, "who evolved takes the best action"
+    assert learner.policy == both_seats("sjf"), "the description stays as it was"
+    scenario = trace.rest.scenarios[0]
+    accepted = play(scenario.simulation(policy), lambda decision: True).start_time.tolist()
+    assert accepted == starts(scenario, Pipeline(SJF())) != starts(scenario, base("sjf"))
+
+
+def test_alone_nobody_sits_beside_a_learner(
+    trace: Trace, learners: Learners, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = env_of(learners.inspector(trace, "f1"), tmp_path, monkeypatch).policy
+    assert isinstance(policy, Pipeline)
+    assert (policy.order, policy.backfiller) == (F1(), EASY(SJF()))
+
+
+@pytest.mark.parametrize("who", ["both, in turn", "both, together"])
+@pytest.mark.parametrize("greedy", [False, True])
+def test_both_agents_meet_others(
+    who: str, greedy: bool, trace: Trace, traces: Traces, tmp_path: Path
+) -> None:
+    rows = rows_of(traces)
+    team = rows[f"SJF, {who}{', greedy' * greedy}"]
+    learner = team.learner
+    assert isinstance(learner, SeatLearner)
+    assert isinstance(learner.partner, SeatLearner)
+    together = isinstance(learner, TogetherLearner)
+    assert together == (who == "both, together")
+    put(accepting(learner), tmp_path / learner.name)
+    partner = backfiller_of(learner.partner, DECLINES)
+    if together:
+        put(partner, tmp_path / learner.name, TogetherLearner.PARTNER)
+    else:
+        put(partner, tmp_path / learner.partner.name)
+    policy = team.scheduler(tmp_path)
+    assert isinstance(policy, Pipeline)
+    assert (policy.max_interval, policy.max_rejections) == (600, 72)
+    inspector, backfiller = policy.inspector, policy.backfiller
+    assert isinstance(inspector, Agent)
+    assert isinstance(backfiller, Agent)
+    assert inspector.sample is not greedy
+    assert backfiller.sample is (together and not greedy)
+    scenario = trace.rest.scenarios[0]
+    assert starts(scenario, policy) == starts(scenario, Pipeline(SJF()))
+
+
+def test_together_both_learn_and_are_kept(
+    traces: Traces, trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(made, "TOGETHER", SpinningUpSettings(episodes=2, n_epochs=2, hidden=(4,)))
+    learner = Learners(traces).together(trace, "sjf")
+    assert (learner.rounds, learner.settings.total_timesteps) == (2, 3 * JOBS), "3 sequences, 2 a round"
+    told: list[int] = []
+    folder = tmp_path / learner.name
+    folder.mkdir()
+    returned = learner.train(folder, told.append)
+    assert told == [2 * JOBS, 3 * JOBS]
+    inspector = trained_agent(learner, folder, sample=True)
+    backfiller = learner.partner_agent(tmp_path, sample=True)
+    assert (inspector.stage, inspector.network) == ("inspector", returned.network)
+    assert (backfiller.stage, backfiller.mask.actions) == ("backfiller", 33)
+    assert (inspector.network.inputs, backfiller.network.inputs) == (8, 6)
+    assert (inspector.network.kind, backfiller.network.kind) == ("dense", "slots")
+    assert inspector.sample is backfiller.sample is True
+    curve = learning_curve_of(folder)
+    assert curve["steps"].tolist() == [2, 4]
+    assert np.isfinite(curve["reward"]).all()
+    assert {"backfiller"} <= curve.keys()
+    assert learner.partner is not None
+    assert identity_of(learner.partner.reward) == identity_of(learner.reward), "paid for the same"
+
+
+# --- what is done again ------------------------------------------------------------------------------------
+
+
+def mark_of(learner: SeatLearner) -> str:
+    return fingerprint(Training(learner).inputs())
+
+
+def test_another_partner_is_another_learner(traces: Traces, trace: Trace, learners: Learners) -> None:
+    learner = learners.in_turn(trace, "sjf")
+    assert mark_of(learner) == mark_of(Learners(traces).in_turn(trace, "sjf"))
+    longer = replace(traces, scale=replace(TINY, backfiller_steps={"sjf": 200}))
+    other = Learners(longer).in_turn(longer.all[0], "sjf")
+    assert other.settings == learner.settings
+    assert mark_of(other) != mark_of(learner)
+    alone = Learners(longer).inspector(longer.all[0], "sjf")
+    assert mark_of(alone) == mark_of(learners.inspector(trace, "sjf"))
+    assert mark_of(replace(learner, partner=None)) != mark_of(learner)
+    assert mark_of(replace(learner, attempts=7)) != mark_of(learner)
+    met, met_other = meetings_of(traces), meetings_of(longer)
+    changed = {row for row in met if met[row] != met_other[row]}
+    assert changed == {"SJF, backfiller", "SJF, both, in turn", "SJF, both, in turn, greedy"}
+
+
+def meetings_of(traces: Traces) -> dict[str, str]:
+    (contest,) = contests(Learners(traces))
+    return {row: fingerprint(task.inputs()) for row, task in contest.meetings.items()}
+
+
+def test_how_a_pair_learns_is_part_of_it(
+    traces: Traces, trace: Trace, learners: Learners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = mark_of(learners.together(trace, "sjf"))
+    monkeypatch.setattr(made, "TOGETHER", replace(made.TOGETHER, learning_rate=0.5))
+    assert mark_of(Learners(traces).together(trace, "sjf")) != before
+
+
+def test_who_needs_a_trained_partner_is_trained_later(traces: Traces) -> None:
+    work = TextbookRules(list(traces.paths), quick=True)
+    vars(work)["traces"] = traces
+    first, later, runs = work.stages()
+    assert [task.name for task in later] == ["busy-sjf-in-turn"]
+    assert {task.name for task in first} == {
+        "busy-sjf-inspector", "busy-f1-inspector", "busy-sjf-backfiller", "busy-sjf-together",
+    }  # fmt: skip
+    hours = [task.size / work.rates[task.kind] for task in first]
+    assert hours == sorted(hours, reverse=True), "the longest first"
+    assert len(runs) == len(rows_of(traces))
+    assert list(work.prepare())[-1] == "5 agents, 1 set of sequences with all their rivals"
+
+
+# --- who meets ---------------------------------------------------------------------------------------------
+
+
+def rows_of(traces: Traces) -> dict[str, Contestant]:
+    (contest,) = contests(Learners(traces))
+    return {each.name: each for each in contest.contestants}
+
+
+def test_who_meets(traces: Traces, trace: Trace) -> None:
+    (contest,) = contests(Learners(traces))
+    rows = {each.name: each for each in contest.contestants}
+    learned = [
+        "SJF, inspector", "SJF, inspector, greedy", "SJF, backfiller", "F1, inspector",
+        "F1, inspector, greedy", "SJF, both, in turn", "SJF, both, in turn, greedy", "SJF, both, together",
+        "SJF, both, together, greedy",
+    ]  # fmt: skip
+    assert contest.learned == learned
+    assert list(rows) == [
+        *RIVALS, "SJF, EASY", "F1, EASY", EASY_PLUS_PLUS, *learned, "SJF, random inspector",
+        "F1, random inspector", "SJF, random backfiller",
+    ]  # fmt: skip
+    assert RIVALS == ("SJF, EASY-SJF", "F1, EASY-SJF")
+    assert [rows[name].policy for name in RIVALS] == [
+        Pipeline(order, backfiller=EASY(SJF())) for order in (SJF(), F1())
+    ]
+    assert rows[EASY_PLUS_PLUS].policy == easy_plus_plus()
+    assert {each.rules for each in rows.values()} == {"textbook"}
+    takes_best = {name for name, each in rows.items() if not each.sample}
+    assert takes_best == {name for name in learned if name.endswith("greedy")} | {"SJF, backfiller"}
+    assert all(task.promises and task.sequences is trace.rest for task in contest.meetings.values())
+
+
+def test_chance_sits_where_agents_do(traces: Traces) -> None:
+    rows = rows_of(traces)
+    for what, stage in (("inspector", "inspector"), ("backfiller", "backfiller")):
+        policy, agent = rows[f"SJF, random {what}"].policy, rows[f"SJF, {what}"]
+        assert isinstance(getattr(policy, stage), RandomAgent)
+        assert agent.learner is not None
+        assert getattr(policy, stage).mask == agent.learner.mask
+        closed = {name: each for name, each in vars(policy).items() if name != stage}
+        assert closed == {name: each for name, each in vars(agent.policy).items() if name != stage}
+
+
+# --- verdicts by hand --------------------------------------------------------------------------------------
+
+EIGHT = np.arange(1.0, 9.0)
+RIVAL = np.full(8, 16.0)
+"""Rows have 1, 2 ... 8 less: t = -4.5 / (sqrt(6) / sqrt(8)) with 7 degrees of freedom; Wilcoxon 2 / 2^8."""
+
+P_T, P_WILCOXON = 0.0012590, 2 / 2**8
+
+
+def test_a_verdict_by_hand() -> None:
+    found = verdicts({"less": RIVAL - EIGHT}, RIVAL)["less"]
+    assert (found.mean.mean, found.difference.mean) == (11.5, -4.5)
+    assert found.relative == -4.5 / 16
+    margin = 1.96 * np.sqrt(
+        5.25 / 8
+    )  # a bootstrap's variance is that of the values themselves; nothing is skewed
+    ends = (found.difference.low, found.difference.high)
+    assert ends == pytest.approx((-4.5 - margin, -4.5 + margin), abs=0.15)
+    assert found.t_test == pytest.approx(P_T, rel=1e-3)
+    assert found.wilcoxon == pytest.approx(P_WILCOXON)
+    assert (found.below, found.above) == (8, 0)
+    assert (found.is_better, found.is_worse) == (True, False)
+    worse = verdicts({"more": RIVAL + EIGHT}, RIVAL)["more"]
+    assert (worse.is_better, worse.is_worse, worse.below, worse.above) == (False, True, 0, 8)
+
+
+def test_geometric_means_by_hand() -> None:
+    found = verdicts({"a": np.array([5.0, 40.0]), "b": np.array([10.0, 90.0])}, np.array([10.0, 10.0]))
+    # ratios 1/2 and 4: logarithms -1 and 2 to the base 2, mean 0.5; a bootstrap of two has no others at its ends
+    ratio = found["a"].ratio
+    assert ratio.mean == pytest.approx(2**0.5)
+    assert (ratio.low, ratio.high) == pytest.approx((0.5, 4.0))
+    assert (found["a"].below, found["a"].above) == (1, 1)
+    assert found["b"].ratio.mean == pytest.approx(3.0)
+    assert (found["b"].below, found["b"].above) == (0, 1), "one is the same"
+
+
+def test_p_values_are_corrected_for_all_rows() -> None:
+    some = np.array([-1.0, 2.0, -3.0, 4.0, -5.0, 6.0, -7.0, 8.0])  # rank sum 16 of 36: p = 0.844
+    rows = {"chance": RIVAL + some, "one": RIVAL - EIGHT, "same": RIVAL, "other": RIVAL - EIGHT}
+    found = verdicts(rows, RIVAL)
+    assert found["one"].t_test == pytest.approx(4 * P_T, rel=1e-3)
+    assert found["other"].t_test == found["one"].t_test, "not less than that of who comes before"
+    assert found["one"].wilcoxon == pytest.approx(4 * P_WILCOXON)
+    assert found["same"].t_test == found["same"].wilcoxon == 1.0
+    assert found["chance"].wilcoxon == 1.0, "2 x 0.844, but 1 at most"
+    assert verdicts({"chance": rows["chance"]}, RIVAL)["chance"].wilcoxon == pytest.approx(0.84375)
+
+
+NOTHING = Mean(0.0, 0.0, 0.0)
+SURE = Verdict(
+    mean=NOTHING, difference=Mean(-1.0, -2.0, 0.0), relative=-0.1, ratio=NOTHING, t_test=0.01, wilcoxon=0.01,
+    below=6, above=2,
+)  # fmt: skip
+MORE = Mean(1.0, 0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "marks"),
+    [
+        ({}, " ▼"),
+        ({"t_test": 0.05}, ""),
+        ({"wilcoxon": 0.05}, ""),
+        ({"below": 4, "above": 4}, ""),
+        ({"below": 2, "above": 6}, ""),
+        ({"difference": MORE}, ""),
+        ({"difference": MORE, "below": 2, "above": 6}, " ▲"),
+        ({"difference": MORE, "below": 2, "above": 6, "t_test": 0.05}, ""),
+        ({"difference": MORE, "below": 2, "above": 6, "wilcoxon": float("nan")}, ""),
+    ],
+)
+def test_for_sure_means_that_all_agree(changes: Mapping[str, Any], marks: str) -> None:
+    found = replace(SURE, **changes)
+    assert mark(found) == marks
+    assert (found.is_better, found.is_worse) == (marks == " ▼", marks == " ▲")
+
+
+# --- a log, judged -----------------------------------------------------------------------------------------
+
+SJF_ROW, F1_ROW = RIVALS
+
+
+def log_of(
+    learned: Mapping[str, Any], others: Mapping[str, Any], name: str = "log", **promises: Any
+) -> Judged:
+    """A log on which F1 has 16, SJF 17, and others what is given."""
+    values = {SJF_ROW: RIVAL + 1, F1_ROW: RIVAL, **others, **learned}
+    rows = [
+        Contestant(row, Pipeline(), "textbook", object() if row in learned else None)  # type: ignore[arg-type]
+        for row in values
+    ]
+    jobs = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=1)
+    sequences = SequenceSet.of("x", jobs, [0], 1)
+    contest = Contest(Trace(Path(f"{name}.swf"), TINY, seed=0), sequences, rows)
+    measured = {
+        row: {BSLD: np.array(each), **{key: np.array(found) for key, found in promises.items()}}
+        for row, each in values.items()
+    }
+    return judged(Scores(contest, measured))
+
+
+BETTER, WORSE = RIVAL - EIGHT, RIVAL + EIGHT
+NEARLY = RIVAL - np.array([-1.0, 2.0, -3.0, 4.0, -5.0, 6.0, -7.0, 8.0])
+"""0.5 less than the rival on average; Wilcoxon's p is 0.844."""
+
+
+def test_the_better_heuristic_is_the_rival() -> None:
+    log = log_of({"a": BETTER}, {"SJF, EASY": WORSE})
+    assert (log.rival, log.name) == (F1_ROW, "log")
+    assert list(log.verdicts) == [SJF_ROW, "SJF, EASY", "a"]
+    assert list(log.learned) == ["a"]
+    assert log.verdicts[SJF_ROW].difference.mean == 1.0
+    uneven = np.array([1.0] * 7 + [1000.0])
+    found = log_of({"a": BETTER}, {F1_ROW: uneven})
+    assert found.rival == SJF_ROW, "by the mean, though F1 is lower on seven of eight"
+    assert found.learned["a"].difference.mean == -5.5
+
+
+def test_learned_rows_are_corrected_among_themselves() -> None:
+    log = log_of({"a": BETTER, "b": NEARLY, "c": NEARLY}, {"SJF, EASY": BETTER})
+    assert log.learned["a"].wilcoxon == pytest.approx(3 * P_WILCOXON)
+    assert log.others["SJF, EASY"].wilcoxon == pytest.approx(2 * P_WILCOXON), "with SJF, EASY-SJF"
+    assert log.better == ["a"]
+    assert log.worse == []
+    many = {f"row {number}": NEARLY for number in range(6)}
+    assert log_of({"a": BETTER, **many}, {}).learned["a"].wilcoxon == pytest.approx(7 * P_WILCOXON)
+    assert log_of({"a": BETTER, **many}, {}).better == [], "7 x 0.0078 is above 0.05"
+    ratios = log.ratios()
+    assert list(ratios) == [SJF_ROW, "SJF, EASY", "a", "b", "c"]
+    assert ratios["a"].tolist() == ((16 - EIGHT) / 16).tolist()
+
+
+def test_colours_and_tables() -> None:
+    promises = dict(zip(OF_PROMISES, ([1000.0, 600.0], [3.0, 5.0], [9.0, 9.0]), strict=True))
+    log = log_of({"a": BETTER, "b": WORSE, "c": NEARLY}, {"SJF, EASY": BETTER}, **promises)
+    assert [colour_of(log, row) for row in ("a", "b", "c")] == [GREEN, RED, BLUE]
+    assert colour_of(log, "SJF, EASY") not in (GREEN, RED, BLUE)
+    headings, lines = log_table(log)
+    assert headings[3] == f"minus {F1_ROW}"
+    cells = {line[0]: line for line in lines}
+    assert list(cells) == [f"{SJF_ROW} ▲", f"**{F1_ROW}**", "SJF, EASY ▼", "*a* ▼", "*b* ▲", "*c*"]
+    assert cells[f"**{F1_ROW}**"][1:5] == ["16.00", "16.00 to 16.00", "rival", ""]
+    assert cells["*a* ▼"][1] == "11.50"
+    assert cells["*a* ▼"][3:5] == ["-4.50", "-28.1 %"]
+    assert cells["*a* ▼"][7:] == ["0.0234*", "8 : 0"]
+    assert cells["*c*"][7:] == ["0.844", "4 : 4"]
+    assert {len(line) for line in lines} == {len(headings)}
+
+    other = log_of({"a": BETTER, "b": BETTER, "c": NEARLY}, {SJF_ROW: RIVAL / 2, "SJF, EASY": BETTER}, "two")
+    headings, lines = matrix([log, other])
+    assert headings == ["", "log", "two", "▼ : ▲"]
+    cells = {line[0]: line for line in lines}
+    assert cells["*a*"][1:] == ["-28.1 % ▼", "+43.8 % ▲", "1 : 1"]
+    assert cells[SJF_ROW][1:] == ["+6.2 % ▲", "rival", "0 : 1"]
+    assert cells[F1_ROW][1:] == ["rival", "+100.0 % ▲", "0 : 1"]
+    typical = {line[0]: line[1:] for line in typical_matrix([log, other])[1]}
+    assert typical[SJF_ROW] == ["1.062 (1.062 to 1.062)", "rival"]
+    assert typical[F1_ROW] == ["rival", "2.000 (2.000 to 2.000)"]
+    assert promises_table([log])[1][0] == [SJF_ROW, "8 of 1 600 (0.5 %)"]
+
+
+# --- what is said ------------------------------------------------------------------------------------------
+
+
+def test_somebody_wins() -> None:
+    lines = list(
+        summary(
+            [log_of({"a": BETTER, "b": WORSE}, {}, "one"), log_of({"a": NEARLY, "b": NEARLY + 1}, {}, "two")]
+        )
+    )
+    assert lines[0] == (
+        "**On 1 of 2 logs somebody who has learned has a lower mean bounded slowdown than the better "
+        "heuristic, for sure.**"
+    )
+    assert lines[1] == (
+        "one: F1, EASY-SJF has 16.00; the lowest who has learned is *a* with 11.50 (-28.1 %). Lower for "
+        "sure: *a* (-28.1 %)."
+    )
+    assert lines[2].startswith(
+        "two: F1, EASY-SJF has 16.00; the lowest who has learned is *a* with 15.50 (-3.1 %), which may be "
+        "chance (p = "
+    )
+    assert lines[3] == (
+        "Of all 4 comparisons of learned rows with their rival 1 are lower for sure, 1 higher for sure (on 1 "
+        "logs), the others may be chance."
+    )
+
+
+def test_nobody_wins() -> None:
+    lines = list(
+        summary([log_of({"a": NEARLY}, {"SJF, EASY": BETTER}, "one"), log_of({"a": WORSE}, {}, "two")])
+    )
+    assert lines[0].startswith(
+        "**On none of 2 logs does anybody who has learned have a lower mean bounded slowdown than the better "
+        "heuristic for sure.** "
+    )
+    assert "and 0.84)" in lines[1], "p of Wilcoxon's test"
+    assert "Lower for sure" not in " ".join(lines)
+    assert "0 are lower for sure, 1 higher for sure (on 1 logs)" in lines[3]
+
+
+def test_targets() -> None:
+    won, lost = log_of({"a": BETTER}, {}), log_of({"a": NEARLY}, {"SJF, EASY": BETTER})
+    reached = logs_target([won, lost, won, won])
+    assert (reached.ours, reached.met, reached.paper) == (3.0, True, None)
+    assert reached.what.endswith("(needed: 3; tested: 4)")
+    assert logs_target([won, lost, won, lost]).met is False
+    seconds = {"inspectors": [60.0, 601.0], "backfillers": [3600.0, 1.0], "both": [90_000.0]}
+    found = {each.what: each for each in training_targets(seconds)}
+    inspectors = found["longest training of inspectors [min of a core, at most 10]"]
+    assert (inspectors.ours, inspectors.met) == (pytest.approx(601 / 60), False)
+    backfillers = found["longest training of backfillers [min of a core, at most 60]"]
+    assert (backfillers.ours, backfillers.met) == (60.0, True)
+    both = found["longest training of both [min of a core]"]
+    assert (both.ours, both.met) == (1500.0, None)

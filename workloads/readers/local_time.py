@@ -1,0 +1,80 @@
+"""Calendar time of a log's clock: weekdays and hours in local standard time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
+
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["LocalTime", "local_time"]
+
+DAY = 86_400
+
+FIRST_THURSDAY = 3 * DAY
+"""Time from midnight on Monday to second 0 of Unix time, Thursday, 1 January 1970 [s]."""
+
+CALENDAR_FROM, CALENDAR_TO = 315_532_800, 32_503_680_000
+"""Plausible Unix times of a log [s]: the years 1980 to 3000."""
+
+
+class LocalTime(NamedTuple):
+    """Relation of a log's clock to calendar time.
+
+    Attributes
+    ----------
+    start : int or None
+        Unix time of the log's second 0 [s]; None if unknown.
+    zone : timezone
+        Time zone of local standard time, without daylight saving time; UTC if unknown.
+    """
+
+    start: int | None
+    zone: timezone
+
+    @property
+    def offset(self) -> int:
+        """Offset to add to the log's times so that weeks start on Monday at 0:00 local time [s].
+
+        The offset is 0 if the start is unknown; weeks then start at second 0 of the log's clock.
+        """
+        if self.start is None:
+            return 0
+        offset = self.zone.utcoffset(None) or timedelta()
+        return self.start + int(offset.total_seconds()) + FIRST_THURSDAY
+
+
+def local_time(workload: Workload) -> LocalTime:
+    """Return the relation of a log's clock to calendar time, for a log with at least one job.
+
+    The header keys are ``UnixStartTime``, and ``TimeZone`` [s] or ``TimeZoneString`` (its standard time at
+    the first submission). A start that puts jobs outside the years 1980 to 3000 is ignored.
+
+    >>> header = {"UnixStartTime": "843480031", "TimeZone": "3600"}
+    >>> w = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, header=header)
+    >>> local_time(w).offset % (7 * 86_400) // 3600  # Monday, 23 September 1996, 13:00
+    13
+    """
+    try:
+        start = int(workload.header.get("UnixStartTime", ""))
+    except ValueError:
+        return LocalTime(None, UTC)
+    first, last = start + int(workload.submit_time.min()), start + int(workload.submit_time.max())
+    if not CALENDAR_FROM <= first <= last <= CALENDAR_TO:
+        return LocalTime(None, UTC)
+    return LocalTime(start, _zone(workload.header, first))
+
+
+def _zone(header: Mapping[str, str], moment: int) -> timezone:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return timezone(timedelta(seconds=int(header.get("TimeZone", ""))))
+    except (ValueError, OverflowError):
+        pass
+    try:
+        local = datetime.fromtimestamp(moment, ZoneInfo(header.get("TimeZoneString", "UTC").strip()))
+    except (KeyError, ValueError, OSError):  # no such zone, or no table of zones on this machine
+        return UTC
+    return timezone((local.utcoffset() or timedelta()) - (local.dst() or timedelta()))
