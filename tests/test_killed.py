@@ -15,7 +15,7 @@ from hpcsimkit.agents.training import trainer
 from hpcsimkit.experiments.tasks import Shelf, Task, Tell
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.reports import figures, learning_curve
-from hpcsimkit.reproductions.page import Page
+from hpcsimkit.reproductions.cells import Table
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
 from hpcsimkit.reproductions.targets import Target
@@ -204,10 +204,9 @@ class Sums(Reproduction):
         return [self.tasks]
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        page = Page(self.title)
         totals = [float(shelf.outcome(task)["total"]) for task in self.tasks]
-        page.table(["sum"], [[str(total)] for total in totals])
-        return Conclusion([Target("a", 9.0, totals[0], None, True)], page)
+        table = Table(["sum"], [[str(total)] for total in totals])
+        return Conclusion([Target("a", 9.0, totals[0], None, True)], str(table))
 
 
 def reproduce(resume: bool) -> int:

@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from hpcsimkit.reproductions.sequences import SIGNIFICANT, Standing
 
 __all__ = ["BOTH_TESTS", "Table", "number", "p_value", "standings_table"]
 
-Table = tuple[list[str], list[list[str]]]
-"""Table as headings and rows."""
+
+class Table(NamedTuple):
+    """Table, printed as Markdown: the first column is left-aligned, the others are right-aligned.
+
+    Parameters
+    ----------
+    headings : sequence of str
+        Headings of the columns.
+    rows : sequence of sequence of str
+        Cells of each row.
+
+    Examples
+    --------
+    >>> print(Table(["policy", "wait"], [["fcfs", "12"]]))
+    | policy | wait |
+    |---|---:|
+    | fcfs | 12 |
+    """
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __str__(self) -> str:
+        first, *lines = (
+            " | ".join(cell.replace("|", "\\|") for cell in row) for row in (self.headings, *self.rows)
+        )
+        rule = "|".join(["---", *["---:"] * (len(self.headings) - 1)])
+        return "\n".join([f"| {first} |", f"|{rule}|", *(f"| {line} |" for line in lines)])
+
 
 BOTH_TESTS = (
     "The p-values are corrected for the number of rows (Holm), * below 0.05. Somebody counts as better than "
@@ -67,7 +95,7 @@ def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
         "p, paired t",
         "p, Wilcoxon",
     ]
-    return headings, [[name, *_cells(standing)] for name, standing in rows.items()]
+    return Table(headings, [[name, *_cells(standing)] for name, standing in rows.items()])
 
 
 def _cells(standing: Standing) -> list[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from hpcsimkit.experiments.tasks import Shelf, Task
-from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.rivals import RIVALS, Field
 from hpcsimkit.reproductions.targets import Target
 
@@ -22,12 +21,12 @@ class Conclusion(NamedTuple):
     ----------
     targets : sequence of Target
         Targets of the reproduction.
-    page : Page
-        Page with all results. (The run of the reproduction appends the provenance.)
+    text : str
+        Report in Markdown. (The run of the reproduction appends targets and provenance.)
     """
 
     targets: Sequence[Target]
-    page: Page
+    text: str
 
 
 class Reproduction(ABC):

@@ -28,10 +28,11 @@ from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.kernel.watchdog import Watchdog
-from hpcsimkit.reproductions.page import Page
+from hpcsimkit.reproductions.cells import Table
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
-from hpcsimkit.reproductions.rivals import RIVALS, Field, write_fields
-from hpcsimkit.reproductions.targets import HEADINGS, targets_json, targets_rows
+from hpcsimkit.reproductions.rivals import RIVALS, Field, measured_fields
+from hpcsimkit.reproductions.targets import targets_json, targets_rows
+from hpcsimkit.reproductions.templates import rendered
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -129,16 +130,12 @@ class ReproductionRun:
         return [stage for stage in found if stage]
 
     def _concluded(self) -> Conclusion:
-        """Return the conclusion from the outcomes, with the additional baselines at the end."""
+        """Return the conclusion from the outcomes."""
         reproduction = self.reproduction
-        if self._alone:
-            conclusion = Conclusion([], Page(f"{reproduction.title.partition(':')[0]}: rivals alone"))
-            conclusion.page.items(list(reproduction.prepare()))
-        else:
-            conclusion = reproduction.conclude(self.shelf, self.place)
-        if self._fields:
-            write_fields(conclusion.page, self._fields, self.shelf, alone=self._alone)
-        return conclusion
+        if not self._alone:
+            return reproduction.conclude(self.shelf, self.place)
+        lines = "\n".join(f"- {line}" for line in reproduction.prepare())
+        return Conclusion([], f"# {reproduction.title.partition(':')[0]}: rivals alone\n\n{lines}")
 
     def _perform(self, quiet: bool, say: Callable[[str], None]) -> None:
         stages = self._stages
@@ -233,22 +230,18 @@ class ReproductionRun:
 
     def _write(self, conclusion: Conclusion) -> None:
         """Write the results and their provenance."""
-        page = conclusion.page
-        if conclusion.targets:
-            page.heading("Targets")
-            page.table(HEADINGS, targets_rows(conclusion.targets))
-        self._write_origin(page)
+        report = rendered(
+            "run.md.jinja",
+            text=conclusion.text,
+            fields=list(measured_fields(self._fields, self.shelf, alone=self._alone)),
+            targets=targets_rows(conclusion.targets),
+            command=self._command(),
+            origin=Table(("", ""), self._origin()),
+            logs=Table(("log", "SHA-256"), self._asked["logs"]),
+        )
         write_bytes(self.place / TARGETS, targets_json(conclusion.targets))
-        write_bytes(self.place / REPORT, str(page).encode())
+        write_bytes(self.place / REPORT, report.encode())
         self._record({**dict(self._origin()), **self._asked})
-
-    def _write_origin(self, page: Page) -> None:
-        page.heading("How it was made")
-        page.code(f"{self._command()}")
-        page.table(("", ""), list(self._origin()))
-        if self.reproduction.logs:
-            page.heading("Logs")
-            page.table(("log", "SHA-256"), self._asked["logs"])
 
     def _command(self) -> str:
         """Return the command line, with the bare names of files."""

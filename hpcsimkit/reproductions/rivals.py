@@ -30,10 +30,9 @@ from hpcsimkit.policies import (
     XFactor,
 )
 from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.sequences import BSLD, SIGNIFICANT, Contestant, Meeting, SequenceSet
 
-__all__ = ["RIVALS", "RULES", "Field", "field_of", "parted", "write_fields"]
+__all__ = ["RIVALS", "RULES", "Field", "field_of", "measured_fields", "parted"]
 
 RIVALS = "rivals"
 """Flag for running the baselines only, without training the paper's agents."""
@@ -62,15 +61,6 @@ USUAL: Columns = {
     "mean wait [h]": ("mean_wait_time", 1 / 3600),
     "maximum bounded slowdown": ("max_bounded_slowdown", 1.0),
 }
-
-WORDS = (
-    "The best heuristics of a paper, and of the tables above, are chosen among the rows of the paper and "
-    "the few that stand beside them. Here are heuristics of the kit's catalogue, in italics, on the very "
-    "sequences that agents are tested on, by the textbook's rules and with the same requested times. The "
-    "best of either kind is chosen after the fact, by the first column. *: below the best of the other rows "
-    "for sure, by the paired t-test and by Wilcoxon's signed-rank test, p < 0.05, corrected for the number "
-    "of rows (Holm); of a single sequence nothing is for sure."
-)
 
 
 def outcome_itself(outcome: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
@@ -166,13 +156,11 @@ def parted(rows: Mapping[str, Meeting]) -> tuple[dict[str, list[Meeting]], dict[
     )
 
 
-def write_fields(page: Page, fields: Iterable[Field], shelf: Shelf, *, alone: bool) -> None:
-    """Write a table for each comparison, and sentences on the best policies.
+def measured_fields(fields: Iterable[Field], shelf: Shelf, *, alone: bool) -> Iterator[dict[str, Any]]:
+    """Yield the name, the sentences on the best policies and the table of each comparison.
 
     Parameters
     ----------
-    page : Page
-        Page to write to.
     fields : iterable of Field
         Comparisons with completed runs of heuristics.
     shelf : Shelf
@@ -180,13 +168,11 @@ def write_fields(page: Page, fields: Iterable[Field], shelf: Shelf, *, alone: bo
     alone : bool
         Whether only the baselines have run.
     """
-    page.heading("Heuristics outside the paper")
-    page.text(WORDS)
     for each in fields:
         known, rules = each.values(shelf, each.known), each.values(shelf, each.rules)
         learned = {} if alone else each.values(shelf, each.learned)
-        page.text(f"**{each.name}**: {' '.join(sentences(each.decisive, known, rules, learned))}")
-        page.table(*field_table(each.columns, known, rules))
+        said = sentences(each.decisive, known, rules, learned)
+        yield {"name": each.name, "sentences": said, "table": field_table(each.columns, known, rules)}
 
 
 Values = Mapping[str, Mapping[str, Floats]]
@@ -230,7 +216,7 @@ def field_table(columns: Columns, known: Values, rules: Values) -> Table:
         cells = [number(by * float(values[each].mean())) for each, by in columns.values()]
         beside = _beside(values[measure], known[best][measure], against[row]) if row in rules else ""
         lines.append([f"*{row}*" if row in rules else row, *cells, beside])
-    return ["", *columns, f"beside {best}"], lines
+    return Table(["", *columns, f"beside {best}"], lines)
 
 
 def _beside(values: Floats, best: Floats, against: Comparison) -> str:

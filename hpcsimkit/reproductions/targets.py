@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hpcsimkit.experiments.console import plain_table
+from hpcsimkit.reproductions.cells import Table
 
 __all__ = ["Target", "targets_json", "targets_rows", "targets_table"]
-
-HEADINGS = ("target", "paper", "ours", "spread", "met")
 
 
 class Target(NamedTuple):
@@ -38,22 +37,23 @@ class Target(NamedTuple):
     met: bool | None
 
 
-def targets_rows(targets: Sequence[Target]) -> list[list[str]]:
-    """Return the targets as rows of a table with the headings `HEADINGS`.
+def targets_rows(targets: Sequence[Target]) -> Table:
+    """Return the targets as a table.
 
-    >>> targets_rows([Target("mean wait [min]", 456.79, 501.23, 4.0, False)])
+    >>> targets_rows([Target("mean wait [min]", 456.79, 501.23, 4.0, False)]).rows
     [['mean wait [min]', '456.8', '501.2', '4', 'no']]
     """
     words = {True: "yes", False: "no", None: "-"}
-    return [
+    rows = [
         [target.what, *map(_number, (target.paper, target.ours, target.spread)), words[target.met]]
         for target in targets
     ]
+    return Table(["target", "paper", "ours", "spread", "met"], rows)
 
 
 def targets_table(targets: Sequence[Target]) -> str:
     """Return the targets as a plain-text table."""
-    return plain_table(HEADINGS, targets_rows(targets))
+    return plain_table(*targets_rows(targets))
 
 
 def targets_json(targets: Sequence[Target]) -> bytes:

@@ -12,8 +12,7 @@ from hpcsimkit import Workload
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
-from hpcsimkit.reproductions.page import Page
-from hpcsimkit.reproductions.rivals import RIVALS, RULES, USUAL, Field, field_of, field_table, write_fields
+from hpcsimkit.reproductions.rivals import RIVALS, RULES, USUAL, Field, field_of, field_table, measured_fields
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
 
 CROWDED = Workload({"submit_time": [0, 1, 2], "run_time": [100, 500, 10], "nodes": [4, 4, 4]}, machine_size=4)
@@ -36,21 +35,16 @@ def test_the_best_of_both_kinds_is_said(field: Field, tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
     for task in field.tasks:
         shelf.perform(task, lambda done: None)
-    page = Page("x")
-    write_fields(page, [field], shelf, alone=True)
-    lines = {
-        line.split(" | ")[0].strip("| *"): line for line in str(page).splitlines() if line.startswith("| ")
-    }
-    assert list(lines)[1:] == ["own", *RULES]
-    values = {name: float(line.split(" | ")[1]) for name, line in lines.items() if name}
+    (found,) = measured_fields([field], shelf, alone=True)
+    values = {row[0].strip("*"): float(row[1]) for row in found["table"].rows}
+    assert list(values) == ["own", *RULES]
     assert values["own"] == values["FCFS/EASY"] == pytest.approx((1 + 599 / 500 + 608 / 10) / 3, abs=0.005)
     assert values["SJF/EASY"] == pytest.approx((1 + 609 / 500 + 108 / 10) / 3, abs=0.005)
     best = min(values[name] for name in RULES)
-    assert (
-        f"**Crowded**: best of the page: own ({values['own']:.2f}); of the kit: SJF/EASY ({best:.2f}, -79.3 %)."
-        in str(page)
-    )
-    assert "rows of agents" not in str(page)
+    assert found["name"] == "Crowded"
+    assert list(found["sentences"]) == [
+        f"best of the page: own ({values['own']:.2f}); of the kit: SJF/EASY ({best:.2f}, -79.3 %)."
+    ], "no sentence on agents"
 
 
 def test_below_for_sure_by_both_tests() -> None:

@@ -28,6 +28,7 @@ from hpcsimkit.experiments.tasks import Shelf, Task, Tell
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions import reproduction_run
+from hpcsimkit.reproductions.cells import Table
 from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
@@ -83,9 +84,8 @@ class Sums(Reproduction):
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
         found = {task.name: float(shelf.outcome(task)["sum"]) for task in self.counts}
-        page = Page(self.title)
-        page.table(["count", "sum"], [[name, str(value)] for name, value in found.items()])
-        return Conclusion([Target("sum of a", 10.0, found["a"], None, found["a"] == 10)], page)
+        table = Table(["count", "sum"], [[name, str(value)] for name, value in found.items()])
+        return Conclusion([Target("sum of a", 10.0, found["a"], None, found["a"] == 10)], str(table))
 
 
 def run(place: Path, *counts: Counting, workers: int = 1, **how: Any) -> tuple[Conclusion, list[str]]:

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.cush.contest import Contest
-from hpcsimkit.reproductions.cush.methods import BEST_ALLOCATION, CUSH, HEURISTICS, IN_SIGHT, LEARNED, OUTSIDE
+from hpcsimkit.reproductions.cush.data import title_of
+from hpcsimkit.reproductions.cush.methods import (
+    BEST_ALLOCATION,
+    CUSH,
+    EVOLVED_ON_ALL,
+    HEURISTICS,
+    IN_SIGHT,
+    LEARNED,
+    OUTSIDE,
+)
+from hpcsimkit.reproductions.cush.published_numbers import GAINS
 from hpcsimkit.reproductions.cush.runs import NTAT
 from hpcsimkit.reproductions.sequences import Standing, standings
 
@@ -83,6 +93,25 @@ class Measured:
     def best_outside(self) -> str:
         """Heuristic outside the paper with the lowest mean NTAT."""
         return min(OUTSIDE, key=self.mean)
+
+    @property
+    def title(self) -> str:
+        """Name of the system in texts."""
+        return title_of(self.problem.system)
+
+    @property
+    def published_gain(self) -> float:
+        """Reduction of CuSH's NTAT relative to the best heuristic in the paper [%]."""
+        return GAINS[self.problem.system]
+
+    def is_ahead(self, family: str) -> bool:
+        """Return whether a group has a lower mean NTAT than the best heuristic outside the paper."""
+        return self.mean(family) < self.mean(self.best_outside)
+
+    @property
+    def ahead(self) -> list[str]:
+        """Groups of agents ahead of it that select among as many jobs as CuSH."""
+        return [family for family in self.learned if family != EVOLVED_ON_ALL and self.is_ahead(family)]
 
     @property
     def rivals(self) -> tuple[str, str, str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.contests import ContestReproduction
-from hpcsimkit.reproductions.cush.conclusions import Findings
 from hpcsimkit.reproductions.cush.contest import Contest, contests
 from hpcsimkit.reproductions.cush.data import FULL, QUICK, JobSets
 from hpcsimkit.reproductions.cush.fields import fields
 from hpcsimkit.reproductions.cush.learners import CushTraining, Learners, SelectorsLearner
+from hpcsimkit.reproductions.cush.report import Findings
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import RIVALS, Field

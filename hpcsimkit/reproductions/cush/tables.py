@@ -44,10 +44,13 @@ def in_short_table(learned: Measured, unseen: Measured) -> Table:
     headings = [""]
     for words in ("learned from", "unseen"):
         headings += [f"NTAT, {words}", "to the paper's best", f"to {BEST_ALLOCATION}", "to the kit's best"]
-    return headings, [
-        [family, *_beside_rivals(learned, family), *_beside_rivals(unseen, family)]
-        for family in unseen.learned
-    ]
+    return Table(
+        headings,
+        [
+            [family, *_beside_rivals(learned, family), *_beside_rivals(unseen, family)]
+            for family in unseen.learned
+        ],
+    )
 
 
 def _beside_rivals(measured: Measured, family: str) -> Iterator[str]:
@@ -76,7 +79,7 @@ def table_1(measured: Measured) -> Table:
                 _cell(measured, family, measure),
             ]
         lines.append(cells)
-    return headings, lines
+    return Table(headings, lines)
 
 
 def _cell(measured: Measured, family: str, measure: str) -> str:
@@ -88,29 +91,35 @@ def _cell(measured: Measured, family: str, measure: str) -> str:
 
 def ways_table(systems: Mapping[str, Mapping[str, tuple[float, float]]]) -> Table:
     """Return the mean NTAT on the validation sets with greedy and with sampled actions."""
-    return ["", "best action", "drawn", "judged"], [
+    return Table(
+        ["", "best action", "drawn", "judged"],
         [
-            f"{title_of(system)}: {family}",
-            number(best),
-            number(drawn),
-            "drawn" if drawn < best else "best action",
-        ]
-        for system, families in systems.items()
-        for family, (best, drawn) in families.items()
-    ]
+            [
+                f"{title_of(system)}: {family}",
+                number(best),
+                number(drawn),
+                "drawn" if drawn < best else "best action",
+            ]
+            for system, families in systems.items()
+            for family, (best, drawn) in families.items()
+        ],
+    )
 
 
 def placements_table(systems: Sequence[Measured]) -> Table:
     """Return the share of jobs of each type with the suitable placement style, for CuSH's agents [%]."""
-    return ["", *CUSH_KINDS], [
+    return Table(
+        ["", *CUSH_KINDS],
         [
-            f"{title_of(measured.problem.system)}: {family}",
-            *(number(100 * share_suited(measured.values[family], kind)) for kind in CUSH_KINDS),
-        ]
-        for measured in systems
-        for family in measured.learned
-        if family in TRAINED
-    ]
+            [
+                f"{title_of(measured.problem.system)}: {family}",
+                *(number(100 * share_suited(measured.values[family], kind)) for kind in CUSH_KINDS),
+            ]
+            for measured in systems
+            for family in measured.learned
+            if family in TRAINED
+        ],
+    )
 
 
 def best_of_selector(measured: Measured, selector: str) -> float:
@@ -129,30 +138,43 @@ def nodes_table(sizes: Mapping[int, Measured]) -> Table:
     """Return CuSH's NTAT by cluster size, and the ratios of others to it: below 1 CuSH is worse."""
     names = [*SELECTORS, BEST_ALLOCATION]
     headings = ["nodes", "NTAT of CuSH", *(f"{name} / CuSH" for name in names)]
-    return headings, [
-        [str(nodes), number(measured.mean(CUSH)), *(f"{ratio:.3f}" for ratio in ratios(measured).values())]
-        for nodes, measured in sizes.items()
-    ]
+    return Table(
+        headings,
+        [
+            [
+                str(nodes),
+                number(measured.mean(CUSH)),
+                *(f"{ratio:.3f}" for ratio in ratios(measured).values()),
+            ]
+            for nodes, measured in sizes.items()
+        ],
+    )
 
 
 def horizons_table(horizons: Mapping[int, tuple[Measured, Measured]]) -> Table:
     """Return the NTAT of CuSH and others by horizon, on training and on unseen job sets."""
     rivals = (BEST_ALLOCATION, EVOLVED_IN_SIGHT)
     there = [f"{rival}, there" for rival in rivals]
-    return ["T", "*NTAT, paper*", "learned from", *there, "unseen", *there], [
+    return Table(
+        ["T", "*NTAT, paper*", "learned from", *there, "unseen", *there],
         [
-            str(steps),
-            number(HORIZONS.get(steps)),
-            *(number(each.mean(who)) for each in both for who in (CUSH, *rivals)),
-        ]
-        for steps, both in horizons.items()
-    ]
+            [
+                str(steps),
+                number(HORIZONS.get(steps)),
+                *(number(each.mean(who)) for each in both for who in (CUSH, *rivals)),
+            ]
+            for steps, both in horizons.items()
+        ],
+    )
 
 
 def trainings_table(rows: Sequence[tuple[str, int, float, float, float]]) -> Table:
     """Return a row per training: name, epochs, minutes of a core, NTAT at the beginning and at the end."""
     headings = ["training", "epochs", "time [min of a core]", "NTAT of the first tenth", "of the last tenth"]
-    return headings, [
-        [name, grouped(epochs), f"{seconds / 60:.1f}", number(first), number(last)]
-        for name, epochs, seconds, first, last in rows
-    ]
+    return Table(
+        headings,
+        [
+            [name, grouped(epochs), f"{seconds / 60:.1f}", number(first), number(last)]
+            for name, epochs, seconds, first, last in rows
+        ],
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from hpcsimkit.reproductions.cush.classes import share_suited
 from hpcsimkit.reproductions.cush.data import title_of
@@ -15,7 +14,7 @@ from hpcsimkit.reproductions.sequences import SIGNIFICANT
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
-__all__ = ["HOURS", "Longest", "file_targets", "gain_targets", "placement_targets", "time_target"]
+__all__ = ["file_targets", "gain_targets", "placement_targets", "time_target"]
 
 NEAR = 0.10
 """Maximum relative deviation from the paper."""
@@ -80,23 +79,8 @@ def placement_targets(unseen: Measured) -> Iterator[Target]:
             yield Target(what, None, share, None, share >= SUITED)
 
 
-class Longest(NamedTuple):
-    """The longest training.
-
-    Parameters
-    ----------
-    name : str
-        Name of the training.
-    seconds : float
-        Time of the training [s of a core].
-    """
-
-    name: str
-    seconds: float
-
-
-def time_target(longest: Longest) -> Target:
-    """Return the target for the longest training time: on one core, hence an upper bound for two."""
-    hours = longest.seconds / 3600
-    what = f"longest training, {longest.name} [h of one core] (at most {HOURS:g}, on 2 cores)"
+def time_target(name: str, seconds: float) -> Target:
+    """Return the target for the longest training: its time on one core, an upper bound for two."""
+    hours = seconds / 3600
+    what = f"longest training, {name} [h of one core] (at most {HOURS:g}, on 2 cores)"
     return Target(what, None, hours, None, hours <= HOURS)

@@ -78,7 +78,7 @@ def behaviour_table(log: Measured, watched: Watched) -> Table:
                 *_habits(watched.get(name, ())),
             ]
         )
-    return headings, lines
+    return Table(headings, lines)
 
 
 def _habits(seeds: Sequence[Mapping[str, float]]) -> list[str]:

@@ -82,7 +82,7 @@ def behaviour_alone(
     page.items(list(traces.lines()))
     for log in measured_logs(scores, shelf):
         write_behaviour(page, log, habits[log.trace.name], shelf)
-    return Conclusion([], page)
+    return Conclusion([], str(page))
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Findings:
             self._write_figure_5(page, pictures)
         self._write_trainings(page)
         self._write_overhead(page)
-        return Conclusion(list(self._targets()), page)
+        return Conclusion(list(self._targets()), str(page))
 
     def _targets(self) -> Iterator[Target]:
         for log in self.logs:

@@ -56,7 +56,7 @@ def metrics_table(measured: Measured) -> Table:
     for line, family in zip(lines, families, strict=True):
         line.append(spread_cell(family.spread(REWARD), form=lambda value: f"{value:.1f}"))
         line.append("yes" if family.name in RESERVING else "no")
-    return ["", *METRICS, "reward", "reservations"], lines
+    return Table(["", *METRICS, "reward", "reservations"], lines)
 
 
 def modes_table(measured: Measured) -> Table:
@@ -70,7 +70,7 @@ def modes_table(measured: Measured) -> Table:
             ours = number(100 * family.spread(f"{mode}_{share}_share").mean)
             paper = TABLE_4.get(family.name)
             line += [number(paper[place] if paper else None)] * measured.trace.is_theta + [ours]
-    return headings, lines
+    return Table(headings, lines)
 
 
 def large_table(measured: Measured) -> Table:
@@ -81,7 +81,7 @@ def large_table(measured: Measured) -> Table:
         waits = spread_of(family.large_waits), family.spread("max_wait_time")
         line = [name_of(family), *(spread_cell(each, 1 / DAY) for each in waits)]
         lines.append(line + [LONGEST_WAITS.get(family.name, "")] * measured.trace.is_theta)
-    return headings + ["*the paper: all jobs [d]*"] * measured.trace.is_theta, lines
+    return Table(headings + ["*the paper: all jobs [d]*"] * measured.trace.is_theta, lines)
 
 
 def operation_table(rows: Mapping[str, Mapping[str, float]]) -> Table:
@@ -90,13 +90,13 @@ def operation_table(rows: Mapping[str, Mapping[str, float]]) -> Table:
         [name, *(number(values[measure] * by) for measure, by in METRICS.values())]
         for name, values in rows.items()
     ]
-    return ["", *METRICS], lines
+    return Table(["", *METRICS], lines)
 
 
 def orders_table(rows: Mapping[str, tuple[float, float, int]]) -> Table:
     """Return validation rewards by order of job sets: the last, the best, and the best one's episode."""
     lines = [[name, f"{last:.1f}", f"{best:.1f}", str(at)] for name, (last, best, at) in rows.items()]
-    return ["job sets", "reward after the last episode", "best", "after episode"], lines
+    return Table(["job sets", "reward after the last episode", "best", "after episode"], lines)
 
 
 def trainings_table(rows: Sequence[tuple[str, int, float, float, int, float]]) -> Table:
@@ -105,20 +105,23 @@ def trainings_table(rows: Sequence[tuple[str, int, float, float, int, float]]) -
         [name, grouped(decisions), f"{seconds / 60:.1f}", f"{best:.4g}", str(at), f"{last:.4g}"]
         for name, decisions, seconds, best, at, last in rows
     ]
-    return ["agent", "decisions", "minutes", "best reward", "after round", "last reward"], lines
+    return Table(["agent", "decisions", "minutes", "best reward", "after round", "last reward"], lines)
 
 
 def overhead_table(rows: Sequence[tuple[Overhead, Mapping[str, float]]]) -> Table:
     """Return the processor times of decisions and updates [ms], the paper's bound in italics."""
     headings = ["", "nodes", "weights", "a decision [ms]", "an update [ms]", "*the paper, at most [ms]*"]
-    return headings, [
+    return Table(
+        headings,
         [
-            family_of(task.algorithm),
-            grouped(task.nodes),
-            grouped(int(found["weights"])),
-            number(1000 * found["decision"]),
-            number(1000 * found["update"]),
-            f"{1000 * SECONDS_OF_UPDATE[task.algorithm]:.0f}",
-        ]
-        for task, found in rows
-    ]
+            [
+                family_of(task.algorithm),
+                grouped(task.nodes),
+                grouped(int(found["weights"])),
+                number(1000 * found["decision"]),
+                number(1000 * found["update"]),
+                f"{1000 * SECONDS_OF_UPDATE[task.algorithm]:.0f}",
+            ]
+            for task, found in rows
+        ],
+    )

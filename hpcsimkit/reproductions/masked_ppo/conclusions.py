@@ -76,7 +76,7 @@ class Findings:
         self._write_weighted(page)
         self._write_training(page, shelf, pictures)
         self._write_days(page)
-        return Conclusion(list(self._targets()), page)
+        return Conclusion(list(self._targets()), str(page))
 
     def _targets(self) -> Iterator[Target]:
         test, unseen = self.day_sets.values()

@@ -36,7 +36,7 @@ def means_table(measure: str, model: str, rows: Sequence[str], **scores: Scores)
         published = paper.get(MODEL if row == model else row)
         cells = [_with_spread(each, row, measure) for each in scores.values()]
         lines.append([row, *([number(published)] if paper else []), *cells])
-    return headings, lines
+    return Table(headings, lines)
 
 
 def _with_spread(scores: Scores, row: str, measure: str) -> str:
@@ -68,7 +68,7 @@ def tests_table(measure: str, verdicts: Mapping[str, Verdict]) -> Table:
             ps = verdict.t_tests[other], found.t_test, found.t_test_holm, found.wilcoxon_holm
             line += [p_value(p) for p in ps]
         lines.append(line)
-    return headings, lines
+    return Table(headings, lines)
 
 
 def days_table(scores: Scores, measure: str, rows: Sequence[str], jobs: Mapping[str, Workload]) -> Table:
@@ -77,7 +77,7 @@ def days_table(scores: Scores, measure: str, rows: Sequence[str], jobs: Mapping[
         [day, str(len(jobs[day])), *(number(scores.by_day(row, measure)[place]) for row in rows)]
         for place, day in enumerate(scores.days)
     ]
-    return ["day", "jobs", *rows], lines
+    return Table(["day", "jobs", *rows], lines)
 
 
 def p_value(value: float | None) -> str:

@@ -110,7 +110,7 @@ class Findings:
         self._write_untrained(page, pictures)
         self._write_seeds(page, pictures)
         write_bytes(pictures / EFFECTS, effects_csv(self.measured))
-        return Conclusion([*digit_targets(self.measured), *case_targets()], page)
+        return Conclusion([*digit_targets(self.measured), *case_targets()], str(page))
 
     def _introduce(self, page: Page) -> None:
         if self.quick:

@@ -84,7 +84,7 @@ def recomputed_tables(measured: Measured) -> Iterator[tuple[str, Table]]:
             for log in logs
             if any(cell.log == log for cell in measured.runs)
         ]
-        yield code, (["log", *(_heading(*column) for column in columns)], rows)
+        yield code, Table(["log", *(_heading(*column) for column in columns)], rows)
 
 
 def _heading(order: str, backfilling: bool, run_times: bool) -> str:
@@ -111,7 +111,7 @@ def rules_table(measured: Measured, code: str, *, backfilling: bool) -> Table:
         found = effects(values)
         words = [found[row].words() if row in found else "" for row in shown]
         lines.append([f"{cell.log} {cell.order.upper()}", number(found[PUBLISHED].mean), *words])
-    return ["scheduler", PUBLISHED, *shown], lines
+    return Table(["scheduler", PUBLISHED, *shown], lines)
 
 
 def as_coded_table(measured: Measured) -> Table:
@@ -128,7 +128,7 @@ def as_coded_table(measured: Measured) -> Table:
                 ]
                 name = f"{cell.log} {cell.order.upper()}{' + EASY' * backfilling}"
                 lines.append([name, number(found[PUBLISHED].mean), *both])
-    return ["scheduler", "as coded", "as meant", "ratio", "as meant, textbook", "ratio"], lines
+    return Table(["scheduler", "as coded", "as meant", "ratio", "as meant, textbook", "ratio"], lines)
 
 
 # --- untrained policies ----------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def inspector_table(measured: Measured, *, published: bool) -> Table:
         lines.append(line)
     headings = ["base", "committed"] + ["*agent*"] * published
     headings += [UNFIT, UNFIT_FREE, "not committed", "not committed + EASY"]
-    return headings + [f"share: {UNFIT}", "share: not committed"] * published, lines
+    return Table(headings + [f"share: {UNFIT}", "share: not committed"] * published, lines)
 
 
 def backfiller_table(measured: Measured) -> Table:
@@ -201,7 +201,7 @@ def backfiller_table(measured: Measured) -> Table:
         name = f"{cell.log} {cell.order.upper()}"
         lines.append([name, number(base), number(agent), *map(number, means.values()), *shares])
     shared = [f"share: {row}" for row in (UNGUARDED, GUARDED, EASY_SJF)]
-    return ["base", "published EASY", "*agent*", *rows, *shared], lines
+    return Table(["base", "published EASY", "*agent*", *rows, *shared], lines)
 
 
 def least_of(measured: Measured, log: str, row: str, *, backfilling: bool) -> tuple[float, str]:
@@ -224,7 +224,7 @@ def read_me_table(measured: Measured) -> Table:
             words = [f"{number(mean)} ({order})" for mean, order in both]
             times = "" if agent is None else f"{agent / both[1][0]:.2f}"
             lines.append([f"{log}{' + EASY' * backfilling}", number(agent), *words, times])
-    return ["log", "*agent*", "best as published", "best by the textbook", "*agent* / that"], lines
+    return Table(["log", "*agent*", "best as published", "best by the textbook", "*agent* / that"], lines)
 
 
 # --- seeds ---------------------------------------------------------------------------------------------
@@ -270,19 +270,22 @@ def seeds_table(measured: Measured) -> Table:
                 f"{low:.2f} to {high:.2f}",
             ]
         )
-    return [
-        "scheduler",
-        "mean over seeds",
-        "standard deviation",
-        "of the mean",
-        "least",
-        "most",
-        "*paper*",
-        "seeds below it",
-        "two seeds differ by a factor of",
-        "textbook / published",
-        "95 % of seeds",
-    ], lines
+    return Table(
+        [
+            "scheduler",
+            "mean over seeds",
+            "standard deviation",
+            "of the mean",
+            "least",
+            "most",
+            "*paper*",
+            "seeds below it",
+            "two seeds differ by a factor of",
+            "textbook / published",
+            "95 % of seeds",
+        ],
+        lines,
+    )
 
 
 # --- minimal cases -------------------------------------------------------------------------------------
@@ -298,7 +301,7 @@ def cases_table() -> Table:
             _times(result.start_time.tolist()) for result in (case.by_published_rules, case.by_the_textbook)
         ]
         lines.append([f"{case.name}: {case.rule}", scheduler, str(case.nodes), jobs, *starts])
-    return ["case", "scheduler", "nodes", "jobs", "starts, published", "starts, textbook"], lines
+    return Table(["case", "scheduler", "nodes", "jobs", "starts, published", "starts, textbook"], lines)
 
 
 def _times(times: Sequence[int]) -> str:

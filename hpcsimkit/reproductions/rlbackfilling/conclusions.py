@@ -94,7 +94,7 @@ class Findings:
             self._write_everybody(page, protocol, pictures)
         self._write_figure_1(page, pictures)
         self._write_figure_4(page, shelf, pictures)
-        return Conclusion(list(self._targets(shelf)), page)
+        return Conclusion(list(self._targets(shelf)), str(page))
 
     def of(self, protocol: Protocol) -> list[Scores[Contest]]:
         """Return the scores of a protocol, by log."""

@@ -63,7 +63,7 @@ def table_4(contests: Sequence[Scores[Contest]], way: Way, further: Sequence[Way
             ours = [number(scores.mean(row(order, each))) for each in rows]
             pairs = [cell for each in zip(map(number, paper), ours, strict=False) for cell in each]
             lines.append([f"{name}, {order.upper()}", *pairs, *ours[3:]])
-    return headings, lines
+    return Table(headings, lines)
 
 
 def _published_rows(name: str) -> dict[str, tuple[float, ...]]:
@@ -107,7 +107,7 @@ def summary_table(contests: Sequence[Scores[Contest]], orders: Sequence[str], wa
                     f"{100 * broken / made:.1f} %" if made else "",
                 ]
             )
-    return headings, lines
+    return Table(headings, lines)
 
 
 def duels_table(duels: Mapping[str, Mapping[str, Standing]]) -> Table:
@@ -128,7 +128,7 @@ def duels_table(duels: Mapping[str, Mapping[str, Standing]]) -> Table:
                 lines.append(
                     [agent, rival, difference, relative, *tests, "yes" if standing.is_beaten else "no"]
                 )
-    return headings, lines
+    return Table(headings, lines)
 
 
 def promises_table(scores: Scores[Contest], order: str) -> Table:
@@ -139,7 +139,7 @@ def promises_table(scores: Scores[Contest], order: str) -> Table:
         made, broken, delay = _promises(scores, name)
         share = f"{100 * broken / made:.1f} %" if made else ""
         lines.append([name, _count(made), _count(broken), share, f"{delay / 60:.1f}" if broken else ""])
-    return headings, lines
+    return Table(headings, lines)
 
 
 def _count(value: float) -> str:
@@ -167,7 +167,7 @@ def cross_table(contests: Sequence[Scores[Contest]], order: str, way: Way) -> Ta
             line += [number(paper.get(home, {}).get(name)), number(scores.mean(row(order, what)))]
         lines.append(line)
     headings = [cell for name in names for cell in (f"*of {name}*", f"of {name}")]
-    return ["tested on", "published EASY", *headings], lines
+    return Table(["tested on", "published EASY", *headings], lines)
 
 
 def noise_table(
@@ -187,7 +187,7 @@ def noise_table(
     columns = [row(order, each) for each in rules for order in ORDERS]
     best = {name: min(values[level, name] for level in levels) for name in columns}
     lines = [[level, *_bold(values, level, best)] for level in levels]
-    return ["estimates", *columns], lines
+    return Table(["estimates", *columns], lines)
 
 
 def _bold(values: Mapping[tuple[str, str], float], level: str, best: Mapping[str, float]) -> Iterator[str]:

@@ -82,7 +82,7 @@ class Findings:
                 "learning begins, not where it ends."
             )
         self._write_explanation(page, shelf, pictures)
-        return Conclusion(list(self._targets(shelf)), page)
+        return Conclusion(list(self._targets(shelf)), str(page))
 
     def of(
         self, protocol: str, order: str | None = None, *, backfilling: bool | None = None

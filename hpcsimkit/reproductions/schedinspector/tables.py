@@ -54,7 +54,7 @@ def table_4(contests: Sequence[Scores[Contest]], first: str) -> Table:
         "reject unfit",
         "no commit",
     ]
-    return headings, [_row_4(scores, first) for scores in contests]
+    return Table(headings, [_row_4(scores, first) for scores in contests])
 
 
 def _row_4(scores: Scores[Contest], first: str) -> list[str]:
@@ -82,7 +82,7 @@ def table_5(contests: Sequence[Scores[Contest]]) -> Table:
         base, *agents = (number(100 * scores.mean(row, "utilisation")) for row in (BASE, *AGENTS))
         which = [contest.trace.name, contest.order.upper(), "yes" if contest.backfilling else "no"]
         lines.append([*which, number(paper[0]), base, number(paper[1]), *agents])
-    return headings, lines
+    return Table(headings, lines)
 
 
 def cross_table(contests: Sequence[Scores[Contest]], row: str) -> Table:
@@ -93,4 +93,4 @@ def cross_table(contests: Sequence[Scores[Contest]], row: str) -> Table:
         home = scores.contest.trace.name
         means = [scores.mean(row if name == home else of_log(row, name)) for name in names]
         lines.append([home, number(scores.mean(BASE)), *map(number, means)])
-    return ["tested on", "base", *(f"trained on {name}" for name in names)], lines
+    return Table(["tested on", "base", *(f"trained on {name}" for name in names)], lines)

@@ -83,7 +83,7 @@ class Findings:
         self._write_logs(page)
         self._write_promises(page)
         self._write_curves(page, shelf, pictures)
-        return Conclusion([logs_target(self.logs), *training_targets(self._seconds(shelf))], page)
+        return Conclusion([logs_target(self.logs), *training_targets(self._seconds(shelf))], str(page))
 
     def _of(self, kind: str) -> list[Learner]:
         """Return the learners of a class."""

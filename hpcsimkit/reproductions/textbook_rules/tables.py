@@ -52,7 +52,7 @@ def log_table(log: Judged) -> Table:
             lines.append([f"**{row}**", *_mean(log, row), RIVAL, *[""] * 5])
         else:
             lines.append([f"{_name(log, row)}{mark(verdict)}", *_mean(log, row), *_cells(verdict)])
-    return headings, lines
+    return Table(headings, lines)
 
 
 def _mean(log: Judged, row: str) -> list[str]:
@@ -88,7 +88,7 @@ def matrix(logs: Sequence[Judged]) -> Table:
         known = [each for each in found if each is not None]
         count = f"{sum(each.is_better for each in known)} : {sum(each.is_worse for each in known)}"
         lines.append([_name(logs[0], row), *cells, count])
-    return headings, lines
+    return Table(headings, lines)
 
 
 def typical_matrix(logs: Sequence[Judged]) -> Table:
@@ -98,7 +98,7 @@ def typical_matrix(logs: Sequence[Judged]) -> Table:
         found = [log.verdicts.get(row) for log in logs]
         cells = [RIVAL if each is None else _ratio(each) for each in found]
         lines.append([_name(logs[0], row), *cells])
-    return ["", *(log.name for log in logs)], lines
+    return Table(["", *(log.name for log in logs)], lines)
 
 
 def _ratio(verdict: Verdict) -> str:
@@ -109,9 +109,10 @@ def _ratio(verdict: Verdict) -> str:
 def promises_table(logs: Sequence[Judged]) -> Table:
     """Return the share of reservation violations, by row and log."""
     headings = ["", *(log.name for log in logs)]
-    return headings, [
-        [_name(logs[0], row), *(_promises(log, row) for log in logs)] for row in logs[0].scores.values
-    ]
+    return Table(
+        headings,
+        [[_name(logs[0], row), *(_promises(log, row) for log in logs)] for row in logs[0].scores.values],
+    )
 
 
 def _promises(log: Judged, row: str) -> str:

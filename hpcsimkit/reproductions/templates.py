@@ -1,0 +1,57 @@
+"""Reports from Jinja2 templates in Markdown."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.reproductions.cells import number, standings_table
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["rendered", "tidied"]
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates of this package, with filters for numbers and the table of standings."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=PackageLoader("hpcsimkit", "reproductions"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"number": number, "grouped": grouped}
+    found.globals["standings_table"] = standings_table
+    return found
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return the text of a template, such as ``"dras/report.md.jinja"``, with values in it."""
+    return tidied(environment().get_template(template).render(values))
+
+
+def tidied(text: str) -> str:
+    """Return Markdown with a line for each paragraph and list item, and a blank line between blocks.
+
+    A line that begins with a punctuation mark is joined without a space.
+
+    >>> print(tidied("# A\\n\\n\\n\\nMore\\nwords\\n.\\n\\n- one\\n  item\\n- another\\n"), end="")
+    # A
+    <BLANKLINE>
+    More words.
+    <BLANKLINE>
+    - one item
+    - another
+    """
+    blocks = [block.rstrip() for block in re.split(r"\n\s*\n", text.strip())]
+    return "\n\n".join(each if each.startswith("```") else _joined(each) for each in blocks) + "\n"
+
+
+def _joined(block: str) -> str:
+    return re.sub(r"\s*\n\s*(?!- |\||\s)", " ", re.sub(r"\s*\n\s*(?=[.,;:])", "", block))
