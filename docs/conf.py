@@ -9,6 +9,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import generate  # noqa: E402
+from sphinx.domains.python import PythonDomain  # noqa: E402
 
 from hpcsimkit import __version__  # noqa: E402
 
@@ -17,7 +18,7 @@ author = "the hpcsimkit authors"
 copyright = "the hpcsimkit authors"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build", "_generated/*.md"]  # pages of the reference include what lies in _generated
 smartquotes = False  # --flags keep their two dashes
 nitpicky = True
@@ -43,6 +44,9 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
 generate.write_all(HERE / "_generated")
 
 
@@ -66,7 +70,25 @@ def defined_elsewhere(app: Any, env: Any, node: Any, content: Any) -> Any:
     return content if found is None and name not in getattr(here, "__all__", ()) else found
 
 
+class QuickNames(PythonDomain):
+    """The Python domain, without a search of all objects for a name in a type that none of them has."""
+
+    def find_obj(self, env: Any, modname: str, classname: str, name: str, *type_and_mode: Any) -> Any:
+        """Find an object by its name; see :class:`PythonDomain`."""
+        last = name.removesuffix("()").rpartition(".")[2]
+        return super().find_obj(env, modname, classname, name, *type_and_mode) if last in self.lasts else []
+
+    @property
+    def lasts(self) -> set[str]:
+        """The last parts of the names of all objects."""
+        if getattr(self, "counted", -1) != len(self.objects):
+            self.counted = len(self.objects)
+            self.known = {name.rpartition(".")[2] for name in self.objects}
+        return self.known
+
+
 def setup(app: Any) -> None:
     """Let napoleon translate a docstring first, then correct its types."""
+    app.add_domain(QuickNames, override=True)
     app.connect("autodoc-process-docstring", prose_types, priority=900)
     app.connect("missing-reference", defined_elsewhere)

@@ -154,7 +154,7 @@ def _age(job: Job) -> float:
 class F1(Order):
     """Smallest log10(requested) x nodes + 870 log10(submit) first.
 
-    (Carastan-Santos & de Camargo, SC 2017, Table 3; F2 to F4 too.)
+    (Carastan-Santos & de Camargo, SC 2017, Table 3.)
 
     >>> F1().key(Job(index=0, id=1, submit_time=10, run_time=5, requested_time=100, nodes=2))
     874.0
@@ -166,7 +166,10 @@ class F1(Order):
 
 
 class F2(Order):
-    """Smallest sqrt(requested) x nodes + 25600 log10(submit) first; see :class:`F1`."""
+    """Smallest sqrt(requested) x nodes + 25600 log10(submit) first.
+
+    (Carastan-Santos & de Camargo, SC 2017, Table 3.)
+    """
 
     def key(self, job: Job) -> float:
         """Return the score."""
@@ -174,7 +177,10 @@ class F2(Order):
 
 
 class F3(Order):
-    """Smallest requested x nodes + 6860000 log10(submit) first; see :class:`F1`."""
+    """Smallest requested x nodes + 6860000 log10(submit) first.
+
+    (Carastan-Santos & de Camargo, SC 2017, Table 3.)
+    """
 
     def key(self, job: Job) -> float:
         """Return the score."""
@@ -182,7 +188,10 @@ class F3(Order):
 
 
 class F4(Order):
-    """Smallest requested x sqrt(nodes) + 530000 log10(submit) first; see :class:`F1`."""
+    """Smallest requested x sqrt(nodes) + 530000 log10(submit) first.
+
+    (Carastan-Santos & de Camargo, SC 2017, Table 3.)
+    """
 
     def key(self, job: Job) -> float:
         """Return the score."""

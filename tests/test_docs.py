@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import io
 import os
 import re
-import runpy
 import shlex
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -201,28 +202,36 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert pages - listed == {os.path.normpath(DOCS / "index.md")}
 
 
-@pytest.fixture(scope="module")
-def generate() -> dict[str, Any]:
-    return runpy.run_path(str(DOCS / "generate.py"))
+@pytest.fixture
+def generate(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The module that writes the generated pages."""
+    monkeypatch.syspath_prepend(DOCS)
+    yield importlib.import_module("generate")
+    for name in [name for name in sys.modules if name == "generate" or name.partition(".")[0] == "pages"]:
+        del sys.modules[name]
 
 
-def test_generated_reference_names_everything(generate: dict[str, Any]) -> None:
+def test_generated_reference_names_everything(generate: ModuleType) -> None:
     from hpcsimkit.experiments.registry import entries
     from hpcsimkit.results.metrics import METRICS
 
-    metrics, policies, commands = (generate[f"{name}_page"]() for name in ("metrics", "policies", "cli"))
+    metrics, policies, commands = (
+        getattr(generate, f"{name}_page")() for name in ("metrics", "policies", "cli")
+    )
     assert [name for name in METRICS if f"| `{name}` |" not in metrics] == []
     assert [entry.name for entry in entries() if f"| `{entry.name}` |" not in policies] == []
     assert ":class:" not in policies
+    for text in ("JSSPP 1995", "{class}`~hpcsimkit.kernel.reservation.EASY`", "| `easy-k` | `count` | `2` |"):
+        assert text in policies
     for command in ("compare", "describe", "generate", "policies", "plot"):
         assert f"## `{command}`" in commands
 
 
-def test_generated_keys_of_training_files(generate: dict[str, Any]) -> None:
+def test_generated_keys_of_training_files(generate: ModuleType) -> None:
     from hpcsimkit.agents.training.catalogue import TRAINERS
     from hpcsimkit.experiments.training import Training
 
-    page = generate["training_page"]()
+    page = generate.training_page()
     tables = {*Training.inner, "encoder", "mask", "reward", "trainer"}
     for key in set(Training.model_fields) - tables:
         assert page.count(f"\n| `{key}` | ") >= 1, key
@@ -236,12 +245,23 @@ def test_generated_keys_of_training_files(generate: dict[str, Any]) -> None:
     )
 
 
-def test_generated_modules_are_all_modules(generate: dict[str, Any], tmp_path: Path) -> None:
-    generate["write_all"](tmp_path)
-    pages = {page.stem for page in (tmp_path / "api").glob("*.md")}
-    assert {
-        "hpcsimkit.kernel.simulation",
-        "hpcsimkit.policies.orders",
-        "hpcsimkit.workloads.readers.swf",
-    } <= pages
-    assert ":members: " in (tmp_path / "api" / "hpcsimkit.kernel.simulation.md").read_text()
+def test_all_modules_are_in_the_reference(generate: ModuleType, tmp_path: Path) -> None:
+    generate.write_all(tmp_path)
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in (tmp_path / "api").glob("*.rst")}
+    for package, module in (
+        ("hpcsimkit.kernel", "simulation"),
+        ("hpcsimkit.policies", "orders"),
+        ("hpcsimkit.workloads.readers", "swf"),
+        ("hpcsimkit.reproductions.dras", "reproduction"),
+    ):
+        assert f".. automodule:: {package}.{module}\n   :members: " in pages[package]
+
+
+def test_the_public_api_has_everything_that_the_package_exports(generate: ModuleType) -> None:
+    import hpcsimkit
+
+    page = generate.public_page()
+    missing = [name for name in hpcsimkit.__all__ if f".{name}` | `hpcsimkit` |" not in page]
+    assert missing == ["METRICS", "__version__"]
+    assert 50 <= page.count("| {") <= 70
+    assert not re.search(r"\|  \|$", page, re.MULTILINE), "a name without a description"

@@ -33,7 +33,8 @@ class PublishedEASY(Backfiller):
     Unlike in :class:`~hpcsimkit.kernel.reservation.EASY`, a job is started only if it is expected to end
     strictly before the reservation, even if it would use only extra nodes that the blocked job does not need.
     The reservation is computed once for each blocked job: when other jobs end early, it does not move, and
-    jobs started after that may delay the blocked job.
+    jobs started after that may delay the blocked job. (RLScheduler, SC 2020; SchedInspector, HPDC 2022;
+    RLBackfilling, PMBS 2023.)
 
     Parameters
     ----------
