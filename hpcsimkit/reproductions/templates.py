@@ -25,6 +25,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     found.filters |= {"number": number, "grouped": grouped}
     found.globals["standings_table"] = standings_table

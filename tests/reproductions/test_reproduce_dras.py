@@ -28,7 +28,6 @@ from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.dras import reproduction
 from hpcsimkit.reproductions.dras.behaviour import behaviour_table, best_constant, has_learned, verdict
 from hpcsimkit.reproductions.dras.data import MONTH, ORDERS, Scale, Trace, Traces
-from hpcsimkit.reproductions.dras.explanations import beaten_by_rules, in_short, like_fcfs, who_earns_most
 from hpcsimkit.reproductions.dras.figures import look_of
 from hpcsimkit.reproductions.dras.habits import ENTROPY, LARGEST, OFTEN, SLOT_0, Habits
 from hpcsimkit.reproductions.dras.learners import Learners, reward_scale
@@ -472,7 +471,7 @@ def test_modes_table(trace: Trace) -> None:
 
 def test_other_tables(measured: Measured) -> None:
     assert large_table(measured)[1][3] == ["DRAS-PG", "2.00 (1.50 to 3.00)", "4.00 (3.00 to 6.00)"]
-    assert trainings_table([("a", 12345, 90.0, 7.25, 3, 6.5)])[1] == [
+    assert trainings_table([("a", 12345, 90.0, np.array([1.0, 2.0, 7.25, 6.5]))])[1] == [
         ["a", "12 345", "1.5", "7.25", "3", "6.5"]
     ]
     found = {"weights": 21449004, "decision": 0.005, "update": 0.18}
@@ -480,34 +479,22 @@ def test_other_tables(measured: Measured) -> None:
     assert row == ["DRAS-DQL", "4 360", "21 449 004", "5.00", "180.00", "2000"]
 
 
-def test_who_earns_most_is_said_beside_who_waits_shortest(measured: Measured) -> None:
-    said = who_earns_most(measured)
-    assert said.startswith(
-        "Of the paper's learners DRAS-PG earns most: 7.0, each seed at its best episode; of the"
-    )
-    assert "of the others FCFS/EASY: 8.0." in said
-    assert "(1.0), with a mean wait of 10.00 h; DRAS-PPO has the shortest mean wait (2.00 h)" in said
-
-
 def test_how_much_is_as_fcfs_does_it(measured: Measured) -> None:
-    assert like_fcfs(measured).count("0.0 %, 0.0 %, 0.0 %") == 2, "each of three seeds of two families"
-    same = {**measured.families, "DRAS-PG": family("DRAS-PG", [1.0], rewards=[1.0], longest=[2.0])}
-    assert "DRAS-PG 100.0 %" in like_fcfs(replace(measured, families=same))
+    rule = measured.families[FCFS]
+    assert [each.same_starts(rule) for each in measured.agents] == [[0.0] * 3] * 2, "each of three seeds"
+    same = family("DRAS-PG", [1.0], rewards=[1.0], longest=[2.0])
+    assert same.same_starts(rule) == [100.0]
 
 
-def test_in_short(measured: Measured) -> None:
-    said = in_short(measured)
-    assert "DRAS-PG earns most on the month to choose by. With FCFS/EASY jobs wait for 10.00 h in the" in said
-    assert "with DRAS-PG for 6.00 h in the mean and 4.00 d at most. The shortest" in said
-    alike = {**measured.families, "DRAS-PPO": replace(measured.families["DRAS-PPO"], validations={"a": 7.0})}
-    tied = in_short(replace(measured, families=alike))
-    assert "DRAS-PG and DRAS-PPO earn most, all the same on the month" in tied
-    assert "The shortest mean wait of all, 2.00 h, has DRAS-PPO." in said
+def test_waits_and_rewards_in_short(measured: Measured) -> None:
+    pg, ppo = measured.families["DRAS-PG"], measured.families["DRAS-PPO"]
+    assert (pg.mean_wait, pg.longest_wait, pg.reward) == (pytest.approx(6.0), pytest.approx(4.0), 1.0)
+    assert measured.leaders == [pg]
+    tied = replace(measured, families={**measured.families, "DRAS-PPO": replace(ppo, validations={"a": 7.0})})
+    assert [each.name for each in tied.leaders] == ["DRAS-PG", "DRAS-PPO"]
     rule, other = list(OUTSIDE)[:2]
     ahead = {**measured.families, rule: family(rule, [5.0], longest=[3.0]), other: family(other, [1.0])}
-    assert f"with {rule}, {other} than with DRAS-PG; with none than with DRAS-PPO" in beaten_by_rules(
-        replace(measured, families=ahead)
-    )
+    assert replace(measured, families=ahead).faster_rules == {(rule, other): ["DRAS-PG"], (): ["DRAS-PPO"]}
 
 
 def test_who_has_learned(measured: Measured) -> None:

@@ -15,24 +15,13 @@ from hpcsimkit.reproductions.dras.runs import REWARD
 from hpcsimkit.reproductions.dras.tables import name_of
 from hpcsimkit.reproductions.spread import spread_cell
 
-__all__ = ["BEHAVING", "WORDS", "Watched", "behaviour_table", "best_constant", "has_learned", "verdict"]
+__all__ = ["BEHAVING", "Watched", "behaviour_table", "best_constant", "has_learned", "verdict"]
 
 BEHAVING = (FCFS, CHANCE, *SLOTS, *DRAS, *map(drawn, DRAWING))
 """Rows of the comparison, in the order of tables."""
 
 Watched = Mapping[str, Sequence[Mapping[str, float]]]
 """Choices of a group's agents on the validation month, seed by seed."""
-
-WORDS = (
-    "An agent that always takes the same slot of the window has learned nothing about jobs: slot 0 is "
-    "FCFS/EASY, slot 1 the second oldest job, and so on; where there are fewer jobs the last one is taken. "
-    "*Drawn*: the same agents draw their actions in the test, as in training and in the paper, instead of "
-    "taking the best. The last columns are about decisions with a choice on the month to choose by, the best "
-    "action being taken: how often that is slot 0, which slot it is most often (seed by seed), the mean of "
-    "the largest probability, and the mean entropy as a share of that of chance. Scores of DRAS-DQL are "
-    "values, not probabilities. **Learned**: on what is tested on, each seed earns more of its own reward "
-    "than chance does, and more than the constant slot that earns most on the month to choose by."
-)
 
 
 def best_constant(log: Measured) -> str:

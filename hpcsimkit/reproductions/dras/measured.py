@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.reports.figures import DAY, HOUR
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.dras.data import Trace
-from hpcsimkit.reproductions.dras.methods import ADDED_AGENTS, DRAS, Contest
+from hpcsimkit.reproductions.dras.methods import ADDED_AGENTS, DRAS, OUTSIDE, Contest
 from hpcsimkit.reproductions.dras.runs import REWARD, kept
 from hpcsimkit.reproductions.dras.statistics import AXES, longest_large_wait
 from hpcsimkit.reproductions.learners import Training
@@ -62,6 +63,26 @@ class Family:
     def validation(self) -> float:
         """Mean validation reward of its agents."""
         return float(np.mean(list(self.validations.values())))
+
+    @property
+    def mean_wait(self) -> float:
+        """Mean wait, over seeds [h]."""
+        return self.spread("mean_wait_time").mean / HOUR
+
+    @property
+    def longest_wait(self) -> float:
+        """Maximum wait, mean over seeds [d]."""
+        return self.spread("max_wait_time").mean / DAY
+
+    @property
+    def reward(self) -> float:
+        """Reward on the test part, mean over seeds."""
+        return self.spread(REWARD).mean
+
+    def same_starts(self, rule: Family) -> list[float]:
+        """Return the share of jobs that a rule starts at the same second, for each seed [%]."""
+        starts = rule.shown.start_time
+        return [100 * float((result.start_time == starts).mean()) for result in self.results.values()]
 
     @property
     def shown(self) -> Result:
@@ -115,6 +136,25 @@ class Measured:
         """Learners with the same validation reward as the best: different learners may schedule alike."""
         most = self.best.validation
         return [family for family in self.learned if np.isclose(family.validation, most, rtol=1e-9, atol=0.0)]
+
+    @property
+    def agents(self) -> list[Family]:
+        """Trained agents."""
+        return [family for family in self.families.values() if family.validations]
+
+    @property
+    def faster_rules(self) -> dict[tuple[str, ...], list[str]]:
+        """Names of agents by heuristics outside the paper with shorter mean and maximum waits."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        rules = [self.families[name] for name in OUTSIDE if name in self.families]
+        for agent in [*self.learned, *self.added_agents]:
+            faster = tuple(
+                rule.name
+                for rule in rules
+                if rule.mean_wait < agent.mean_wait and rule.longest_wait < agent.longest_wait
+            )
+            found.setdefault(faster, []).append(agent.name)
+        return found
 
     def means(self, families: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the measures of the Kiviat graph, means over seeds, by policy."""

@@ -10,7 +10,6 @@ __all__ = [
     "MOST_BETTER",
     "SECONDS_OF_UPDATE",
     "TABLE_4",
-    "TABLE_4_SLIP",
 ]
 
 _FREE = (0.0, 0.0, 100.0, 100.0, 0.0, 0.0)
@@ -27,11 +26,6 @@ TABLE_4: Mapping[str, tuple[float, ...]] = {
     "DRAS-PPO": (79.73, 38.57, 10.96, 13.39, 9.30, 48.03),
 }
 """Shares of jobs and of core hours [%]: backfilled, ready, reserved."""
-
-TABLE_4_SLIP = (
-    "The paper prints 15.17 % reserved jobs for DRAS-DQL, which makes 106.84 % with the other two: it is the "
-    "sum of ready and reserved. What is left, 8.33 %, stands here."
-)
 
 LONGEST_WAITS: Mapping[str, str] = {
     "FCFS/EASY": "13",

@@ -9,13 +9,13 @@ from pathlib import Path
 from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.dras.behaviour import BEHAVING
-from hpcsimkit.reproductions.dras.conclusions import Findings, behaviour_alone
 from hpcsimkit.reproductions.dras.data import FULL, QUICK, Trace, Traces
 from hpcsimkit.reproductions.dras.habits import Habits
 from hpcsimkit.reproductions.dras.learners import Learners
 from hpcsimkit.reproductions.dras.methods import DRAWING, Contest, contests, family_of, fields
 from hpcsimkit.reproductions.dras.operation import Operation
 from hpcsimkit.reproductions.dras.overhead import Overhead
+from hpcsimkit.reproductions.dras.report import Findings, behaviour_alone
 from hpcsimkit.reproductions.dras.runs import IN_FULL_SIZE, in_full_size
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.reproduction import Conclusion

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.reports.figures import DAY, HOUR
@@ -23,6 +26,8 @@ __all__ = [
     "overhead_table",
     "trainings_table",
 ]
+
+Floats = NDArray[np.float64]
 
 MODES = ("backfilled", "ready", "reserved")
 SHARES = {"jobs": "job", "core hours": "area"}
@@ -93,17 +98,27 @@ def operation_table(rows: Mapping[str, Mapping[str, float]]) -> Table:
     return Table(["", *METRICS], lines)
 
 
-def orders_table(rows: Mapping[str, tuple[float, float, int]]) -> Table:
+def orders_table(curves: Mapping[str, Floats]) -> Table:
     """Return validation rewards by order of job sets: the last, the best, and the best one's episode."""
-    lines = [[name, f"{last:.1f}", f"{best:.1f}", str(at)] for name, (last, best, at) in rows.items()]
+    lines = [
+        [name, f"{curve[-1]:.1f}", f"{curve.max():.1f}", str(int(curve.argmax()) + 1)]
+        for name, curve in curves.items()
+    ]
     return Table(["job sets", "reward after the last episode", "best", "after episode"], lines)
 
 
-def trainings_table(rows: Sequence[tuple[str, int, float, float, int, float]]) -> Table:
+def trainings_table(rows: Iterable[tuple[str, int, float, Floats]]) -> Table:
     """Return the trainings: agent, decisions, minutes, best reward and its round, last reward."""
     lines = [
-        [name, grouped(decisions), f"{seconds / 60:.1f}", f"{best:.4g}", str(at), f"{last:.4g}"]
-        for name, decisions, seconds, best, at, last in rows
+        [
+            name,
+            grouped(decisions),
+            f"{seconds / 60:.1f}",
+            f"{curve.max():.4g}",
+            str(int(curve.argmax()) + 1),
+            f"{curve[-1]:.4g}",
+        ]
+        for name, decisions, seconds, curve in rows
     ]
     return Table(["agent", "decisions", "minutes", "best reward", "after round", "last reward"], lines)
 
