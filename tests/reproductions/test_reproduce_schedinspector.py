@@ -13,7 +13,6 @@ import pytest
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training
-from hpcsimkit.reproductions.schedinspector.conclusions import Findings
 from hpcsimkit.reproductions.schedinspector.contest import (
     BASE,
     INSPECTOR,
@@ -28,6 +27,7 @@ from hpcsimkit.reproductions.schedinspector.contest import (
 from hpcsimkit.reproductions.schedinspector.data import FULL, Trace, Traces
 from hpcsimkit.reproductions.schedinspector.learners import Learners
 from hpcsimkit.reproductions.schedinspector.published_numbers import REJECTION_RATIOS, TABLE_4
+from hpcsimkit.reproductions.schedinspector.report import Findings
 from hpcsimkit.reproductions.schedinspector.tables import cross_table, table_4, table_5
 from hpcsimkit.reproductions.schedinspector.targets import published_targets, training_target
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
@@ -77,7 +77,7 @@ def test_table_4_names_the_log_of_the_paper_only_if_it_is_that() -> None:
 def test_ratios_of_figure_7_are_of_one_log() -> None:
     def ratios(first: str, figure: str) -> Any:
         findings = SimpleNamespace(traces=SimpleNamespace(first=SimpleNamespace(name=first)))
-        return Findings._rejection_ratios(findings, SimpleNamespace(name=figure))  # type: ignore[arg-type]
+        return Findings.rejection_ratios(findings, SimpleNamespace(name=figure))  # type: ignore[arg-type]
 
     assert ratios("SDSC-SP2", "figure-7") == REJECTION_RATIOS
     assert ratios("Lublin", "figure-7") == {}

@@ -12,11 +12,11 @@ from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
-from hpcsimkit.reproductions.rlbackfilling.conclusions import Findings
 from hpcsimkit.reproductions.rlbackfilling.contest import EASY_AR, Contest, contests
 from hpcsimkit.reproductions.rlbackfilling.data import FULL, QUICK, Traces
 from hpcsimkit.reproductions.rlbackfilling.learners import Learners
 from hpcsimkit.reproductions.rlbackfilling.noise import Noise
+from hpcsimkit.reproductions.rlbackfilling.report import Findings
 from hpcsimkit.reproductions.sequences import BSLD
 
 __all__ = ["RLBackfilling"]

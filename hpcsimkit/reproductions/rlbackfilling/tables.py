@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number, p_value
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.rlbackfilling.contest import (
@@ -29,6 +31,7 @@ __all__ = [
     "promises_table",
     "summary_table",
     "table_4",
+    "trainings_table",
 ]
 
 
@@ -194,3 +197,13 @@ def _bold(values: Mapping[tuple[str, str], float], level: str, best: Mapping[str
     for name, least in best.items():
         text = number(values[level, name])
         yield f"**{text}**" if values[level, name] == least else text
+
+
+def trainings_table(trainings: Mapping[str, tuple[Curve, float]]) -> Table:
+    """Return decisions, minutes and rewards of trainings, from learning curves and times [s] by agent."""
+    lines = []
+    for name, (curve, seconds) in trainings.items():
+        tenth = max(1, len(curve["reward"]) // 10)
+        rewards = (f"{part.mean():.3f}" for part in (curve["reward"][:tenth], curve["reward"][-tenth:]))
+        lines.append([name, grouped(int(curve["steps"][-1])), f"{seconds / 60:.1f}", *rewards])
+    return Table(["agent", "decisions", "minutes", "reward, first tenth", "reward, last tenth"], lines)

@@ -75,6 +75,21 @@ class Contest(NamedTuple):
     contestants: Sequence[Contestant]
 
     @property
+    def base(self) -> str:
+        """Name of the base scheduler."""
+        return f"{self.order.upper()}{' with backfilling' * self.backfilling}"
+
+    @property
+    def about(self) -> str:
+        """Log and base scheduler."""
+        return f"{self.trace.name}, {self.base}"
+
+    @property
+    def label(self) -> str:
+        """Name of a file on the comparison, without suffix."""
+        return f"{self.protocol}-{self.trace.name}-{self.order}{'-bf' * self.backfilling}"
+
+    @property
     def meetings(self) -> dict[str, Meeting]:
         """Runs of all policies, by row."""
         return {each.name: Meeting(each, self._set, self.trace.seed) for each in self.contestants}

@@ -11,21 +11,17 @@ from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
-from hpcsimkit.reproductions.schedinspector.conclusions import Findings
 from hpcsimkit.reproductions.schedinspector.contest import Contest, contests
 from hpcsimkit.reproductions.schedinspector.data import FULL, QUICK, Traces
 from hpcsimkit.reproductions.schedinspector.explaining import Explaining
 from hpcsimkit.reproductions.schedinspector.learners import Learners
+from hpcsimkit.reproductions.schedinspector.report import Findings
 
 __all__ = ["SchedInspector"]
 
 
 PROTOCOLS = {"rest": "jobs that nobody has learned from", "whole": "as published"}
 """Descriptions of the test protocols."""
-
-
-def _base(contest: Contest) -> str:
-    return f"{contest.order.upper()}{' with backfilling' * contest.backfilling}"
 
 
 class SchedInspector(ContestReproduction[Contest]):
@@ -79,7 +75,7 @@ class SchedInspector(ContestReproduction[Contest]):
         for trace in self.traces.all:
             for protocol, words in PROTOCOLS.items():
                 met = [each for each in self.contests if each.trace is trace and each.protocol == protocol]
-                rows = {f"{_base(each)}: {row}": task for each in met for row, task in each.meetings.items()}
+                rows = {f"{each.base}: {row}": task for each in met for row, task in each.meetings.items()}
                 if rows:
                     name = f"{trace.name}, {words}"
                     found.append(field_of(name, met[0].sequences, trace.seed, rows))

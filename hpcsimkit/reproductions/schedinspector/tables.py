@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.experiments.explanation import HEADINGS, Explanation
+from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.schedinspector.contest import (
@@ -18,7 +23,21 @@ from hpcsimkit.reproductions.schedinspector.contest import (
 )
 from hpcsimkit.reproductions.schedinspector.published_numbers import TABLE_4, TABLE_5, Row4
 
-__all__ = ["AGENTS", "OF_PAPER", "cross_table", "table_4", "table_5"]
+__all__ = [
+    "AGENTS",
+    "OF_PAPER",
+    "cross_table",
+    "explanation_table",
+    "gain",
+    "study_table",
+    "table_4",
+    "table_5",
+]
+
+Floats = NDArray[np.float64]
+
+LAST_ROUNDS = 10
+"""Number of updates at the end of a training over which its table averages."""
 
 AGENTS = (INSPECTOR, PROMPT)
 """Rows of agents on the log that they were trained on."""
@@ -94,3 +113,46 @@ def cross_table(contests: Sequence[Scores[Contest]], row: str) -> Table:
         means = [scores.mean(row if name == home else of_log(row, name)) for name in names]
         lines.append([home, number(scores.mean(BASE)), *map(number, means)])
     return Table(["tested on", "base", *(f"trained on {name}" for name in names)], lines)
+
+
+def study_table(curves: Mapping[str, Curve], paper: Mapping[str, float]) -> Table:
+    """Return rewards and shares of rejections at the end of trainings, with the paper's in italics."""
+    lines = []
+    for name, curve in curves.items():
+        reward, rejected = (_at_the_end(curve[column]) for column in ("reward", "rejected"))
+        published, discarded = number(paper.get(name.lower())), number(_thrown_away(curve))
+        lines.append([name, f"{reward:.3f}", f"{100 * rejected:.1f} %", published, discarded])
+    at_the_end = ["reward at the end", "rejected at the end", "*paper* [%]"]
+    return Table(["agent", *at_the_end, "thrown away, of all decisions [%]"], lines)
+
+
+def _at_the_end(values: Floats) -> float:
+    """Return the mean over the last updates with a finite value.
+
+    >>> _at_the_end(np.array([9.0] + 9 * [1.0] + [2.0, np.nan]))
+    1.1
+    """
+    learned = values[np.isfinite(values)][-LAST_ROUNDS:]
+    return float(learned.mean()) if len(learned) else float("nan")
+
+
+def _thrown_away(curve: Curve) -> float | None:
+    """Return the share of decisions discarded in training [%], or None if the curve has no such column.
+
+    >>> _thrown_away({"steps": np.array([100.0, 400.0]), "thrown_away": np.array([0.0, 0.5])})
+    37.5
+    """
+    if "thrown_away" not in curve:
+        return None
+    played = np.diff(curve["steps"], prepend=0.0)
+    return float(100 * played @ curve["thrown_away"] / played.sum())
+
+
+def explanation_table(found: Explanation) -> Table:
+    """Return the medians and distances of the features that an inspector observes."""
+    return Table(HEADINGS, found.rows())
+
+
+def gain(scores: Scores[Contest], agent: str) -> float:
+    """Return the reduction of the mean bounded slowdown relative to the base scheduler [%]."""
+    return 100 * (1 - scores.mean(agent) / scores.mean(BASE))
