@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["LOWER_THAN_BFBP", "MODEL", "NOTE_ON_18", "P_VALUES", "TABLES"]
+__all__ = ["LOWER_THAN_BFBP", "MODEL", "P_VALUES", "TABLES"]
 
 MODEL = "RL model"
 
@@ -22,8 +22,3 @@ P_VALUES: Mapping[str, Mapping[str, float]] = {
 
 LOWER_THAN_BFBP = 16.9
 """Reduction of the model's mean wait relative to BFBP's [%]."""
-
-NOTE_ON_18 = (
-    "The paper's abstract says 18.44 % better than BFBP. From 549.59 to 456.79 min it is 16.9 % lower; "
-    "18.44 % is the difference as a share of the mean of the two. Here it is 16.9 %."
-)

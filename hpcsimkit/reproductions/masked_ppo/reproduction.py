@@ -9,11 +9,11 @@ from pathlib import Path
 from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.reproductions.contests import TrainedAndRun
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.masked_ppo.conclusions import Findings
 from hpcsimkit.reproductions.masked_ppo.contest import Playing, contestants
 from hpcsimkit.reproductions.masked_ppo.data import FULL, QUICK, Beocat
 from hpcsimkit.reproductions.masked_ppo.fields import fields
 from hpcsimkit.reproductions.masked_ppo.learners import Family, families
+from hpcsimkit.reproductions.masked_ppo.report import Findings
 from hpcsimkit.reproductions.masked_ppo.scores import Scores
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field

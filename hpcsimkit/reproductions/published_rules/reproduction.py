@@ -10,14 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from hpcsimkit.experiments.tasks import Shelf, Task
-from hpcsimkit.reproductions.published_rules.conclusions import Findings
-from hpcsimkit.reproductions.published_rules.data import FULL, QUICK, Scale, Traces, Trial
-from hpcsimkit.reproductions.published_rules.effects import Measured
-from hpcsimkit.reproductions.published_rules.published_numbers import READ_ME_ORDERS
+from hpcsimkit.io.files import write_bytes
+from hpcsimkit.reports.figures import save_figure
+from hpcsimkit.reproductions.published_rules import published_numbers, rules, tables
+from hpcsimkit.reproductions.published_rules.data import FULL, PROTOCOLS, QUICK, Scale, Traces, Trial
+from hpcsimkit.reproductions.published_rules.effects import Measured, effects_csv
+from hpcsimkit.reproductions.published_rules.figures import draw_agents, draw_cases, draw_rules, draw_seeds
+from hpcsimkit.reproductions.published_rules.published_numbers import AGENTS, READ_ME_ORDERS
 from hpcsimkit.reproductions.published_rules.runs import Runs, all_runs
+from hpcsimkit.reproductions.published_rules.targets import case_targets, digit_targets
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
 from hpcsimkit.reproductions.rivals import Field, field_of
 from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.templates import rendered
 
 __all__ = ["PublishedRules"]
 
@@ -85,5 +90,30 @@ class PublishedRules(Reproduction):
             else:
                 of_tests[runs.cell] = values
         whole = all(runs.trial.is_whole for runs in self.runs)
-        measured = Measured(of_tests, of_seeds, whole)
-        return Findings(self.traces, self.scale, measured, self.quick).conclusion(self.title, pictures)
+        return self._conclusion(Measured(of_tests, of_seeds, whole), pictures)
+
+    def _conclusion(self, measured: Measured, pictures: Path) -> Conclusion:
+        """Return the report and the targets; figures and a table of all effects are written to a folder."""
+        has_agents = bool({agent.log for agent in AGENTS} & {cell.log for cell in measured.runs})
+        save_figure(draw_cases(), pictures / "cases.png")
+        save_figure(draw_rules(measured), pictures / "rules.png")
+        save_figure(draw_seeds(measured), pictures / "seeds.png")
+        if has_agents:
+            save_figure(draw_agents(measured), pictures / "agents.png")
+        write_bytes(pictures / "effects.csv", effects_csv(measured))
+        digits = list(digit_targets(measured))
+        report = rendered(
+            "published_rules/report.md.jinja",
+            title=self.title,
+            quick=self.quick,
+            scale=self.scale,
+            traces=self.traces,
+            measured=measured,
+            digits=digits,
+            has_agents=has_agents,
+            protocols=PROTOCOLS,
+            numbers=published_numbers,
+            rules=rules,
+            tables=tables,
+        )
+        return Conclusion([*digits, *case_targets()], report)

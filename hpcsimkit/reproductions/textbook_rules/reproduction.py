@@ -11,10 +11,10 @@ from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
-from hpcsimkit.reproductions.textbook_rules.conclusions import Findings
 from hpcsimkit.reproductions.textbook_rules.contest import Contest, contests
 from hpcsimkit.reproductions.textbook_rules.data import FULL, QUICK, Traces
 from hpcsimkit.reproductions.textbook_rules.learners import Learners, SeatLearner, TogetherLearner
+from hpcsimkit.reproductions.textbook_rules.report import Findings
 
 __all__ = ["TextbookRules"]
 

@@ -143,6 +143,11 @@ class Judged:
         return {row: found[row] for row in self.scores.values if row in found}
 
     @property
+    def best(self) -> str:
+        """Learned row with the lowest mean."""
+        return min(self.learned, key=lambda row: self.learned[row].mean.mean)
+
+    @property
     def better(self) -> list[str]:
         """Learned rows significantly below the baseline."""
         return [row for row, verdict in self.learned.items() if verdict.is_better]
