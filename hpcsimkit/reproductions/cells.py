@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hpcsimkit.reproductions.sequences import SIGNIFICANT, Standing
 
-__all__ = ["BOTH_TESTS", "Table", "number", "p_value", "standings_table"]
+__all__ = ["Table", "number", "p_value", "standings_table"]
 
 
 class Table(NamedTuple):
@@ -38,14 +38,6 @@ class Table(NamedTuple):
         )
         rule = "|".join(["---", *["---:"] * (len(self.headings) - 1)])
         return "\n".join([f"| {first} |", f"|{rule}|", *(f"| {line} |" for line in lines)])
-
-
-BOTH_TESTS = (
-    "The p-values are corrected for the number of rows (Holm), * below 0.05. Somebody counts as better than "
-    "a row only if the mean is lower and both p-values, that of the paired t-test and that of Wilcoxon's "
-    "signed-rank test, are below 0.05."
-)
-"""Text above such a table."""
 
 
 def number(value: float | None) -> str:

@@ -29,10 +29,10 @@ from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions import reproduction_run
 from hpcsimkit.reproductions.cells import Table
-from hpcsimkit.reproductions.page import Page
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
 from hpcsimkit.reproductions.targets import Target, targets_json, targets_table
+from hpcsimkit.reproductions.templates import tidied
 
 
 @dataclass(frozen=True)
@@ -446,14 +446,8 @@ def test_targets_as_table_and_file() -> None:
     }  # fmt: skip
 
 
-def test_a_page() -> None:
-    page = Page("Title")
-    page.heading("Part")
-    page.items(["one", "two"])
-    page.code("a command")
-    page.table(["a|b", "c"], [["1", "2"]])
-    page.picture("x.png", "a picture")
-    assert str(page) == (
-        "# Title\n\n## Part\n\n- one\n- two\n\n```\na command\n```\n\n| a\\|b | c |\n|---|---:|\n| 1 | 2 |\n\n"
-        "![a picture](x.png)\n"
+def test_a_report_is_tidy_markdown() -> None:
+    table = Table(["a|b", "c"], [["1", "2"]])
+    assert tidied(f"# Title\n\n\nOne\nparagraph\n.\n\n- one\n  item\n- two\n\n```\na\nb\n```\n{table}") == (
+        "# Title\n\nOne paragraph.\n\n- one item\n- two\n\n```\na\nb\n```\n| a\\|b | c |\n|---|---:|\n| 1 | 2 |\n"
     )
