@@ -202,6 +202,13 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert pages - listed == {os.path.normpath(DOCS / "index.md")}
 
 
+def test_contributing_names_paths_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`((?:agents|docs|hpcsimkit|policies|tests|workloads)/[\w/.*]+)`", text))
+    assert len(names) > 10
+    assert [name for name in sorted(names) if not list(ROOT.glob(name))] == []
+
+
 @pytest.fixture
 def generate(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The module that writes the generated pages."""
