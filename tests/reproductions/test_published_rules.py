@@ -350,7 +350,9 @@ def test_every_number_of_the_article_is_in_the_report(root: Path) -> None:
     """Decimals and percentages of the text; examples are executed, and whole logs have their own command."""
     article = (root / "docs" / "background" / "what_the_simulator_decides.md").read_text()
     results = root / "docs" / "results"
-    report = "".join((folder / "published_rules.md").read_text() for folder in (results, results / "appendix"))
+    report = "".join(
+        (folder / "published_rules.md").read_text() for folder in (results, results / "appendix")
+    )
     on_whole_logs = article[article.index("### On whole logs") : article.index("## Estimates")]
     text = re.sub(r"```.*?```", "", article.replace(on_whole_logs, ""), flags=re.DOTALL)
     numbers = set(re.findall(r"(?<![\w.])\d+\.\d+(?:\d| %)?|(?<![\w.])\d+ %", text))
