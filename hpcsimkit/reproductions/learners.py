@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.training.catalogue import trainer_named
@@ -87,6 +87,15 @@ class Learner:
     validate: Callable[[Agent], float] | None = None
     validate_every: int = 10
     attempts: int = 1
+
+    @classmethod
+    def of(
+        cls, name: str, env: SchedulingEnv, trainer: str, settings: RunSettings, seed: int, **others: Any
+    ) -> Self:
+        """Return the learner of the agent in an environment; `others` are further parameters."""
+        parts = (env.episodes, env.policy, env.encoder, env.mask, env.reward)
+        seat = {"stage": env.stage, "skip": env.skip, "attempts": env.attempts}
+        return cls(name, *parts, trainer, settings, seed, **{**seat, **others})
 
     def scheduler(self, shelf: Path) -> Policy:
         """Return the policy with the open seat; `shelf` is the folder of all tasks."""

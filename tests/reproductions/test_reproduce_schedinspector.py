@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training
@@ -27,7 +28,7 @@ from hpcsimkit.reproductions.schedinspector.contest import (
 from hpcsimkit.reproductions.schedinspector.data import FULL, Trace, Traces
 from hpcsimkit.reproductions.schedinspector.learners import Learners
 from hpcsimkit.reproductions.schedinspector.published_numbers import REJECTION_RATIOS, TABLE_4
-from hpcsimkit.reproductions.schedinspector.report import Findings
+from hpcsimkit.reproductions.schedinspector.report import SchedInspectorFindings
 from hpcsimkit.reproductions.schedinspector.tables import cross_table, table_4, table_5
 from hpcsimkit.reproductions.schedinspector.targets import published_targets, training_target
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
@@ -76,8 +77,9 @@ def test_table_4_names_the_log_of_the_paper_only_if_it_is_that() -> None:
 
 def test_ratios_of_figure_7_are_of_one_log() -> None:
     def ratios(first: str, figure: str) -> Any:
-        findings = SimpleNamespace(traces=SimpleNamespace(first=SimpleNamespace(name=first)))
-        return Findings.rejection_ratios(findings, SimpleNamespace(name=figure))  # type: ignore[arg-type]
+        plan: Any = SimpleNamespace(traces=SimpleNamespace(first=SimpleNamespace(name=first)))
+        study: Any = SimpleNamespace(name=figure)
+        return SchedInspectorFindings(plan, Shelf(Path())).rejection_ratios(study)
 
     assert ratios("SDSC-SP2", "figure-7") == REJECTION_RATIOS
     assert ratios("Lublin", "figure-7") == {}
@@ -176,11 +178,11 @@ def test_training_times_are_those_of_all_stretches() -> None:
     contestants: Any = [SimpleNamespace(learner=each) for each in learners]
     found = scores("Lublin", above={BASE: 5})
     contest = found.contest._replace(contestants=contestants, order="f1")
-    study: Any = SimpleNamespace(studies=[replace(table, name="study")])
-    findings = Findings(None, study, [Scores(contest, found.values)], None, False)  # type: ignore[arg-type]
-    assert list(findings._targets(Clock())) == [  # type: ignore[arg-type]
+    plan: Any = SimpleNamespace(scores=lambda shelf: [Scores(contest, found.values)])
+    findings = SchedInspectorFindings(plan, Clock())  # type: ignore[arg-type]
+    assert list(findings.targets()) == [
         training_target("schedinspector agents", [450.0, 900.0]),
         training_target("prompt-inspector agents", [60.0]),
     ]
-    published, prompt = findings._targets(Clock())  # type: ignore[arg-type]
+    published, prompt = findings.targets()
     assert (published.ours, published.met, prompt.ours, prompt.met) == (15.0, False, 1.0, True)

@@ -272,19 +272,7 @@ class Learners:
     ) -> Sequence[Learner]:
         env, settings = evolved_environment(problem, horizon=horizon), settings or self._evolving_settings
         return [
-            Learner(
-                f"{label_of(problem)}-{kind}-{number + 1}",
-                env.episodes,
-                env.policy,
-                env.encoder,
-                env.mask,
-                env.reward,
-                "cem",
-                settings,
-                seed=self.seed + number,
-                stage=env.stage,
-                skip=env.skip,
-            )
+            Learner.of(f"{label_of(problem)}-{kind}-{number + 1}", env, "cem", settings, self.seed + number)
             for number in range(count)
         ]
 

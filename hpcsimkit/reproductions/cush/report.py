@@ -3,63 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.taught import TaughtSettings
 from hpcsimkit.agents.cush.trainer import CushSettings
-from hpcsimkit.experiments.tasks import Shelf
-from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.contests import Scores
-from hpcsimkit.reproductions.cush import figures, methods, tables, targets
+from hpcsimkit.reproductions.cush import figures, methods, tables
 from hpcsimkit.reproductions.cush.contest import Contest, Part
-from hpcsimkit.reproductions.cush.data import JobSets, label_of
+from hpcsimkit.reproductions.cush.data import label_of
 from hpcsimkit.reproductions.cush.learners import FARTHER, FASTER, CushTraining, Learners, farther
 from hpcsimkit.reproductions.cush.measured import Measured, both_ways, drawing
 from hpcsimkit.reproductions.cush.methods import CUSH, FRESH, TAUGHT
+from hpcsimkit.reproductions.cush.targets import file_targets, gain_targets, placement_targets, time_target
+from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import Training, learning_curve_of
-from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.targets import Target
-from hpcsimkit.reproductions.templates import rendered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Findings"]
+    from hpcsimkit.reproductions.cush.reproduction import CuSH
+
+
+__all__ = ["CuSHFindings"]
 
 Both = tuple[Measured, Measured]
 """Measurements on the training job sets, and on unseen ones."""
 
 
-@dataclass(frozen=True)
-class Findings:
-    """All measurements, with the job sets and agents that they belong to.
+class CuSHFindings(Findings):
+    """Measurements of CuSH and its rivals."""
 
-    Parameters
-    ----------
-    job_sets : JobSets
-        Data of the experiment.
-    trainings : sequence of Task
-        Trainings of all agents.
-    scores : sequence of Scores
-        Scores of all comparisons.
-    quick : bool
-        Whether this is the quick version.
-    shelf : Shelf
-        Store of the tasks' outcomes.
-    """
+    plan: CuSH
 
-    job_sets: JobSets
-    trainings: Sequence[CushTraining | Training]
-    scores: Sequence[Scores[Contest]]
-    quick: bool
-    shelf: Shelf
-
-    # --- measurements ---------------------------------------------------------------------------------------
+    @cached_property
+    def scores(self) -> list[Scores[Contest]]:
+        """Scores of all comparisons."""
+        return self.plan.scores(self.shelf)
 
     @cached_property
     def ways(self) -> dict[str, dict[str, tuple[float, float]]]:
@@ -72,7 +55,7 @@ class Findings:
         """Measurements by system."""
         return {
             system: (self._measured("learned", problem), self._measured("unseen", problem))
-            for system in self.job_sets.scale.systems
+            for system in self.plan.job_sets.scale.systems
             for problem in [CushProblem(system=system)]
         }
 
@@ -101,14 +84,14 @@ class Findings:
         prefix = f"{label_of(problem)}-{kind}-"
         return [
             learning_curve_of(self.shelf.folder(task))
-            for task in self.trainings
+            for task in self.plan.trainings
             if task.name.startswith(prefix)
         ]
 
     @cached_property
     def sizes(self) -> dict[str, dict[int, Measured]]:
         """Measurements by number of nodes, on training job sets and on unseen ones."""
-        found = {nodes: self.swept(nodes=nodes) for nodes in self.job_sets.scale.nodes}
+        found = {nodes: self.swept(nodes=nodes) for nodes in self.plan.job_sets.scale.nodes}
         parts = ("job sets learned from", "unseen job sets") if found else ()
         return {
             part: {nodes: both[place] for nodes, both in found.items()} for place, part in enumerate(parts)
@@ -117,7 +100,7 @@ class Findings:
     @property
     def horizons(self) -> dict[int, Both]:
         """Measurements by horizon."""
-        return {steps: self.swept(horizon=steps) for steps in self.job_sets.scale.horizons}
+        return {steps: self.swept(horizon=steps) for steps in self.plan.job_sets.scale.horizons}
 
     @property
     def unseen(self) -> list[Measured]:
@@ -127,7 +110,7 @@ class Findings:
     @property
     def about_trainings(self) -> list[tuple[str, int, float, float, float]]:
         """Name, epochs, time [s] and NTAT at the beginning and at the end of each training."""
-        return [self._about(task) for task in self.trainings]
+        return [self._about(task) for task in self.plan.trainings]
 
     def _about(self, task: CushTraining | Training) -> tuple[str, int, float, float, float]:
         seconds = self.shelf.seconds(task)
@@ -139,28 +122,22 @@ class Findings:
 
     # --- the report ------------------------------------------------------------------------------------
 
-    def conclusion(self, title: str, pictures: Path) -> Conclusion:
-        """Return the report and the targets; figures are written to a folder."""
-        for name, figure in self._figures():
-            save_figure(figure, pictures / f"{name}.png")
-        scale = self.job_sets.scale
-        report = rendered(
-            "cush/report.md.jinja",
-            title=title,
-            found=self,
-            tables=tables,
-            methods=methods,
-            problem=CushProblem(),
-            scale=scale,
-            paper=CushSettings(),
-            published=Learners(scale, seed=0).published,
-            taught=TaughtSettings(epochs=scale.taught_epochs),
-            farther=FARTHER,
-            faster=FASTER,
-        )
-        return Conclusion(list(self._targets()), report)
+    def values(self) -> dict[str, Any]:
+        """Return further values of the template, by name."""
+        scale = self.plan.job_sets.scale
+        return {
+            "tables": tables,
+            "methods": methods,
+            "problem": CushProblem(),
+            "scale": scale,
+            "paper": CushSettings(),
+            "published": Learners(scale, seed=0).published,
+            "taught": TaughtSettings(epochs=scale.taught_epochs),
+            "farther": FARTHER,
+            "faster": FASTER,
+        }
 
-    def _figures(self) -> Iterator[tuple[str, Figure]]:
+    def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""
         for learned, unseen in self.systems.values():
             curves = {
@@ -185,11 +162,12 @@ class Findings:
             }
             yield "sizes", figures.draw_sizes(ratios)
 
-    def _targets(self) -> Iterator[Target]:
+    def targets(self) -> Iterator[Target]:
+        """Yield the targets."""
         for name, measured in self.given.items():
-            yield from targets.file_targets(name, measured)
+            yield from file_targets(name, measured)
         for _, unseen in self.systems.values():
-            yield from targets.gain_targets(unseen)
-            yield from targets.placement_targets(unseen)
-        longest = max(self.trainings, key=self.shelf.seconds)
-        yield targets.time_target(longest.name, self.shelf.seconds(longest))
+            yield from gain_targets(unseen)
+            yield from placement_targets(unseen)
+        longest = max(self.plan.trainings, key=self.shelf.seconds)
+        yield time_target(longest.name, self.shelf.seconds(longest))

@@ -12,7 +12,7 @@ from hpcsimkit.reproductions.cush.contest import Contest, contests
 from hpcsimkit.reproductions.cush.data import FULL, QUICK, JobSets
 from hpcsimkit.reproductions.cush.fields import fields
 from hpcsimkit.reproductions.cush.learners import CushTraining, Learners, SelectorsLearner
-from hpcsimkit.reproductions.cush.report import Findings
+from hpcsimkit.reproductions.cush.report import CuSHFindings
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import RIVALS, Field
@@ -76,5 +76,4 @@ class CuSH(ContestReproduction[Contest]):
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw figures."""
-        findings = Findings(self.job_sets, self.trainings, self.scores(shelf), self.quick, shelf)
-        return findings.conclusion(self.title, pictures)
+        return CuSHFindings(self, shelf).conclusion(pictures)

@@ -136,22 +136,9 @@ class Learners:
         name = f"{kind}-{number}"
         if name not in self._made:
             scenario = judged or trace.validation.scenarios[0]
-            self._made[name] = Learner(
-                name,
-                env.episodes,
-                env.policy,
-                env.encoder,
-                env.mask,
-                env.reward,
-                trainer,
-                how,
-                seed=self.seed + number,
-                stage=env.stage,
-                skip=env.skip,
-                validate=Validation(scenario, env.policy, env.reward, reserves),
-                validate_every=1,
-                attempts=ATTEMPTS,
-            )
+            validate = Validation(scenario, env.policy, env.reward, reserves)
+            how_often = {"validate": validate, "validate_every": 1, "attempts": ATTEMPTS}
+            self._made[name] = Learner.of(name, env, trainer, how, self.seed + number, **how_often)
         return self._made[name]
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.agents.dras.settings import LEARNERS, TRAINED, WINDOW
-from hpcsimkit.experiments.tasks import Shelf
-from hpcsimkit.reports.figures import DAY, POLICY_COLOURS, Line, save_figure
+from hpcsimkit.reports.figures import DAY, POLICY_COLOURS, Line
 from hpcsimkit.reports.likeness import draw_likeness
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.dras import behaviour, figures, methods, tables
-from hpcsimkit.reproductions.dras.data import MONTH, Traces
-from hpcsimkit.reproductions.dras.habits import Habits
+from hpcsimkit.reproductions.dras.data import MONTH
 from hpcsimkit.reproductions.dras.measured import Measured
 from hpcsimkit.reproductions.dras.methods import ADDED_RULES, FAMILIES, FCFS, OPTIMIZATION, Contest
-from hpcsimkit.reproductions.dras.operation import Operation
 from hpcsimkit.reproductions.dras.overhead import Overhead
 from hpcsimkit.reproductions.dras.runs import kept
 from hpcsimkit.reproductions.dras.statistics import LARGE, kiviat, weekly
 from hpcsimkit.reproductions.dras.targets import speed_targets, waiting_targets
-from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
+from hpcsimkit.reproductions.findings import Findings
+from hpcsimkit.reproductions.learners import Training, learning_curve_of
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered
@@ -33,106 +29,61 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-__all__ = ["Findings", "behaviour_alone"]
+    from hpcsimkit.reproductions.dras.reproduction import DRAS
+
+
+__all__ = ["DRASFindings"]
 
 IN_OPERATION = "DRAS-PPO"
 DRAWING, LEARNING = "static, drawing", "dynamic"
 
-AllHabits = Mapping[str, Mapping[str, Sequence[Habits]]]
-"""Tasks by log and learner, seed by seed."""
 
+class DRASFindings(Findings):
+    """Measurements of DRAS and its rivals."""
 
-def measured_logs(scores: Sequence[Scores[Contest]], shelf: Shelf) -> list[Measured]:
-    """Return the measurements by log, on the validation month and on the test part."""
-    pairs = zip(scores[::2], scores[1::2], strict=True)
-    return [Measured.of(validation, test, shelf) for validation, test in pairs]
+    plan: DRAS
 
-
-def watched(habits: AllHabits, shelf: Shelf) -> dict[str, behaviour.Watched]:
-    """Return the measured use of slots, by log and learner."""
-    return {
-        log: {name: [shelf.outcome(task) for task in tasks] for name, tasks in of_log.items()}
-        for log, of_log in habits.items()
-    }
-
-
-def behaviour_alone(
-    title: str, traces: Traces, scores: Sequence[Scores[Contest]], habits: AllHabits, shelf: Shelf
-) -> Conclusion:
-    """Return the report on the use of slots alone."""
-    report = rendered(
-        "dras/behaviour.md.jinja",
-        title=title.partition(":")[0],
-        traces=traces,
-        logs=measured_logs(scores, shelf),
-        habits=watched(habits, shelf),
-        behaviour=behaviour,
-    )
-    return Conclusion([], report)
-
-
-@dataclass(frozen=True)
-class Findings:
-    """All measurements, with the logs and agents that they belong to.
-
-    Parameters
-    ----------
-    traces : Traces
-        Logs.
-    learners : sequence of Learner
-        Trained agents.
-    scores : sequence of Scores
-        Scores of all comparisons.
-    orders : mapping of str to Learner
-        Learners of figure 5, on the first log.
-    operations : mapping of str to sequence of Operation
-        Tasks by log: an agent that samples its actions, and one that also learns from them.
-    habits : mapping of str to mapping of str to sequence of Habits
-        Tasks on the use of slots by log and learner, seed by seed.
-    overheads : sequence of Overhead
-        Tasks that measure processor times.
-    quick : bool
-        Whether this is the quick version.
-    shelf : Shelf
-        Store of the tasks' outcomes.
-    """
-
-    traces: Traces
-    learners: Sequence[Learner]
-    scores: Sequence[Scores[Contest]]
-    orders: Mapping[str, Learner]
-    operations: Mapping[str, Sequence[Operation]]
-    habits: AllHabits
-    overheads: Sequence[Overhead]
-    quick: bool
-    shelf: Shelf
+    @cached_property
+    def scores(self) -> list[Scores[Contest]]:
+        """Scores of all comparisons."""
+        return self.plan.scores(self.shelf)
 
     @cached_property
     def logs(self) -> list[Measured]:
-        """Measurements by log."""
-        return measured_logs(self.scores, self.shelf)
+        """Measurements by log, on the validation month and on the test part."""
+        pairs = zip(self.scores[::2], self.scores[1::2], strict=True)
+        return [Measured.of(validation, test, self.shelf) for validation, test in pairs]
+
+    @property
+    def habits(self) -> dict[str, behaviour.Watched]:
+        """Measured use of slots, by log and learner."""
+        return {
+            log: {name: [self.shelf.outcome(task) for task in tasks] for name, tasks in of_log.items()}
+            for log, of_log in self.plan.habits.items()
+        }
 
     @cached_property
     def measured_overheads(self) -> list[tuple[Overhead, dict[str, float]]]:
         """Processor times of decisions and updates."""
-        return [(task, self.shelf.outcome(task)) for task in self.overheads]
+        return [(task, self.shelf.outcome(task)) for task in self.plan.overheads]
 
     @cached_property
     def curves(self) -> dict[str, NDArray[np.float64]]:
         """Validation rewards of each agent, after each round of its training."""
         return {
-            each.name: learning_curve_of(self.shelf.place / each.name)["validation"] for each in self.learners
+            each.name: learning_curve_of(self.shelf.place / each.name)["validation"]
+            for each in self.plan.trained
         }
 
     @property
     def order_curves(self) -> dict[str, NDArray[np.float64]]:
         """Validation rewards by order of job sets."""
-        return {order: self.curves[learner.name] for order, learner in self.orders.items()}
+        return {order: self.curves[learner.name] for order, learner in self.plan.orders.items()}
 
     @property
     def about_trainings(self) -> Iterator[tuple[str, int, float, NDArray[np.float64]]]:
         """Name, decisions, time [s] and validation rewards of each training."""
-        for learner in self.learners:
+        for learner in self.plan.trained:
             steps = int(learning_curve_of(self.shelf.place / learner.name)["steps"][-1])
             yield learner.name, steps, self.shelf.seconds(Training(learner)), self.curves[learner.name]
 
@@ -140,7 +91,7 @@ class Findings:
         """Return the measures of the best agent in operation, and of baselines."""
         ppo = log.families[IN_OPERATION]
         best = max(ppo.validations, key=lambda row: ppo.validations[row])
-        outcomes = [self.shelf.outcome(task) for task in self.operations[log.trace.name]]
+        outcomes = [self.shelf.outcome(task) for task in self.plan.operations(log.trace)]
         drawing, learning = (
             {measure: value[0] for measure, value in outcome.items() if isinstance(value, list)}
             for outcome in outcomes
@@ -150,35 +101,35 @@ class Findings:
 
     # --- the report ------------------------------------------------------------------------------------
 
-    def conclusion(self, title: str, pictures: Path) -> Conclusion:
-        """Return the report and the targets; figures are written to a folder."""
-        for name, figure in self._figures():
-            save_figure(figure, pictures / f"{name}.png")
-        report = rendered(
-            "dras/report.md.jinja",
-            title=title,
-            found=self,
-            scale=self.traces.scale,
-            tables=tables,
-            methods=methods,
-            behaviour=behaviour,
-            habits=watched(self.habits, self.shelf),
-            trained=TRAINED,
-            window=WINDOW,
-            month=MONTH / DAY,
-            large=LARGE,
-        )
-        return Conclusion(list(self._targets()), report)
+    def values(self) -> dict[str, Any]:
+        """Return further values of the template, by name."""
+        return {
+            "scale": self.plan.traces.scale,
+            "tables": tables,
+            "methods": methods,
+            "behaviour": behaviour,
+            "habits": self.habits,
+            "trained": TRAINED,
+            "window": WINDOW,
+            "month": MONTH / DAY,
+            "large": LARGE,
+        }
 
-    def _targets(self) -> Iterator[Target]:
+    def behaviour_alone(self) -> Conclusion:
+        """Return the report on the use of slots alone."""
+        values = {"found": self, "plan": self.plan, **self.values()}
+        return Conclusion([], rendered("dras/behaviour.md.jinja", **values))
+
+    def targets(self) -> Iterator[Target]:
+        """Yield the targets."""
         for log in self.logs:
             for family in [*log.leaders, *log.added_agents]:
                 yield from waiting_targets(log, family)
-        of_dras = [learner for learner in self.learners if learner.trainer in LEARNERS]
+        of_dras = [learner for learner in self.plan.trained if learner.trainer in LEARNERS]
         longest = max(of_dras, key=lambda learner: self.shelf.seconds(Training(learner)))
         yield from speed_targets(longest, self.shelf.seconds(Training(longest)), self.measured_overheads)
 
-    def _figures(self) -> Iterator[tuple[str, Figure]]:
+    def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""
         scaled = {log.trace.name: kiviat(log.means(FAMILIES)) for log in self.logs}
         yield "kiviat", figures.draw_kiviat(scaled)
@@ -188,17 +139,17 @@ class Findings:
             yield f"{name}-sizes", figures.draw_sizes(results)
             yield f"{name}-modes", figures.draw_modes(results)
             yield f"{name}-learning", self._draw_learning(log)
-            drawing, learning = (kept(self.shelf, task) for task in self.operations[name])
+            drawing, learning = (kept(self.shelf, task) for task in self.plan.operations(log.trace))
             ppo = log.families[IN_OPERATION].shown
             rules = {rule: log.families[rule].shown for rule in (FCFS, OPTIMIZATION)}
             shown = {**rules, "static": ppo, DRAWING: drawing, LEARNING: learning}
             yield f"{name}-weeks", figures.draw_weeks({mode: weekly(each) for mode, each in shown.items()})
             if sets := log.trace.job_sets["synthetic"]:
                 yield f"{name}-synthetic", draw_likeness(log.trace.learned, sets[0])
-        if self.orders:
+        if self.plan.orders:
             looks = {
                 order: Line(POLICY_COLOURS[1 + number], ("solid", "solid", "dashed")[number % 3], "")
-                for number, order in enumerate(self.orders)
+                for number, order in enumerate(self.plan.orders)
             }
             curves = {order: [curve] for order, curve in self.order_curves.items()}
             yield "orders", figures.draw_learning(curves, {}, looks)

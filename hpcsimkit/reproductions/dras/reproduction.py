@@ -15,7 +15,7 @@ from hpcsimkit.reproductions.dras.learners import Learners
 from hpcsimkit.reproductions.dras.methods import DRAWING, Contest, contests, family_of, fields
 from hpcsimkit.reproductions.dras.operation import Operation
 from hpcsimkit.reproductions.dras.overhead import Overhead
-from hpcsimkit.reproductions.dras.report import Findings, behaviour_alone
+from hpcsimkit.reproductions.dras.report import DRASFindings
 from hpcsimkit.reproductions.dras.runs import IN_FULL_SIZE, in_full_size
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.reproduction import Conclusion
@@ -141,20 +141,8 @@ class DRAS(ContestReproduction[Contest]):
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
         """Return tables, targets and figures, or only those on the use of slots."""
-        if self._behaviour_alone:
-            return behaviour_alone(self.title, self.traces, self.scores(shelf), self.habits, shelf)
-        findings = Findings(
-            traces=self.traces,
-            learners=self.trained,
-            scores=self.scores(shelf),
-            orders=self.orders,
-            operations={trace.name: self.operations(trace) for trace in self.traces.all},
-            habits=self.habits,
-            overheads=self.overheads,
-            quick=self.quick,
-            shelf=shelf,
-        )
-        return findings.conclusion(self.title, pictures)
+        findings = DRASFindings(self, shelf)
+        return findings.behaviour_alone() if self._behaviour_alone else findings.conclusion(pictures)
 
 
 def _kind(learner: Learner) -> str:

@@ -13,8 +13,7 @@ from hpcsimkit.reproductions.masked_ppo.contest import Playing, contestants
 from hpcsimkit.reproductions.masked_ppo.data import FULL, QUICK, Beocat
 from hpcsimkit.reproductions.masked_ppo.fields import fields
 from hpcsimkit.reproductions.masked_ppo.learners import Family, families
-from hpcsimkit.reproductions.masked_ppo.report import Findings
-from hpcsimkit.reproductions.masked_ppo.scores import Scores
+from hpcsimkit.reproductions.masked_ppo.report import MaskedPPOFindings
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field
 
@@ -70,7 +69,4 @@ class MaskedPPO(TrainedAndRun):
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw training curves and box plots."""
-        days = [str(day) for day in self.beocat.all_days]
-        outcomes = ((play.contestant.row, shelf.outcome(play)) for play in self.plays)
-        findings = Findings(self.beocat, self.families, Scores.of(outcomes, days), quick=self.quick)
-        return findings.conclusion(self.title, shelf, pictures)
+        return MaskedPPOFindings(self, shelf).conclusion(pictures)

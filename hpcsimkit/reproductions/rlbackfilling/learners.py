@@ -54,20 +54,8 @@ class Learners:
     def _learner(self, name: str, env: SchedulingEnv, way: Way) -> Learner:
         name = f"{name}{'-evolved' * way.evolved}"
         if name not in self._made:
-            learner = Learner(
-                name,
-                env.episodes,
-                env.policy,
-                env.encoder,
-                env.mask,
-                env.reward,
-                "spinning-up-ppo",
-                replace(PUBLISHED, total_timesteps=self.traces.scale.steps),
-                seed=self.traces.seed,
-                stage=env.stage,
-                skip=env.skip,
-                attempts=env.attempts,
-            )
+            settings = replace(PUBLISHED, total_timesteps=self.traces.scale.steps)
+            learner = Learner.of(name, env, "spinning-up-ppo", settings, self.traces.seed)
             if way.evolved:
                 learner = replace(
                     learner,

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.reproduction import Conclusion
@@ -16,8 +14,7 @@ from hpcsimkit.reproductions.rlbackfilling.contest import EASY_AR, Contest, cont
 from hpcsimkit.reproductions.rlbackfilling.data import FULL, QUICK, Traces
 from hpcsimkit.reproductions.rlbackfilling.learners import Learners
 from hpcsimkit.reproductions.rlbackfilling.noise import Noise
-from hpcsimkit.reproductions.rlbackfilling.report import Findings
-from hpcsimkit.reproductions.sequences import BSLD
+from hpcsimkit.reproductions.rlbackfilling.report import RLBackfillingFindings
 
 __all__ = ["RLBackfilling"]
 
@@ -68,8 +65,4 @@ class RLBackfilling(ContestReproduction[Contest]):
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw curves, boxes and lines."""
-        noises = {
-            place: float(np.mean(shelf.outcome(task)[BSLD])) for place, task in self.noise.meetings.items()
-        }
-        findings = Findings(self.traces, self.trained, self.scores(shelf), self.noise, noises, self.quick)
-        return findings.conclusion(self.title, shelf, pictures)
+        return RLBackfillingFindings(self, shelf).conclusion(pictures)

@@ -191,16 +191,5 @@ class Learners:
             trainer = "prompt-inspector" if prompt else "schedinspector"
             usual = self.scale.prompt_steps if prompt else self.scale.steps
             settings = replace(RATIO if prompt else PUBLISHED, total_timesteps=steps or usual)
-            self._made[name] = Learner(
-                name,
-                env.episodes,
-                env.policy,
-                env.encoder,
-                env.mask,
-                env.reward,
-                trainer,
-                settings,
-                seed=self.traces.seed,
-                stage="inspector",
-            )
+            self._made[name] = Learner.of(name, env, trainer, settings, self.traces.seed)
         return self._made[name]

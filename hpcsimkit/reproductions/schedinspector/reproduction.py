@@ -15,7 +15,7 @@ from hpcsimkit.reproductions.schedinspector.contest import Contest, contests
 from hpcsimkit.reproductions.schedinspector.data import FULL, QUICK, Traces
 from hpcsimkit.reproductions.schedinspector.explaining import Explaining
 from hpcsimkit.reproductions.schedinspector.learners import Learners
-from hpcsimkit.reproductions.schedinspector.report import Findings
+from hpcsimkit.reproductions.schedinspector.report import SchedInspectorFindings
 
 __all__ = ["SchedInspector"]
 
@@ -83,6 +83,4 @@ class SchedInspector(ContestReproduction[Contest]):
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw curves, boxes and distributions."""
-        scores = self.scores(shelf)
-        findings = Findings(self.traces, self.learning, scores, self.explaining, self.quick)
-        return findings.conclusion(self.title, shelf, pictures)
+        return SchedInspectorFindings(self, shelf).conclusion(pictures)

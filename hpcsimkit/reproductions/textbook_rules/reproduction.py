@@ -14,7 +14,7 @@ from hpcsimkit.reproductions.rivals import Field, field_of
 from hpcsimkit.reproductions.textbook_rules.contest import Contest, contests
 from hpcsimkit.reproductions.textbook_rules.data import FULL, QUICK, Traces
 from hpcsimkit.reproductions.textbook_rules.learners import Learners, SeatLearner, TogetherLearner
-from hpcsimkit.reproductions.textbook_rules.report import Findings
+from hpcsimkit.reproductions.textbook_rules.report import TextbookFindings
 
 __all__ = ["TextbookRules"]
 
@@ -67,8 +67,7 @@ class TextbookRules(ContestReproduction[Contest]):
 
     def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw curves and ratios."""
-        findings = Findings(self.traces, self.trained, self.scores(shelf), self.quick)
-        return findings.conclusion(self.title, shelf, pictures)
+        return TextbookFindings(self, shelf).conclusion(pictures)
 
 
 def training_of(learner: object) -> Training:
