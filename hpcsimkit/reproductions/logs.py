@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["Log", "each_once", "name_among"]
+__all__ = ["BY_FILE", "Log", "Logs", "each_once", "name_among"]
+
+BY_FILE = {
+    r"sdsc-sp2": "SDSC-SP2",
+    r"ctc-sp2": "CTC-SP2",
+    r"hpc2n": "HPC2N",
+    r"kth-sp2": "KTH-SP2",
+    r"lublin[-_]?(1|256)(\.|$)": "Lublin-1",
+    r"lublin[-_]?(2|256_new2)(\.|$)": "Lublin-2",
+}
+"""Names of logs in papers, by patterns that match the beginning of the file name."""
 
 
 class Named(Protocol):
@@ -24,6 +36,9 @@ class Named(Protocol):
     @property
     def path(self) -> Path:
         """Path of the file."""
+
+    def line(self) -> str:
+        """Return a line on the log."""
 
 
 T = TypeVar("T", bound=Named)
@@ -69,6 +84,44 @@ class Log:
         if len(log) < jobs:
             raise UsageError(f"{self.path}: {jobs} jobs or more are needed, found {len(log)}")
         return log
+
+
+@dataclass(frozen=True)
+class Logs(ABC, Generic[T]):
+    """All logs of a reproduction.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files of the logs.
+    scale : Scale, optional
+        Size preset of the experiment.
+    seed : int
+        Random seed. Default: 0.
+    """
+
+    paths: Sequence[Path]
+    scale: Any = None
+    seed: int = 0
+
+    @abstractmethod
+    def log_of(self, path: Path) -> T:
+        """Return the log of a file."""
+
+    @cached_property
+    def all(self) -> Sequence[T]:
+        """Logs in the given order, each once."""
+        return each_once([self.log_of(path) for path in self.paths])
+
+    @property
+    def first(self) -> T:
+        """SDSC-SP2, the log of several papers' figures, or else the first log given."""
+        return next((log for log in self.all if log.name == "SDSC-SP2"), self.all[0])
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line on each log."""
+        for log in self.all:
+            yield log.line()
 
 
 def name_among(path: Path, names: Mapping[str, str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.reproductions.logs import Log, each_once
+from hpcsimkit.reproductions.logs import Log, Logs
 from hpcsimkit.reproductions.sequences import SequenceSet
 from hpcsimkit.workloads import read_swf, scaled, three_phases
 from hpcsimkit.workloads.models.job_sets import PHASES
@@ -251,20 +250,17 @@ class Trace(Log):
 
 
 @dataclass(frozen=True)
-class Traces:
-    """All logs; see :class:`Trace`."""
+class Traces(Logs[Trace]):
+    """All logs.
 
-    paths: Sequence[Path]
-    scale: Scale
-    seed: int
+    Parameters
+    ----------
+    full_size : bool
+        Whether to keep Theta's full size.
+    """
+
     full_size: bool = False
 
-    @cached_property
-    def all(self) -> Sequence[Trace]:
-        """Logs in the given order, each once."""
-        return each_once([Trace(path, self.scale, self.seed, self.full_size) for path in self.paths])
-
-    def lines(self) -> Iterator[str]:
-        """Yield a line on each log."""
-        for trace in self.all:
-            yield trace.line()
+    def log_of(self, path: Path) -> Trace:
+        """Return the log of a file."""
+        return Trace(path, self.scale, self.seed, self.full_size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,21 +13,11 @@ import numpy as np
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.reproductions.logs import Log, each_once
+from hpcsimkit.reproductions.logs import BY_FILE, Log, Logs
 from hpcsimkit.reproductions.published_rules.published_numbers import SEEDS
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 
 __all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "Scale", "Trace", "Traces", "Trial"]
-
-NAMES = {
-    r"sdsc-sp2": "SDSC-SP2",
-    r"ctc-sp2": "CTC-SP2",
-    r"kth-sp2": "KTH-SP2",
-    r"hpc2n": "HPC2N",
-    r"lublin[-_]?(1|256)(\.|$)": "Lublin-1",
-    r"lublin[-_]?(2|256_new2)(\.|$)": "Lublin-2",
-}
-"""Names of logs in tables, by patterns that match the beginning of the file name."""
 
 LEAST = 3000
 """Minimum number of jobs of a log: two tests leave out 1024 at either end."""
@@ -106,7 +96,7 @@ class Trace(Log):
     ['Lublin-2', 'HPC2N', 'a']
     """
 
-    NAMES = NAMES
+    NAMES = BY_FILE
 
     _read: dict[str, Workload] = field(default_factory=dict, repr=False, compare=False)
 
@@ -129,6 +119,15 @@ class Trace(Log):
         """Return whether any requested time differs from the run time."""
         one, other = (self.log(code, swapped=swapped).requested_time for swapped in (False, True))
         return not np.array_equal(one, other)
+
+    def line(self) -> str:
+        """Return a line on the log."""
+        log = self.log("schedinspector")
+        about = "with" if self.has_requests("schedinspector") else "without"
+        return (
+            f"{self.name}: {grouped(len(log))} jobs, {grouped(log.machine_size or 0)} nodes, "
+            f"{about} requested times of their own"
+        )
 
     def _whole(self, code: str) -> Workload:
         return self.long_enough(read_published(self.path, code), LEAST)
@@ -203,29 +202,9 @@ class Trial:
         return f"{self.sequences} sequences of {self.jobs} jobs, seed {self.seeds[0]}"
 
 
-@dataclass(frozen=True)
-class Traces:
-    """All logs.
+class Traces(Logs[Trace]):
+    """All logs."""
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files of the logs.
-    """
-
-    paths: Sequence[Path]
-
-    @cached_property
-    def all(self) -> list[Trace]:
-        """Logs in the given order, each once."""
-        return list(each_once([Trace(path) for path in self.paths]))
-
-    def lines(self) -> Iterator[str]:
-        """Yield a line on each log."""
-        for trace in self.all:
-            log = trace.log("schedinspector")
-            about = "with" if trace.has_requests("schedinspector") else "without"
-            yield (
-                f"{trace.name}: {grouped(len(log))} jobs, {grouped(log.machine_size or 0)} nodes, "
-                f"{about} requested times of their own"
-            )
+    def log_of(self, path: Path) -> Trace:
+        """Return the log of a file."""
+        return Trace(path)

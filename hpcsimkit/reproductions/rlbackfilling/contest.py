@@ -169,7 +169,7 @@ def _untrained(trace: Trace, orders: Sequence[str]) -> Iterator[Contestant]:
         yield Contestant(row(order, PUBLISHED_EASY), published_easy(order))
         if order in orders:
             yield Contestant(row(order, PUBLISHED_SJF), published_easy(order, SJF()))
-            if not trace.estimates_are_actual:
+            if not trace.times_are_known:
                 yield Contestant(row(order, EASY_AR), actual_run_times(order))
             yield Contestant(row(order, TEXTBOOK_EASY), textbook_easy(order), rules="textbook")
         if order in (*orders, "sjf", "f1"):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from hpcsimkit.agents.rlbackfilling.seat import Mode
-from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.reproductions.logs import Log, each_once
+from hpcsimkit.reproductions.logs import Logs
 from hpcsimkit.reproductions.rlbackfilling.published_numbers import SEEDS
-from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
-from hpcsimkit.workloads.dirlab import published_starts, read_published
+from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.split_logs import PublishedLog
 
 __all__ = ["AS_PUBLISHED", "CODE", "FULL", "JOBS", "QUICK", "Scale", "Trace", "Traces", "Way"]
 
@@ -27,9 +25,6 @@ LEAST_JOBS = 3 * JOBS
 
 PUBLISHED_SLICE = 10_000
 """Number of jobs, from the start of each log, that the paper uses for training."""
-
-TRAINED_SHARE = 0.2
-"""Share of a log's jobs, from its start, used for training if the test is on unseen jobs."""
 
 NAMES = {
     r"sdsc-sp2": "SDSC-SP2",
@@ -123,18 +118,8 @@ QUICK = Scale(
 )
 
 
-@dataclass(frozen=True)
-class Trace(Log):
+class Trace(PublishedLog):
     """A log.
-
-    Parameters
-    ----------
-    path : Path
-        File of the log.
-    scale : Scale
-        Size preset of the experiment.
-    seed : int
-        Random seed for the choice of sequences, and for the published test if its seed is unknown.
 
     Examples
     --------
@@ -143,30 +128,8 @@ class Trace(Log):
     ['HPC2N', 'Lublin-1', 'KTH']
     """
 
-    NAMES = NAMES
-
+    NAMES, CODE, JOBS, LEAST_JOBS = NAMES, CODE, JOBS, LEAST_JOBS
     scale: Scale
-    seed: int
-
-    @cached_property
-    def log(self) -> Workload:
-        """Log as read by the published code."""
-        return self.long_enough(read_published(self.path, CODE), LEAST_JOBS)
-
-    @property
-    def longest_time(self) -> int:
-        """Longest run time of the log [s], by which the published code scales requested times."""
-        return int(self.log.run_time.max())
-
-    @property
-    def estimates_are_actual(self) -> bool:
-        """Whether every requested time equals the run time: the log has no estimates of its own."""
-        return bool((self.log.requested_time == self.log.run_time).all())
-
-    @cached_property
-    def part(self) -> Workload:
-        """Training jobs for tests on the rest of the log."""
-        return self.log.first(int(TRAINED_SHARE * len(self.log)))
 
     @cached_property
     def slice(self) -> Workload:
@@ -174,47 +137,21 @@ class Trace(Log):
         return self.log.first(PUBLISHED_SLICE)
 
     @cached_property
-    def rest(self) -> SequenceSet:
-        """Non-overlapping test sequences of jobs outside the training part."""
-        first, end = len(self.part), len(self.log) - 1  # each sequence is followed by a job
-        starts = starts_apart(first, end, jobs=JOBS, count=self.scale.sequences, seed=self.seed)
-        return SequenceSet.of(f"{self.name}-rest", self.log, starts, JOBS)
-
-    @cached_property
     def published(self) -> SequenceSet:
-        """Sequences of the published test, drawn from the whole log: overlapping, with some training jobs."""
-        seed = SEEDS.get(self.name, self.seed)
-        starts = published_starts(CODE, len(self.log), seed, self.scale.published_sequences)
-        return SequenceSet.of(f"{self.name}-published", self.log, starts.tolist(), JOBS)
+        """Sequences of the published test; the seed is that of the experiment if the paper's is unknown."""
+        return self.drawn("published", SEEDS.get(self.name, self.seed), self.scale.published_sequences)
 
 
-@dataclass(frozen=True)
-class Traces:
-    """All logs; see :class:`Trace`."""
+class Traces(Logs[Trace]):
+    """All logs."""
 
-    paths: Sequence[Path]
     scale: Scale
-    seed: int
 
-    @cached_property
-    def all(self) -> Sequence[Trace]:
-        """Logs in the given order, each once."""
-        return each_once([Trace(path, self.scale, self.seed) for path in self.paths])
+    def log_of(self, path: Path) -> Trace:
+        """Return the log of a file."""
+        return Trace(path, self.scale, self.seed)
 
     @property
     def of_the_paper(self) -> list[Trace]:
         """Logs of table 4."""
         return [trace for trace in self.all if trace.name in SEEDS]
-
-    @property
-    def first(self) -> Trace:
-        """SDSC-SP2, the log of figure 1, or else the first log given."""
-        return next((trace for trace in self.all if trace.name == "SDSC-SP2"), self.all[0])
-
-    def lines(self) -> Iterator[str]:
-        """Yield a line on each log: its jobs, and its train/test split."""
-        for trace in self.all:
-            yield (
-                f"{trace.name}: {grouped(len(trace.log))} jobs, the first {grouped(len(trace.part))} to "
-                f"learn from; {trace.rest.words(self.scale.sequences)} of the rest to be tested on"
-            )

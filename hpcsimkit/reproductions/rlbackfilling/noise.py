@@ -66,7 +66,7 @@ class Noise:
     def levels(self) -> list[str]:
         """Sources of estimates, exact ones first; requested times only if the log has them."""
         noises = [f"+{100 * noise:g} %" for noise in self.trace.scale.noises]
-        return [ACTUAL, *noises, *[REQUESTED] * (not self.trace.estimates_are_actual)]
+        return [ACTUAL, *noises, *[REQUESTED] * (not self.trace.times_are_known)]
 
     @cached_property
     def meetings(self) -> Mapping[tuple[str, str], Meeting]:

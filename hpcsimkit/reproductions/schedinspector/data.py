@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.experiments.console import grouped
-from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.reproductions.logs import Log, each_once
-from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
-from hpcsimkit.workloads.dirlab import published_starts, read_published
+from hpcsimkit.reproductions.logs import Logs
+from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.split_logs import PublishedLog
 
 __all__ = ["FULL", "QUICK", "Scale", "Trace", "Traces"]
-
-CODE = "schedinspector"
-JOBS = 256
-"""Number of jobs of a test sequence."""
 
 PUBLISHED_SEED = 1
 PUBLISHED_SLICE = 10_000
 """Number of training jobs in the published code, from the start of the log."""
-
-TRAINED_SHARE = 0.2
-"""Share of a log's jobs, from its start, used for training in the paper."""
 
 NAMES = {
     r"sdsc-sp2": "SDSC-SP2",
@@ -67,18 +57,8 @@ FULL = Scale()
 QUICK = Scale(sequences=20, steps=500_000, prompt_steps=500_000, study_steps=0, orders=("sjf",), whole=False)
 
 
-@dataclass(frozen=True)
-class Trace(Log):
+class Trace(PublishedLog):
     """A log.
-
-    Parameters
-    ----------
-    path : Path
-        File of the log.
-    scale : Scale
-        Size preset of the experiment.
-    seed : int
-        Random seed for the choice of sequences.
 
     Examples
     --------
@@ -86,66 +66,20 @@ class Trace(Log):
     ['HPC2N', 'Lublin', 'KTH']
     """
 
-    NAMES = NAMES
-
+    NAMES, CODE, JOBS, LEAST_JOBS = NAMES, "schedinspector", 256, 5 * 256
     scale: Scale
-    seed: int
-
-    @cached_property
-    def log(self) -> Workload:
-        """Log as read by the published code: requested times are run times."""
-        return self.long_enough(read_published(self.path, CODE), 5 * JOBS)
-
-    @property
-    def longest_time(self) -> int:
-        """Longest run time of the log [s], by which the published code scales requested times."""
-        return int(self.log.run_time.max())
-
-    def first_part(self, log: Workload) -> Workload:
-        """Return the training jobs."""
-        return log.first(int(TRAINED_SHARE * len(log)))
-
-    @cached_property
-    def rest(self) -> SequenceSet:
-        """Non-overlapping test sequences of jobs outside the training part."""
-        log = self.log
-        first, end = len(self.first_part(log)), len(log) - 1  # each sequence is followed by a job
-        starts = starts_apart(first, end, jobs=JOBS, count=self.scale.sequences, seed=self.seed)
-        return SequenceSet.of(f"{self.name}-rest", log, starts, JOBS)
 
     @cached_property
     def whole(self) -> SequenceSet:
-        """Sequences of the published test, drawn from the whole log, training jobs included.
-
-        As published, they overlap.
-        """
-        starts = published_starts(CODE, len(self.log), PUBLISHED_SEED, self.scale.sequences)
-        return SequenceSet.of(f"{self.name}-whole", self.log, starts.tolist(), JOBS)
+        """Sequences of the published test."""
+        return self.drawn("whole", PUBLISHED_SEED, self.scale.sequences)
 
 
-@dataclass(frozen=True)
-class Traces:
-    """All logs; see :class:`Trace`."""
+class Traces(Logs[Trace]):
+    """All logs."""
 
-    paths: Sequence[Path]
     scale: Scale
-    seed: int
 
-    @cached_property
-    def all(self) -> Sequence[Trace]:
-        """Logs in the given order, each once."""
-        return each_once([Trace(path, self.scale, self.seed) for path in self.paths])
-
-    @property
-    def first(self) -> Trace:
-        """SDSC-SP2, the log of the paper's figures, or else the first log given."""
-        return next((trace for trace in self.all if trace.name == "SDSC-SP2"), self.all[0])
-
-    def lines(self) -> Iterator[str]:
-        """Yield a line on each log: its jobs, and its train/test split."""
-        for trace in self.all:
-            count, learned = len(trace.log), len(trace.first_part(trace.log))
-            yield (
-                f"{trace.name}: {grouped(count)} jobs, the first {grouped(learned)} to learn from; "
-                f"{trace.rest.words(self.scale.sequences)} of the rest to be tested on"
-            )
+    def log_of(self, path: Path) -> Trace:
+        """Return the log of a file."""
+        return Trace(path, self.scale, self.seed)

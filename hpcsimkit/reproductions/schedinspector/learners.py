@@ -71,7 +71,7 @@ class Learners:
     def own(self, trace: Trace, order: str, *, prompt: bool = False, backfilling: bool = False) -> Learner:
         """Return the agent of a log, trained on its first fifth."""
         name = f"{trace.name}-{order}{'-bf' * backfilling}{'-prompt' * prompt}"
-        part = trace.first_part(trace.log)
+        part = trace.part
         return self._learner(name, part, trace, order=order, backfilling=backfilling, prompt=prompt)
 
     def whole(self, trace: Trace, order: str, *, prompt: bool = False) -> Learner:
@@ -157,7 +157,7 @@ class Learners:
 
     def _study(self, name: str, **how: Any) -> Learner:
         trace = self.traces.first
-        part = trace.first_part(trace.log)
+        part = trace.part
         return self._learner(f"{trace.name}-study-{name}", part, trace, steps=self.scale.study_steps, **how)
 
     def _slurm(self, trace: Trace) -> Learner:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +10,9 @@ from pathlib import Path
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.reproductions.logs import Log, each_once
-from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
+from hpcsimkit.reproductions.logs import BY_FILE, Logs
+from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.split_logs import SplitLog
 from hpcsimkit.workloads import read_swf
 
 __all__ = ["FULL", "JOBS", "QUICK", "Scale", "Trace", "Traces"]
@@ -21,19 +22,6 @@ JOBS = 256
 
 LEAST_JOBS = 5 * JOBS + 1
 """Minimum number of jobs of a log, such that the training part holds at least one sequence."""
-
-TRAINED_SHARE = 0.2
-"""Share of a log's jobs, from its start, used for training."""
-
-NAMES = {
-    r"sdsc-sp2": "SDSC-SP2",
-    r"ctc-sp2": "CTC-SP2",
-    r"hpc2n": "HPC2N",
-    r"kth-sp2": "KTH-SP2",
-    r"lublin[-_]?(1|256)(\.|$)": "Lublin-1",
-    r"lublin[-_]?(2|256_new2)(\.|$)": "Lublin-2",
-}
-"""Names of logs in papers, by patterns that match the beginning of the file name."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +60,8 @@ QUICK = Scale(
 )
 
 
-@dataclass(frozen=True)
-class Trace(Log):
+class Trace(SplitLog):
     """A log.
-
-    Parameters
-    ----------
-    path : Path
-        File of the log.
-    scale : Scale
-        Size preset of the experiment.
-    seed : int
-        Random seed for the choice of sequences.
 
     Examples
     --------
@@ -92,10 +70,8 @@ class Trace(Log):
     ['CTC-SP2', 'Lublin-2', 'mine']
     """
 
-    NAMES = NAMES
-
+    NAMES, JOBS = BY_FILE, JOBS
     scale: Scale
-    seed: int
 
     @cached_property
     def log(self) -> Workload:
@@ -106,16 +82,6 @@ class Trace(Log):
         return self.long_enough(log, LEAST_JOBS)
 
     @property
-    def times_are_known(self) -> bool:
-        """Whether every requested time equals the run time: the log has no estimates of its own."""
-        return bool((self.log.requested_time == self.log.run_time).all())
-
-    @cached_property
-    def part(self) -> Workload:
-        """Training jobs."""
-        return self.log.first(int(TRAINED_SHARE * len(self.log)))
-
-    @property
     def longest_time(self) -> int:
         """Longest requested time of the training jobs [s]."""
         return int(self.part.requested_time.max())
@@ -123,38 +89,24 @@ class Trace(Log):
     @cached_property
     def rest(self) -> SequenceSet:
         """Non-overlapping test sequences of jobs outside the training part."""
-        log, first = self.log, len(self.part)
-        starts = starts_apart(first, len(log), jobs=JOBS, count=self.scale.sequences, seed=self.seed)
-        return SequenceSet(self.name, tuple(Scenario(log.first(JOBS, start)) for start in starts))
+        starts = self.starts(len(self.log))
+        return SequenceSet(self.name, tuple(Scenario(self.log.first(JOBS, start)) for start in starts))
+
+    def line(self) -> str:
+        """Return a line on the jobs and their split."""
+        return super().line() + "; requested times are run times" * self.times_are_known
+
+    @property
+    def _skipped(self) -> str:
+        skipped = ((reason.partition(" (first")[0], count) for reason, count in self.log.skipped.items())
+        return "".join(f"{grouped(count)} skipped ({reason}), " for reason, count in skipped)
 
 
-@dataclass(frozen=True)
-class Traces:
-    """All logs; see :class:`Trace`."""
+class Traces(Logs[Trace]):
+    """All logs."""
 
-    paths: Sequence[Path]
     scale: Scale
-    seed: int
 
-    @cached_property
-    def all(self) -> Sequence[Trace]:
-        """Logs in the given order, each once."""
-        return each_once([Trace(path, self.scale, self.seed) for path in self.paths])
-
-    def lines(self) -> Iterator[str]:
-        """Yield a line on each log: its jobs, and its train/test split."""
-        for trace in self.all:
-            yield (
-                f"{trace.name}: {grouped(len(trace.log))} jobs, {_skipped(trace.log)}"
-                f"the first {grouped(len(trace.part))} to learn from; "
-                f"{trace.rest.words(self.scale.sequences)} of the rest to be tested on"
-                f"{'; requested times are run times' * trace.times_are_known}"
-            )
-
-
-def _skipped(log: Workload) -> str:
-    """Return the number of skipped jobs for each reason, without the line numbers of the file."""
-    return "".join(
-        f"{grouped(count)} skipped ({reason.partition(' (first')[0]}), "
-        for reason, count in log.skipped.items()
-    )
+    def log_of(self, path: Path) -> Trace:
+        """Return the log of a file."""
+        return Trace(path, self.scale, self.seed)
