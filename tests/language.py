@@ -52,6 +52,11 @@ def sources(*folders: str) -> Iterator[Path]:
         )
 
 
+def templates() -> list[Path]:
+    """Return the templates of reports."""
+    return sorted((ROOT / "hpcsimkit").rglob("*.md.jinja"))
+
+
 @cache
 def docstrings(path: Path) -> list[tuple[int, str]]:
     """Return line and text of all docstrings of a file, those of attributes included."""
@@ -88,7 +93,11 @@ def described(path: Path) -> Iterator[Described]:
 
 
 def prose(path: Path) -> str:
-    """Return the words of a file: its docstrings, or its Markdown without code."""
+    """Return the words of a file: its docstrings, or its Markdown without code and expressions."""
+    if path.suffix == ".jinja":
+        return re.sub(
+            r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL
+        )
     if path.suffix == ".md":
         return re.sub(r"```.*?```|`[^`]*`", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     plain = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.language import FIRST, FOLDERS, LIMITS, ROOT, described, rates, sources
+from tests.language import FIRST, FOLDERS, LIMITS, ROOT, described, rates, sources, templates
 
 
 def test_descriptions_of_parameters_begin_with_a_noun() -> None:
@@ -27,3 +27,11 @@ def test_documentation_uses_terms() -> None:
     pages = [path for path in pages if not {"_build", "_generated"} & set(path.parts)]
     found = rates(pages)
     assert all(found[name] < limit for name, limit in LIMITS.items()), found
+
+
+def test_templates_of_reports_use_terms() -> None:
+    """Each on its own: the text of a report is read alone."""
+    found = {str(path.relative_to(ROOT)): rates([path]) for path in templates()}
+    assert len(found) > 7, "the templates are no longer found"
+    wrong = {name: each for name, each in found.items() if any(each[key] >= LIMITS[key] for key in LIMITS)}
+    assert not wrong, wrong

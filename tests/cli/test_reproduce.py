@@ -62,7 +62,7 @@ def test_masked_ppo(cli, logs, tmp_path) -> None:
     assert 20 < dropped < 80
     assert lines[2:4] == [
         "  3 days of the test (30 to 60 jobs)",
-        "  3 days from 2021-04-01 on that nobody is trained on, thinned to as many jobs",
+        "  3 unseen days from 2021-04-01 on, thinned to as many jobs",
     ]
     assert lines[4].startswith("  agents published: 2 for wait and 2 for utilisation, 6144 decisions each")
     assert lines[5].startswith("  agents improved: 3 for wait, 1 decisions each")

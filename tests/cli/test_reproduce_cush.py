@@ -72,9 +72,9 @@ def test_the_whole_of_it(cli: CLI, files: list[str], tmp_path: Path) -> None:
 
 
 def page_is_whole(report: str) -> None:
-    for heading in ("In short", "How it was done", "What is not as in the paper",
+    for heading in ("In short", "How it was done", "Differences from the paper",
                     "To draw, or to take the best action", "Sierra: table 1 on the job sets learned from",
-                    "Sierra: table 1 on unseen job sets", "Sierra: learning (figure 4)", "Sierra: who waits (figure 5)",
+                    "Sierra: table 1 on unseen job sets", "Sierra: learning (figure 4)", "Sierra: waits by requested time (figure 5)",
                     "Placements (figures 6 and 7)", "sierra.csv: table 1 on 2 job sets of a file",
                     "mine-Summit.csv: table 1 on 2 job sets of a file", "The size of the cluster (figure 8)",
                     "How far CuSH sees (section 4.2.2)", "Trainings", "Targets"):  # fmt: skip
@@ -143,7 +143,7 @@ def test_files_that_do_not_do(cli: CLI, files: list[str], tmp_path: Path) -> Non
     (tmp_path / "sierra-large.csv").write_text(HEADER + "0,0,0,4,300,10,0\n")
     (tmp_path / "sierra-log.csv").write_text("a,b\n1,2\n")
     for name, words in {
-        "unknown.csv": "unknown.csv: whose nodes are these job sets for? The name of a file must have one of",
+        "unknown.csv": "unknown.csv: the system of the job sets is unknown; the file name must contain one of",
         "no-sierra.csv": "no-sierra.csv: no such file",
         "sierra-broken.csv": "sierra-broken.csv:2: cpus:",
         "sierra-large.csv": "sierra-large.csv: job 0 of sierra-large-0 asks for more than all 128 nodes of Sierra",

@@ -33,7 +33,7 @@ def test_the_whole_of_it(cli: CLI, log: str, tmp_path: Path) -> None:
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     for heading in ("Published numbers, computed again", "One rule a case", "One rule at a time",
-                    "WFP3 and UNICEF, as coded and as meant", "What needs no learning",
+                    "WFP3 and UNICEF, as coded and as meant", "Untrained policies",
                     "How much a seed matters", "Targets"):  # fmt: skip
         assert f"## {heading}\n" in report
     assert "| M4: the reservation is made once | FCFS + EASY | 10 |" in report

@@ -80,11 +80,11 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert lines[2] == "6 agents, 3 sets of sequences with all their rivals"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
-    for heading in ("In short, as published", "In short, on jobs that nobody has learned from",
+    for heading in ("In short, as published", "In short, on unseen jobs",
                     "Which rules are in force", "Which rows are fair to compare", "Table 4, as published",
-                    "Table 4, on jobs that nobody has learned from", "Like with like",
-                    "Table 5, trained here, tested there, on jobs that nobody has learned from",
-                    "Everybody on the same sequences, as published", "Figure 1: estimates from right to wrong",
+                    "Table 4, on unseen jobs", "Like with like",
+                    "Table 5, trained here, tested there, on unseen jobs",
+                    "All policies on the same sequences, as published", "Figure 1: estimates from right to wrong",
                     "Figure 4: training", "Targets"):  # fmt: skip
         assert f"## {heading}" in report
     for name in (PUBLISHED_EASY, PUBLISHED_SJF, TEXTBOOK_EASY, EASY_SJF, UNGUARDED_SHORTEST, GUARDED_SHORTEST,

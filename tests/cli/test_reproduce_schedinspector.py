@@ -45,8 +45,8 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert lines[2] == "10 agents, 6 sets of sequences with all their rivals"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
-    for heading in ("Table 4, as published", "Table 4, on jobs that nobody has learned from", "Table 5",
-                    "Everybody on the same sequences", "Trained here, tested there: SJF, inspector",
+    for heading in ("Table 4, as published", "Table 4, on unseen jobs", "Table 5",
+                    "All policies on the same sequences", "Trained here, tested there: SJF, inspector",
                     "Trained here, tested there: SJF, prompt inspector", "Figure 4", "Figure 13",
                     "Targets"):  # fmt: skip
         assert f"## {heading}" in report

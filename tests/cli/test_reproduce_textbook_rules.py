@@ -75,12 +75,12 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
 
 
 def page_is_whole(report: str) -> None:
-    for heading in ("All logs at a glance", "Who meets, and how it is judged", "Lublin-1", "mine", "Promises",
+    for heading in ("All logs at a glance", "Policies and tests", "Lublin-1", "mine", "Promises",
                     "How they learned", "Targets"):  # fmt: skip
         assert f"\n## {heading}\n" in report
     assert "**The quick version** (`--quick`)" in report
     assert "*SJF, EASY* and *SJF, EASY-SJF* are the same scheduler" in report
-    assert "**On none of 2 logs does anybody who has learned" in report, "two sequences prove nothing"
+    assert "**On none of 2 logs does a trained agent" in report, "two sequences prove nothing"
     glance = report.split("## All logs at a glance")[1].split("\n## ")[0]
     for row in ("SJF, EASY-SJF", "F1, EASY-SJF", "EASY++", "*SJF, inspector*", "*SJF, inspector, greedy*",
                 "*SJF, backfiller*", "*SJF, both, in turn*", "*SJF, both, together, greedy*",

@@ -338,7 +338,7 @@ def test_a_page_without_published_numbers(tmp_path: Path) -> None:
     assert (tmp_path / "seeds.png").exists()
     assert all(target.what.startswith("M") for target in conclusion.targets)
     page = conclusion.text
-    assert "Of 0 published means of base schedulers on these logs 0 come out" in page
+    assert "Of 0 published means of base schedulers on these logs 0 are reproduced" in page
     assert "**SchedInspector, table 4**" not in page
     assert "Where no agent is published:\n\n| base | committed | reject iff unfit |" in page
 

@@ -156,8 +156,8 @@ def test_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "row", "words"),
     [
-        ("mine.csv", "0,0,0,4,1,1,0", "mine.csv: whose nodes are these job sets for"),
-        ("sierra-summit.csv", "0,0,0,4,1,1,0", "whose nodes are these job sets for"),
+        ("mine.csv", "0,0,0,4,1,1,0", "mine.csv: the system of the job sets is unknown"),
+        ("sierra-summit.csv", "0,0,0,4,1,1,0", "the system of the job sets is unknown"),
         (
             "sierra.csv",
             "3,7,0,4,257,1,0",

@@ -518,7 +518,7 @@ def test_who_has_learned(measured: Measured) -> None:
     assert best_constant(log) == slot
     learned = [name for name in DRAS if name in log.families and has_learned(log, log.families[name])]
     assert learned == ["DRAS-PG"], "one seed of DRAS-PPO is below chance, DRAS-A2C no better"
-    assert verdict(log).endswith("of DRAS-PG; of no other learner.")
+    assert verdict(log).endswith("on the validation month: DRAS-PG.")
     headings, lines = behaviour_table(log, {"DRAS-PG": [
         {SLOT_0: 1.0, OFTEN: 0.0, LARGEST: 0.5, ENTROPY: 0.25}, {SLOT_0: 0.5, OFTEN: 3.0, LARGEST: 1.0, ENTROPY: 0.0},
     ]})  # fmt: skip

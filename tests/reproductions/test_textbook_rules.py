@@ -570,37 +570,36 @@ def summary(*logs: Judged) -> list[str]:
     return rendered("textbook_rules/summary.md.jinja", logs=logs, tables=tables).strip().split("\n\n")
 
 
-def test_somebody_wins() -> None:
+def test_an_agent_wins() -> None:
     lines = summary(
         log_of({"a": BETTER, "b": WORSE}, {}, "one"), log_of({"a": NEARLY, "b": NEARLY + 1}, {}, "two")
     )
     assert lines[0] == (
-        "**On 1 of 2 logs somebody who has learned has a lower mean bounded slowdown than the better "
-        "heuristic, for sure.**"
+        "**On 1 of 2 logs a trained agent has a significantly lower mean bounded slowdown than the "
+        "better heuristic.**"
     )
     assert lines[1] == (
-        "one: F1, EASY-SJF has 16.00; the lowest who has learned is *a* with 11.50 (-28.1 %). Lower for "
-        "sure: *a* (-28.1 %)."
+        "one: F1, EASY-SJF has 16.00; the best agent is *a* with 11.50 (-28.1 %). Significantly "
+        "lower: *a* (-28.1 %)."
     )
     assert lines[2].startswith(
-        "two: F1, EASY-SJF has 16.00; the lowest who has learned is *a* with 15.50 (-3.1 %), which may be "
-        "chance (p = "
+        "two: F1, EASY-SJF has 16.00; the best agent is *a* with 15.50 (-3.1 %), not significant (p = "
     )
     assert lines[3] == (
-        "Of all 4 comparisons of learned rows with their rival 1 are lower for sure, 1 higher for sure (on 1 "
-        "logs), the others may be chance."
+        "Of all 4 comparisons of agents with their baseline 1 are significantly lower, 1 significantly "
+        "higher (on 1 logs); the others are not significant."
     )
 
 
-def test_nobody_wins() -> None:
+def test_no_agent_wins() -> None:
     lines = summary(log_of({"a": NEARLY}, {"SJF, EASY": BETTER}, "one"), log_of({"a": WORSE}, {}, "two"))
     assert lines[0].startswith(
-        "**On none of 2 logs does anybody who has learned have a lower mean bounded slowdown than the better "
-        "heuristic for sure.** "
+        "**On none of 2 logs does a trained agent have a significantly lower mean bounded slowdown than the "
+        "better heuristic.** "
     )
     assert "and 0.84)" in lines[1], "p of Wilcoxon's test"
-    assert "Lower for sure" not in " ".join(lines)
-    assert "0 are lower for sure, 1 higher for sure (on 1 logs)" in lines[3]
+    assert "Significantly lower" not in " ".join(lines)
+    assert "0 are significantly lower, 1 significantly higher (on 1 logs)" in lines[3]
 
 
 def test_targets() -> None:

@@ -145,8 +145,8 @@ class Given(Log):
         found = [system for system in CUSH_SYSTEMS if system in self.path.name.lower()]
         if len(found) != 1:
             raise UsageError(
-                f"{self.path}: whose nodes are these job sets for? The name of a file must have one of the "
-                f"words {', '.join(CUSH_SYSTEMS)} in it"
+                f"{self.path}: the system of the job sets is unknown; the file name must contain one of the "
+                f"words {', '.join(CUSH_SYSTEMS)}"
             )
         return cast(System, found[0])
 

@@ -23,7 +23,7 @@ __all__ = ["CuSH"]
 class CuSH(ContestReproduction[Contest]):
     """A job selector on images and a policy selector, against heuristics and the best allocation."""
 
-    title = "CuSH: who starts, and spread over how many nodes, learned by two networks"
+    title = "CuSH: selection and placement of jobs by two networks"
     needs_logs = False
     logs_needed = "no logs; job sets of your own, as CSV files, may be given"
     rates = {  # noqa: RUF012

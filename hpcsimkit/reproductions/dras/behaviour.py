@@ -87,7 +87,7 @@ def verdict(log: Measured) -> str:
     learned = [family.name for family in agents if has_learned(log, family)]
     constant = best_constant(log)
     slot = "slot 0 (FCFS/EASY)" if constant == FCFS else f"slot {SLOTS[constant]}"
-    bound = f"than chance and than {slot}, the constant slot that earns most on the month to choose by"
+    bound = f"than chance and than {slot}, the constant slot with the highest return on the validation month"
     if not learned:
-        return f"No learner has each seed earn more {bound}."
-    return f"Each seed earns more {bound}, of {', '.join(learned)}; of no other learner."
+        return f"No learner has a higher return with each seed {bound}."
+    return f"Learners with a higher return with each seed {bound}: {', '.join(learned)}."

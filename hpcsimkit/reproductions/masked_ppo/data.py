@@ -231,4 +231,4 @@ class Beocat:
                 yield f"  {month.name}: {grouped(count)} rows left out: {reason}"
         test, unseen = self.test_days, self.unseen_days
         yield f"  {len(test)} days of the test ({self.scale.low} to {self.scale.high} jobs)"
-        yield f"  {len(unseen)} days from {self.cut} on that nobody is trained on, thinned to as many jobs"
+        yield f"  {len(unseen)} unseen days from {self.cut} on, thinned to as many jobs"

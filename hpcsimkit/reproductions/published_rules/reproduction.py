@@ -22,7 +22,7 @@ __all__ = ["PublishedRules"]
 class PublishedRules(Reproduction):
     """Published tests of three papers under published and textbook semantics, and rule by rule."""
 
-    title = "What the rules of published simulators do"
+    title = "Effects of the rules of published simulators"
     logs_needed = (
         "logs in the Standard Workload Format: SDSC-SP2, CTC-SP2, HPC2N and KTH-SP2 are in the Parallel "
         "Workloads Archive, lublin_256 and lublin_256_new2 in https://github.com/DIR-LAB/SchedInspector "

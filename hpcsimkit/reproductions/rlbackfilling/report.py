@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 KINDS = (PUBLISHED_EASY, TEXTBOOK_EASY)
 """Panels of figure 1."""
 
-TESTS: Mapping[Protocol, str] = {"published": "as published", "rest": "on jobs that nobody has learned from"}
+TESTS: Mapping[Protocol, str] = {"published": "as published", "rest": "on unseen jobs"}
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
 
 

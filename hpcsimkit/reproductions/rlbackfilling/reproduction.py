@@ -22,7 +22,7 @@ __all__ = ["RLBackfilling"]
 class RLBackfilling(ContestReproduction[Contest]):
     """Backfilling agents trained on each log and tested on unseen jobs, and as published."""
 
-    title = "RLBackfilling: an agent that chooses what starts behind a blocked job"
+    title = "RLBackfilling: an agent that selects jobs to backfill"
     logs_needed = (
         "logs in the Standard Workload Format: the paper's SDSC-SP2 and HPC2N are in the Parallel Workloads "
         "Archive, its Lublin logs (lublin_256 and lublin_256_new2) in "
@@ -59,7 +59,7 @@ class RLBackfilling(ContestReproduction[Contest]):
         found = []
         for each in self.contests:
             rows = {row: task for row, task in each.meetings.items() if not row.endswith(EASY_AR)}
-            part = "as published" if each.protocol == "published" else "jobs that nobody has learned from"
+            part = "as published" if each.protocol == "published" else "unseen jobs"
             found.append(field_of(f"{each.trace.name}, {part}", each.sequences, each.trace.seed, rows))
         return found
 

@@ -20,14 +20,14 @@ from hpcsimkit.reproductions.schedinspector.report import SchedInspectorFindings
 __all__ = ["SchedInspector"]
 
 
-PROTOCOLS = {"rest": "jobs that nobody has learned from", "whole": "as published"}
+PROTOCOLS = {"rest": "unseen jobs", "whole": "as published"}
 """Descriptions of the test protocols."""
 
 
 class SchedInspector(ContestReproduction[Contest]):
     """Inspectors trained on each log and tested on unseen jobs, and as published."""
 
-    title = "SchedInspector: an agent that may say no"
+    title = "SchedInspector: an agent that accepts or rejects the selected job"
     logs_needed = (
         "logs in the Standard Workload Format: the paper's SDSC-SP2, CTC-SP2 and HPC2N are in the Parallel "
         "Workloads Archive, its lublin_256 in https://github.com/DIR-LAB/SchedInspector; any others do too"

@@ -22,7 +22,7 @@ __all__ = ["TextbookRules"]
 class TextbookRules(ContestReproduction[Contest]):
     """Inspectors and backfillers, alone and in pairs, against the best heuristics."""
 
-    title = "Does learning beat the best heuristics, by the textbook's rules?"
+    title = "Learned stages and the best heuristics under textbook rules"
     logs_needed = (
         "logs in the Standard Workload Format, three or more, with requested times: SDSC-SP2, CTC-SP2, HPC2N "
         "and KTH-SP2 are in the Parallel Workloads Archive; any others do too"
