@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,8 @@ class Draws(Meeting):
         return mean_over_draws([self._once(draw, folder, tell) for draw in range(self.draws)])
 
     def _once(self, draw: int, folder: Path, tell: Tell) -> Any:
-        before, seed = draw * self.sequences.jobs, self.seed + SEEDS_APART * draw
-        meeting = Meeting(self.contestant, self.sequences, seed, promises=self.promises)
-        return meeting.run(folder, lambda done: tell(before + done))
+        before, once = draw * self.sequences.jobs, replace(self, seed=self.seed + SEEDS_APART * draw)
+        return super(Draws, once).run(folder, lambda done: tell(before + done))
 
 
 def mean_over_draws(outcomes: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, list[float]]:

@@ -15,9 +15,19 @@ from hpcsimkit.reports.plots import plot_boxes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_boxes", "draw_rewards"]
+__all__ = ["draw_boxes", "draw_rewards", "panels"]
 
 COLUMNS = 3
+
+
+def panels(count: int, width: float, height: float, columns: int = COLUMNS) -> tuple[Figure, int]:
+    """Return a figure with a grid of panels of a size [inches], and its number of columns."""
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = new_figure(width * columns + 0.8, 0.5 + height * rows, rows=rows, columns=columns)
+    for ax in figure.axes[count:]:
+        ax.set_axis_off()
+    return figure, columns
 
 
 @style()
@@ -31,9 +41,7 @@ def draw_rewards(curves: Mapping[str, Curve]) -> Figure:
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    columns = min(COLUMNS, len(curves))
-    rows = -(-len(curves) // columns)
-    figure = new_figure(3.2 * columns + 0.8, 0.5 + 2.2 * rows, rows=rows, columns=columns)
+    figure, columns = panels(len(curves), 3.2, 2.2)
     for number, (ax, (name, curve)) in enumerate(zip(figure.axes, curves.items(), strict=False)):
         plot_column(curve, "reward", ax)
         ax.axhline(0, color=MUTED, linewidth=0.8, linestyle="dashed")
@@ -44,14 +52,12 @@ def draw_rewards(curves: Mapping[str, Curve]) -> Figure:
             ax.set_ylabel("reward of a sequence")
         if number >= len(curves) - columns:
             ax.set_xlabel("thousands of decisions")
-    for ax in figure.axes[len(curves) :]:
-        ax.set_axis_off()
     return figure
 
 
 @style()
-def draw_boxes(values: Mapping[str, NDArray[np.float64]], label: str) -> Figure:
-    """Return a figure with a box per scheduler over sequences, drawn as dots, on a logarithmic axis.
+def draw_boxes(values: Mapping[str, NDArray[np.float64]], label: str, *, logarithmic: bool = True) -> Figure:
+    """Return a figure with a box per scheduler, over sequences or days, which are drawn as dots.
 
     Parameters
     ----------
@@ -59,9 +65,13 @@ def draw_boxes(values: Mapping[str, NDArray[np.float64]], label: str) -> Figure:
         Values by scheduler.
     label : str
         Label of the axis.
+    logarithmic : bool
+        Whether the axis is logarithmic. Default: True.
     """
     figure = new_figure(7.5, 0.9 + 0.32 * len(values))
-    ax = plot_boxes(values, figure.axes[0], dots=True, logarithmic=True)
-    ax.set_xlim(left=0.8 * min(float(each.min()) for each in values.values()))
+    ax = plot_boxes(values, figure.axes[0], dots=True, logarithmic=logarithmic)
+    shown = np.concatenate([*values.values()])
+    if logarithmic and (shown > 0).any():
+        ax.set_xlim(left=0.8 * float(shown[shown > 0].min()))
     ax.set_xlabel(label)
     return figure

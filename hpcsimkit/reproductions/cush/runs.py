@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +10,11 @@ import numpy as np
 from hpcsimkit.agents.cush.returns import job_selector_returns, local_rewards
 from hpcsimkit.agents.cush.trainer import CushSettings
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.experiments.tasks import Tell
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.reproductions.cush.classes import SUMS, class_sums
 from hpcsimkit.reproductions.cush.methods import Method
-from hpcsimkit.reproductions.draws import SEEDS_APART, mean_over_draws
-from hpcsimkit.reproductions.sequences import Meeting
+from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.results.metrics import evaluate
 
 __all__ = ["MEASURED", "NTAT", "REWARD", "WAIT", "Run", "mean_return"]
@@ -46,32 +42,16 @@ def mean_return(system: System, ntat: float) -> float:
     return float(returns.mean())
 
 
-def _tell_on(tell: Tell, before: int, done: int) -> None:
-    tell(before + done)
-
-
 @dataclass(frozen=True)
-class Run(Meeting):
-    """Runs of a policy on job sets.
-
-    Parameters
-    ----------
-    draws : int
-        Number of runs on each job set, with different seeds; measures are averaged over them.
-    """
+class Run(Draws):
+    """Runs of a policy on job sets; with several draws, measures are averaged."""
 
     contestant: Method
-    draws: int = 1
 
     @property
     def kind(self) -> str:
         """Type of the task: agents are slower than all other policies."""
         return super().kind if self.contestant.selectors is None else "runs of agents"
-
-    @property
-    def size(self) -> int:
-        """Expected number of decisions: one per job and run."""
-        return self.draws * super().size
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -80,17 +60,7 @@ class Run(Meeting):
 
     def inputs(self) -> Any:
         """Return the inputs of the task: policy, job sets and number of runs."""
-        return {**super().inputs(), "selectors": self.contestant.selectors, "draws": self.draws}
-
-    def run(self, folder: Path, tell: Tell) -> Any:
-        """Run the simulations."""
-        if self.draws == 1:
-            return super().run(folder, tell)
-        outcomes = []
-        for draw in range(self.draws):
-            once = replace(self, draws=1, seed=self.seed + SEEDS_APART * draw)
-            outcomes.append(once.run(folder, partial(_tell_on, tell, draw * once.size)))
-        return mean_over_draws(outcomes)
+        return {**super().inputs(), "selectors": self.contestant.selectors}
 
     def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
         """Return the measures of a run."""

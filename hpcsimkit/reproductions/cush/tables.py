@@ -44,13 +44,11 @@ def in_short_table(learned: Measured, unseen: Measured) -> Table:
     headings = [""]
     for words in ("learned from", "unseen"):
         headings += [f"NTAT, {words}", "to the paper's best", f"to {BEST_ALLOCATION}", "to the kit's best"]
-    return Table(
-        headings,
-        [
-            [family, *_beside_rivals(learned, family), *_beside_rivals(unseen, family)]
-            for family in unseen.learned
-        ],
-    )
+    lines = [
+        [family, *_beside_rivals(learned, family), *_beside_rivals(unseen, family)]
+        for family in unseen.learned
+    ]
+    return Table(headings, lines)
 
 
 def _beside_rivals(measured: Measured, family: str) -> Iterator[str]:
@@ -74,10 +72,8 @@ def table_1(measured: Measured) -> Table:
     for family in measured.values:
         cells = [f"*{family}*" if family in ADDED else family]
         for place, measure in enumerate(COLUMNS.values()):
-            cells += [
-                number(paper[family][place]) if family in paper else "",
-                _cell(measured, family, measure),
-            ]
+            cells.append(number(paper[family][place]) if family in paper else "")
+            cells.append(_cell(measured, family, measure))
         lines.append(cells)
     return Table(headings, lines)
 
@@ -91,35 +87,22 @@ def _cell(measured: Measured, family: str, measure: str) -> str:
 
 def ways_table(systems: Mapping[str, Mapping[str, tuple[float, float]]]) -> Table:
     """Return the mean NTAT on the validation sets with greedy and with sampled actions."""
-    return Table(
-        ["", "best action", "drawn", "judged"],
-        [
-            [
-                f"{title_of(system)}: {family}",
-                number(best),
-                number(drawn),
-                "drawn" if drawn < best else "best action",
-            ]
-            for system, families in systems.items()
-            for family, (best, drawn) in families.items()
-        ],
-    )
+    lines = []
+    for system, families in systems.items():
+        for family, (best, drawn) in families.items():
+            way = "drawn" if drawn < best else "best action"
+            lines.append([f"{title_of(system)}: {family}", number(best), number(drawn), way])
+    return Table(["", "best action", "drawn", "judged"], lines)
 
 
 def placements_table(systems: Sequence[Measured]) -> Table:
     """Return the share of jobs of each type with the suitable placement style, for CuSH's agents [%]."""
-    return Table(
-        ["", *CUSH_KINDS],
-        [
-            [
-                f"{title_of(measured.problem.system)}: {family}",
-                *(number(100 * share_suited(measured.values[family], kind)) for kind in CUSH_KINDS),
-            ]
-            for measured in systems
-            for family in measured.learned
-            if family in TRAINED
-        ],
-    )
+    lines = []
+    for measured in systems:
+        for family in (family for family in measured.learned if family in TRAINED):
+            shares = (100 * share_suited(measured.values[family], kind) for kind in CUSH_KINDS)
+            lines.append([f"{measured.title}: {family}", *map(number, shares)])
+    return Table(["", *CUSH_KINDS], lines)
 
 
 def best_of_selector(measured: Measured, selector: str) -> float:
@@ -138,43 +121,29 @@ def nodes_table(sizes: Mapping[int, Measured]) -> Table:
     """Return CuSH's NTAT by cluster size, and the ratios of others to it: below 1 CuSH is worse."""
     names = [*SELECTORS, BEST_ALLOCATION]
     headings = ["nodes", "NTAT of CuSH", *(f"{name} / CuSH" for name in names)]
-    return Table(
-        headings,
-        [
-            [
-                str(nodes),
-                number(measured.mean(CUSH)),
-                *(f"{ratio:.3f}" for ratio in ratios(measured).values()),
-            ]
-            for nodes, measured in sizes.items()
-        ],
-    )
+    lines = [
+        [str(nodes), number(measured.mean(CUSH)), *(f"{ratio:.3f}" for ratio in ratios(measured).values())]
+        for nodes, measured in sizes.items()
+    ]
+    return Table(headings, lines)
 
 
 def horizons_table(horizons: Mapping[int, tuple[Measured, Measured]]) -> Table:
     """Return the NTAT of CuSH and others by horizon, on training and on unseen job sets."""
     rivals = (BEST_ALLOCATION, EVOLVED_IN_SIGHT)
     there = [f"{rival}, there" for rival in rivals]
-    return Table(
-        ["T", "*NTAT, paper*", "learned from", *there, "unseen", *there],
-        [
-            [
-                str(steps),
-                number(HORIZONS.get(steps)),
-                *(number(each.mean(who)) for each in both for who in (CUSH, *rivals)),
-            ]
-            for steps, both in horizons.items()
-        ],
-    )
+    lines = []
+    for steps, both in horizons.items():
+        means = (each.mean(family) for each in both for family in (CUSH, *rivals))
+        lines.append([str(steps), number(HORIZONS.get(steps)), *map(number, means)])
+    return Table(["T", "*NTAT, paper*", "learned from", *there, "unseen", *there], lines)
 
 
 def trainings_table(rows: Sequence[tuple[str, int, float, float, float]]) -> Table:
     """Return a row per training: name, epochs, minutes of a core, NTAT at the beginning and at the end."""
     headings = ["training", "epochs", "time [min of a core]", "NTAT of the first tenth", "of the last tenth"]
-    return Table(
-        headings,
-        [
-            [name, grouped(epochs), f"{seconds / 60:.1f}", number(first), number(last)]
-            for name, epochs, seconds, first, last in rows
-        ],
-    )
+    lines = [
+        [name, grouped(epochs), f"{seconds / 60:.1f}", number(first), number(last)]
+        for name, epochs, seconds, first, last in rows
+    ]
+    return Table(headings, lines)

@@ -1,4 +1,4 @@
-"""Figures in the style of the paper: training curves (figure 3), box plots over days (figures 4 and 5)."""
+"""Figures in the style of the paper: training curves (figure 3)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from hpcsimkit.reports.figures import POLICY_COLOURS, count_axis, new_figure, style, title
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reports.plots import plot_boxes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_boxes", "draw_training_curves"]
+__all__ = ["draw_training_curves"]
 
 Floats = NDArray[np.float64]
 
@@ -76,25 +75,3 @@ def _averaged(steps: Floats, values: Floats, edges: Floats) -> Floats:
     sums = np.bincount(bins, values[known], len(edges) - 1)
     counts = np.bincount(bins, minlength=len(edges) - 1)
     return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
-
-
-@style()
-def draw_boxes(values: Mapping[str, Floats], label: str, *, logarithmic: bool) -> Figure:
-    """Return a figure with a box for each scheduler, over days, and a dot for each day.
-
-    Parameters
-    ----------
-    values : mapping of str to array of float, shape (days,)
-        Values of each scheduler.
-    label : str
-        Axis label, with the unit.
-    logarithmic : bool
-        Whether the axis is logarithmic.
-    """
-    figure = new_figure(7.5, 0.9 + 0.32 * len(values))
-    ax = plot_boxes(values, figure.axes[0], dots=True, logarithmic=logarithmic)
-    if logarithmic:
-        waits = np.concatenate([*values.values()])
-        ax.set_xlim(left=0.8 * float(waits[waits > 0].min(initial=1.0)))
-    ax.set_xlabel(label)
-    return figure

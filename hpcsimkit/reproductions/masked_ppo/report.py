@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hpcsimkit.reproductions.figures import draw_boxes
 from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import learning_curve_of
 from hpcsimkit.reproductions.masked_ppo import tables
 from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, CONTROLS
-from hpcsimkit.reproductions.masked_ppo.figures import draw_boxes, draw_training_curves
+from hpcsimkit.reproductions.masked_ppo.figures import draw_training_curves
 from hpcsimkit.reproductions.masked_ppo.scores import UTILISATION, WAIT, Scores
 from hpcsimkit.reproductions.masked_ppo.statistics import Verdict, judged
 from hpcsimkit.reproductions.masked_ppo.targets import baseline_targets, family_targets

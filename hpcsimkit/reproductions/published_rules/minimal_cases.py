@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.jobs.workload import Workload
@@ -14,6 +18,9 @@ from hpcsimkit.policies.dirlab import published
 from hpcsimkit.results.result import Result
 
 __all__ = ["CASES", "DRAWN", "Case", "Row"]
+
+TEXTBOOK: Mapping[str, Order] = {"fcfs": FCFS(), "sjf": SJF(), "wfp3": WFP3()}
+"""Orders of the textbook."""
 
 Row = tuple[int, int, int, int]
 """Job: submission [s], run time [s], nodes, requested time [s]."""
@@ -31,7 +38,7 @@ class Case:
         Rule under test.
     nodes : int
         Number of nodes of the machine.
-    jobs : tuple of Row
+    jobs : sequence of Row
         Jobs in the order of submission.
     code : str
         Code base with this rule.
@@ -41,20 +48,17 @@ class Case:
         Whether the base scheduler backfills.
     published, textbook : tuple of int
         Start times of the published programs and of the textbook [s].
-    meant : Order, optional
-        Textbook order, if it differs from the published one.
     """
 
     name: str
     rule: str
     nodes: int
-    jobs: tuple[Row, ...]
+    jobs: Sequence[Row]
     code: str
     order: str
     backfilling: bool
     published: tuple[int, ...]
     textbook: tuple[int, ...]
-    meant: Order | None = None
 
     @property
     def scenario(self) -> Scenario:
@@ -72,8 +76,7 @@ class Case:
     @cached_property
     def by_the_textbook(self) -> Result:
         """Schedule of the same base scheduler under textbook semantics."""
-        order = self.meant or (SJF() if self.order == "sjf" else FCFS())
-        policy = Pipeline(order, backfiller=EASY() if self.backfilling else None)
+        policy = Pipeline(TEXTBOOK[self.order], backfiller=EASY() if self.backfilling else None)
         return replace(self.scenario, semantics="textbook").simulation(policy).run()
 
     @property
@@ -83,98 +86,15 @@ class Case:
         return sum(tuple(result.start_time.tolist()) == times for result, times in pairs)
 
 
-CASES = (
-    Case(
-        "M1",
-        "the selected job is kept to",
-        4,
-        ((0, 100, 4, 100), (1, 50, 4, 50), (2, 5, 1, 5)),
-        "rlscheduler",
-        "sjf",
-        False,
-        (0, 100, 150),
-        (0, 105, 100),
-    ),
-    Case(
-        "M2",
-        "no use of nodes left over",
-        10,
-        ((0, 100, 6, 100), (1, 50, 8, 50), (2, 500, 2, 500)),
-        "rlscheduler",
-        "fcfs",
-        True,
-        (0, 100, 100),
-        (0, 100, 2),
-    ),
-    Case(
-        "M3",
-        "before the reservation, not up to it",
-        10,
-        ((0, 100, 6, 100), (1, 50, 8, 50), (2, 98, 4, 98)),
-        "rlscheduler",
-        "fcfs",
-        True,
-        (0, 100, 150),
-        (0, 100, 2),
-    ),
-    Case(
-        "M4",
-        "the reservation is made once",
-        10,
-        ((0, 50, 4, 1000), (0, 500, 4, 500), (1, 100, 10, 100), (60, 700, 4, 700)),
-        "rlscheduler",
-        "fcfs",
-        True,
-        (0, 0, 760, 60),
-        (0, 0, 500, 600),
-    ),
-    Case(
-        "M5",
-        "who follows a backfilled job is skipped",
-        10,
-        ((0, 10, 2, 10), (0, 100, 8, 100), (1, 50, 10, 50), (2, 10, 1, 10), (3, 10, 1, 10)),
-        "rlbackfilling",
-        "fcfs",
-        True,
-        (0, 0, 100, 10, 20),
-        (0, 0, 100, 10, 10),
-    ),
-    Case(
-        "M6",
-        "WFP3 without waiting times",
-        1,
-        ((0, 100, 1, 100), (1, 100, 1, 100), (2, 1000, 1, 1000), (3, 10, 1, 10)),
-        "rlscheduler",
-        "wfp3",
-        False,
-        (0, 100, 200, 1200),
-        (0, 110, 210, 100),
-        WFP3(),
-    ),
-    Case(
-        "M7",
-        "jobs of one second arrive one by one",
-        1,
-        ((5, 100, 1, 100), (5, 10, 1, 10)),
-        "rlscheduler",
-        "sjf",
-        False,
-        (5, 105),
-        (15, 5),
-    ),
-    Case(
-        "M8",
-        "a job that outlives its request blocks backfilling",
-        10,
-        ((0, 1000, 6, 100), (1, 50, 8, 50), (200, 10, 2, 10)),
-        "rlscheduler",
-        "fcfs",
-        True,
-        (0, 1000, 1000),
-        (0, 1000, 200),
-    ),
-)
-"""All minimal cases; start times were computed by the published programs, unmodified, and by hand."""
+def _read() -> Iterator[Case]:
+    cases = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    for name, case in cases.items():
+        lists: dict[str, Any] = {key: tuple(case.pop(key)) for key in ("jobs", "published", "textbook")}
+        yield Case(name, **case, **lists)
+
+
+CASES = tuple(_read())
+"""All minimal cases, from the file beside this one."""
 
 DRAWN = ("M1", "M2", "M4", "M5")
 """Cases drawn in the figure."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.reports.figures import MUTED, POLICY_COLOURS, new_figure, style, title
+from hpcsimkit.reports.figures import MUTED, POLICY_COLOURS, style, title
 from hpcsimkit.reports.learning_curve import Curve
+from hpcsimkit.reproductions.figures import panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,9 +31,7 @@ def draw_curves(curves: Mapping[str, Curve]) -> Figure:
     curves : mapping of str to curve
         Learning curves by panel title; see :func:`~hpcsimkit.reports.learning_curve.read_curve`.
     """
-    columns = min(COLUMNS, len(curves))
-    rows = -(-len(curves) // columns)
-    figure = new_figure(2.6 * columns + 0.8, 0.5 + 2.2 * rows, rows=rows, columns=columns)
+    figure, columns = panels(len(curves), 2.6, 2.2, COLUMNS)
     for number, (ax, (name, curve)) in enumerate(zip(figure.axes, curves.items(), strict=False)):
         played = curve["steps"] / 1e6
         ax.plot(played, curve["reward"], color=POLICY_COLOURS[1], linewidth=0.5, alpha=0.5)
@@ -48,8 +47,6 @@ def draw_curves(curves: Mapping[str, Curve]) -> Figure:
             other.set_ylabel("share rejected", color=POLICY_COLOURS[2])
         if number >= len(curves) - columns:
             ax.set_xlabel("decisions [millions]")
-    for ax in figure.axes[len(curves) : rows * columns]:
-        ax.set_axis_off()
     return figure
 
 
