@@ -89,8 +89,9 @@ class Case:
 def _read() -> Iterator[Case]:
     cases = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     for name, case in cases.items():
-        lists: dict[str, Any] = {key: tuple(case.pop(key)) for key in ("jobs", "published", "textbook")}
-        yield Case(name, **case, **lists)
+        jobs = tuple(map(tuple, case.pop("jobs")))
+        times: dict[str, Any] = {key: tuple(case.pop(key)) for key in ("published", "textbook")}
+        yield Case(name, jobs=jobs, **case, **times)
 
 
 CASES = tuple(_read())
