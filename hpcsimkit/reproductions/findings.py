@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.reports.figures import save_figure
-from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
+from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered
 
@@ -35,7 +35,7 @@ class Findings(ABC):
         Store of the tasks' outcomes.
     """
 
-    plan: Reproduction
+    plan: Any  # a reproduction, which imports its report: the other way would be a circle
     shelf: Shelf
 
     @abstractmethod

@@ -25,8 +25,6 @@ from hpcsimkit.reproductions.targets import Target
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hpcsimkit.reproductions.cush.reproduction import CuSH
-
 
 __all__ = ["CuSHFindings"]
 
@@ -36,8 +34,6 @@ Both = tuple[Measured, Measured]
 
 class CuSHFindings(Findings):
     """Measurements of CuSH and its rivals."""
-
-    plan: CuSH
 
     @cached_property
     def scores(self) -> list[Scores[Contest]]:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from hpcsimkit.reproductions.dras.reproduction import DRAS
-
 
 __all__ = ["DRASFindings"]
 
@@ -40,8 +38,6 @@ DRAWING, LEARNING = "static, drawing", "dynamic"
 
 class DRASFindings(Findings):
     """Measurements of DRAS and its rivals."""
-
-    plan: DRAS
 
     @cached_property
     def scores(self) -> list[Scores[Contest]]:

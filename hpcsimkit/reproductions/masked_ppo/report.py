@@ -20,8 +20,6 @@ from hpcsimkit.reproductions.targets import Target
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hpcsimkit.reproductions.masked_ppo.reproduction import MaskedPPO
-
 
 __all__ = ["MaskedPPOFindings"]
 
@@ -36,8 +34,6 @@ OTHERS = (*BASELINES, *CONTROLS)
 
 class MaskedPPOFindings(Findings):
     """Measurements of agents and baselines."""
-
-    plan: MaskedPPO
 
     @cached_property
     def scores(self) -> Scores:

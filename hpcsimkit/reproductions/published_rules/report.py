@@ -23,15 +23,11 @@ from hpcsimkit.reproductions.targets import Target
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hpcsimkit.reproductions.published_rules.reproduction import PublishedRules
-
 __all__ = ["PublishedRulesFindings"]
 
 
 class PublishedRulesFindings(Findings):
     """Measurements of schedulers under published and textbook rules."""
-
-    plan: PublishedRules
 
     @cached_property
     def measured(self) -> Measured:

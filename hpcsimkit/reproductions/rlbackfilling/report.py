@@ -39,9 +39,6 @@ __all__ = ["RLBackfillingFindings"]
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hpcsimkit.reproductions.rlbackfilling.reproduction import RLBackfilling
-
-
 KINDS = (PUBLISHED_EASY, TEXTBOOK_EASY)
 """Panels of figure 1."""
 
@@ -51,8 +48,6 @@ BOXES = "mean bounded slowdown of a sequence, logarithmic"
 
 class RLBackfillingFindings(Findings):
     """Measurements of backfilling agents and their rivals."""
-
-    plan: RLBackfilling
 
     @cached_property
     def scores(self) -> list[Scores[Contest]]:

@@ -27,16 +27,11 @@ __all__ = ["SchedInspectorFindings"]
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hpcsimkit.reproductions.schedinspector.reproduction import SchedInspector
-
-
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
 
 
 class SchedInspectorFindings(Findings):
     """Measurements of inspectors and their rivals."""
-
-    plan: SchedInspector
 
     @cached_property
     def scores(self) -> list[Scores[Contest]]:

@@ -24,9 +24,6 @@ __all__ = ["TextbookFindings"]
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hpcsimkit.reproductions.textbook_rules.reproduction import TextbookRules
-
-
 CLASSES = {
     "inspector": "inspectors",
     "backfiller": "backfillers",
@@ -38,8 +35,6 @@ CLASSES = {
 
 class TextbookFindings(Findings):
     """Measurements of agents and heuristics."""
-
-    plan: TextbookRules
 
     @cached_property
     def logs(self) -> list[Judged]:
