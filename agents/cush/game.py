@@ -17,7 +17,7 @@ from hpcsimkit.cluster.base import Level
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.clock import what_is_there_frozen
+from hpcsimkit.kernel.clock import gc_frozen
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.locality import BREADTH
 from hpcsimkit.kernel.policy import Placement
@@ -229,7 +229,7 @@ class States:
             self.probabilities.extend(selector(sketch, np.array(self.valid[first:])))
 
 
-@what_is_there_frozen()
+@gc_frozen()
 def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: np.random.Generator) -> States:
     """Run simulations in parallel to their ends, with sampled actions; return their states.
 

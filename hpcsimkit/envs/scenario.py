@@ -12,9 +12,9 @@ from hpcsimkit.cluster.base import Cluster
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.event_order import EVENT_ORDERS
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.published_clock import SEMANTICS
 from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.kernel.simulation import Simulation
 
@@ -45,7 +45,7 @@ class Scenario:
         End of the warm-up [s]: decisions before this time are made by the heuristic behind the seat, to fill
         the machine, and are not used for learning. By default no warm-up.
     semantics : {"textbook", "dirlab"}
-        Event-ordering rules: see :mod:`hpcsimkit.kernel.published_clock`. Default: ``"textbook"``.
+        Event-ordering rules: see :mod:`hpcsimkit.kernel.event_order`. Default: ``"textbook"``.
     following : int, optional
         Submission time of the next job of the log [s]; with the rules ``dirlab`` only.
 
@@ -78,21 +78,21 @@ class Scenario:
         """
         self._check()
         of_these_rules: dict[str, Any] = {} if self.following is None else {"following": self.following}
-        return SEMANTICS[self.semantics](
+        return Simulation(
             self.workload,
             policy,
             _lent(self.cluster),
             seed=self.seed,
             walltime=self.walltime,
             service_time=self.service_time,
+            event_order=EVENT_ORDERS[self.semantics](**of_these_rules),
             observers=observers,
             name=name,
-            **of_these_rules,
         )
 
     def _check(self) -> None:
-        if self.semantics not in SEMANTICS:
-            raise UsageError(f"semantics needs one of {', '.join(SEMANTICS)}, found {self.semantics!r}")
+        if self.semantics not in EVENT_ORDERS:
+            raise UsageError(f"semantics needs one of {', '.join(EVENT_ORDERS)}, found {self.semantics!r}")
         for name in ("learn_from", "following"):
             instant = getattr(self, name)
             if instant is not None and not isinstance(instant, int | np.integer):

@@ -154,7 +154,7 @@ class Experiment(Table):
     period : int, optional
         Scheduling period [s]: passes happen only at its multiples. By default at every event.
     semantics : {"textbook", "dirlab"}
-        Rules of the simulation clock; see :mod:`hpcsimkit.kernel.published_clock`.
+        Rules of the simulation clock; see :mod:`hpcsimkit.kernel.event_order`.
     warmup : float
         Time after the first submission [s], 0 or more; metrics leave out jobs submitted in it. Default: 0.
     cooldown : float

@@ -21,12 +21,13 @@ from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.event_order import EVENT_ORDERS
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.published_clock import SEMANTICS
 from hpcsimkit.kernel.recording import Trace
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.kernel.watchdog import Watchdog
 from hpcsimkit.results.metrics import evaluate
@@ -179,7 +180,7 @@ def _simulate(
     observers: list[Observer] = [Ended(tell)]
     if experiment.trace:
         observers.append(Trace(folder / "traces" / f"{file_name(name)}.jsonl"))
-    return SEMANTICS[experiment.semantics](
+    return Simulation(
         workload,
         policy,
         experiment.cluster,
@@ -188,6 +189,7 @@ def _simulate(
         walltime=experiment.walltime,
         dependencies=experiment.dependencies,
         period=experiment.period,
+        event_order=EVENT_ORDERS[experiment.semantics](),
         observers=observers,
         name=name,
     ).run()

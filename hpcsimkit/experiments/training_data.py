@@ -35,7 +35,7 @@ class Rules:
     service_time : ServiceTime, optional
         Locality model; by default none.
     semantics : {"textbook", "dirlab"}
-        Rules of the simulation clock; see :mod:`hpcsimkit.kernel.published_clock`.
+        Rules of the simulation clock; see :mod:`hpcsimkit.kernel.event_order`.
     """
 
     cluster: Cluster | None = None

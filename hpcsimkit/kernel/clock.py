@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simpy.core import Environment
 from simpy.events import Event
 
-__all__ = ["ARRIVAL", "BEFORE_ENDS", "END", "Clock", "Instant", "what_is_there_frozen"]
+__all__ = ["ARRIVAL", "BEFORE_ENDS", "END", "Clock", "Instant", "gc_frozen"]
 
 BEFORE_ENDS, END, ARRIVAL = 0, 1, 2
 """Priorities of events within an instant; SimPy's own timeouts have priority 1."""
@@ -55,7 +55,7 @@ class Instant(Event):
 
 
 @contextmanager
-def what_is_there_frozen() -> Iterator[None]:
+def gc_frozen() -> Iterator[None]:
     """Exclude existing objects from garbage collection during a run, since scanning a large log is slow.
 
     New objects are collected as usual. Objects frozen by the caller are left unchanged.

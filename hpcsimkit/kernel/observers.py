@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.jobs.job import Job
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from hpcsimkit.kernel.decision import Decision
     from hpcsimkit.kernel.system import System
 
-__all__ = ["Observer", "Promises", "Timeline"]
+__all__ = ["Callbacks", "Observer", "Promises", "Timeline"]
 
 BACKFILLED = int(Mode.BACKFILLED)
 
@@ -50,6 +51,41 @@ class Observer:
 
     def on_finish(self, system: System) -> None:
         """Called at the end of the run."""
+
+
+class Callbacks:
+    """The callbacks of all observers, by event; those that no observer overrides are empty.
+
+    Parameters
+    ----------
+    observers : sequence of Observer
+        The observers of a run.
+
+    Examples
+    --------
+    >>> callbacks = Callbacks([Observer(), Timeline()])
+    >>> len(callbacks.on_submit), len(callbacks.on_pass)
+    (1, 0)
+    """
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+        self.on_begin = self._overridden("on_begin")
+        self.on_submit = self._overridden("on_submit")
+        self.on_block = self._overridden("on_block")
+        self.on_start = self._overridden("on_start")
+        self.on_end = self._overridden("on_end")
+        self.on_reject = self._overridden("on_reject")
+        self.on_decision = self._overridden("on_decision")
+        self.on_pass = self._overridden("on_pass")
+        self.on_finish = self._overridden("on_finish")
+
+    def _overridden(self, name: str) -> list[Callable[..., None]]:
+        return [
+            getattr(observer, name)
+            for observer in self._observers
+            if getattr(type(observer), name) is not getattr(Observer, name)
+        ]
 
 
 class Timeline(Observer):

@@ -23,6 +23,7 @@ from hpcsimkit.kernel.policy import (
     Requested,
 )
 from hpcsimkit.kernel.reservation import EASY, admissible
+from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import Mode, System
 
 __all__ = ["SEATS", "Pipeline", "ask"]
@@ -149,7 +150,7 @@ class Pipeline(Policy):
             self.backfiller.base if isinstance(self.backfiller, External) else self.backfiller
         )
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
-        self._lasting = not (
+        unattended = not (
             any(isinstance(stage, External) for stage in (self.order, self.placement, self.backfiller))
             or self.inspector
             or self.commit
@@ -157,7 +158,8 @@ class Pipeline(Policy):
             or self.fitting
             or self._planned
         )
-        self._plain = self._lasting and self.placement is None and system.allocations is None
+        self._plain = unattended and self.placement is None and system.allocations is None
+        self._settling = self._filler if unattended and isinstance(self._filler, SettlingBackfiller) else None
 
     # --- a pass --------------------------------------------------------------------------------------
 
@@ -166,13 +168,12 @@ class Pipeline(Policy):
 
         Without decisions to yield, and with counted nodes, a plain loop produces the same schedule faster.
         """
-        queue, filler = system.queue, self._filler
+        queue, filler, settling = system.queue, self._filler, self._settling
         if (
-            filler is not None
-            and system.version == filler.settled
-            and self._lasting
+            settling is not None
+            and settling.settled == system.version
             and queue.first() is self._head
-            and not self._something_new_fits(system, filler)
+            and settling.skip(system)
         ):
             return None
         if not self._plain:
@@ -190,8 +191,8 @@ class Pipeline(Policy):
             self._block(job, system, filler)
             for other in filler.fill(job, system):
                 system.start(other, None, _BACKFILLED)
-            if filler.settles:
-                filler.settled = system.version
+            if settling is not None:
+                settling.settle(system)
         return None
 
     def _run(self, system: System) -> Asking:
@@ -256,29 +257,13 @@ class Pipeline(Policy):
         room = Room(free, float("inf"), free)
         return admissible(cluster.fitting(queue, free), system, room) if len(queue) else ()
 
-    def _something_new_fits(self, system: System, filler: Backfiller) -> bool:
-        """Return whether a pass could start a job now, given that the same head is still blocked.
-
-        No job has started or ended since the last pass. A job can therefore start only if a new arrival fits,
-        or if a job has exceeded its estimate, so that its expected end moves with the clock.
-        """
-        fits, free = system.cluster.fits, system.free
-        for job in system.newcomers:
-            if fits(job, free):
-                return True
-        if system.running.overrun(system.now):
-            return True
-        filler.seen_pass = system.passes
-        return False
-
     def _block(self, job: Job, system: System, filler: Backfiller) -> None:
         """Record the blocked job and, if the backfiller makes reservations, its reservation."""
         if job is not self._head:
             self._head = job
             if filler.reserves:
                 self._reserved.add(job.index)
-        for notify in system.on_block:
-            notify(job, system)
+        system.listener.on_block(job)
 
     # --- the decisions -------------------------------------------------------------------------------
 
@@ -373,8 +358,8 @@ class Pipeline(Policy):
         for job in filler.fill(head, system):
             allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
             system.start(job, allocation, _BACKFILLED)
-        if self._lasting and filler.settles:
-            filler.settled = system.version
+        if self._settling is not None:
+            self._settling.settle(system)
 
     def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, seat: External) -> Asking:
         """Yield decisions on the backfilling candidates until none is left or the agent declines."""

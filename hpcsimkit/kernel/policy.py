@@ -121,15 +121,6 @@ class Backfiller(Stage):
     reserves = False
     """Whether the first blocked job gets a reservation (recorded in the start modes)."""
 
-    settles = False
-    """Whether time alone cannot make a job startable, so that an unchanged state needs no new fill."""
-
-    settled = -1
-    """The ``system.version`` after all jobs from :meth:`fill` had been started, or none was returned."""
-
-    seen_pass = -1
-    """The last pass in which :meth:`fill` was called, or skipped because no new job fits."""
-
     plans = False
     """Whether every job, even the first, starts only when :meth:`due` (conservative backfilling)."""
 

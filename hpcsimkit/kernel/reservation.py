@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from hpcsimkit.cluster.base import Candidates, Level, Room
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.policy import Backfiller, Order
+from hpcsimkit.kernel.policy import Order
+from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import System
 
 __all__ = ["EASY", "admissible", "reserve"]
@@ -52,7 +53,7 @@ def _each_taken(found: Iterable[tuple[Job, int]], system: System, room: Room) ->
             system.cluster.take(job, estimate, room, system.running.allocation(job))
 
 
-class EASY(Backfiller):
+class EASY(SettlingBackfiller):
     """EASY backfilling: only the first blocked job holds a reservation, which no job may delay.
 
     A later job starts now if it fits now and either ends by the shadow time or uses only extra nodes. On
@@ -71,7 +72,6 @@ class EASY(Backfiller):
     """
 
     reserves = True
-    settles = True
 
     def __init__(self, candidates: Order | None = None) -> None:
         self.candidates = candidates

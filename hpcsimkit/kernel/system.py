@@ -19,7 +19,7 @@ from hpcsimkit.jobs.queue import QueueOrder, make_queue
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.service_time import ServiceTime
 
-__all__ = ["Mode", "RunTimeEstimator", "Running", "State", "System"]
+__all__ = ["Listener", "Mode", "RunTimeEstimator", "Running", "State", "System"]
 
 
 class Mode(IntEnum):
@@ -67,6 +67,26 @@ class RunTimeEstimator(Protocol):
     def observe(self, job: Job, system: System) -> None:
         """Update the estimator with a job that has just ended."""
         ...
+
+
+class Listener:
+    """Methods that the system calls after an action of the policy; here they do nothing."""
+
+    def on_start(self, job: Job, allocation: Allocation) -> None:
+        """Called when a job has started."""
+
+    def on_reject(self, job: Job) -> None:
+        """Called when a job has been rejected."""
+
+    def on_wake(self, at: int) -> None:
+        """Called when the policy has requested a pass at a future time [s]."""
+
+    def on_block(self, job: Job) -> None:
+        """Called when the head of the queue does not fit, before other jobs are backfilled."""
+
+    def another(self, policy: Any) -> Any:
+        """Return a simulation of another policy with otherwise equal parameters."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method another(policy)")
 
 
 class Running:
@@ -163,9 +183,8 @@ class System:
         Starts (rows) and ends (complements of rows) in chronological order; on machines only.
     service_time : ServiceTime or None
         The locality model, as used by :meth:`expected_penalty`.
-    another : callable
-        Function ``another(policy)`` that returns a :class:`~hpcsimkit.kernel.simulation.Simulation` of
-        another policy with otherwise equal parameters, for comparisons.
+    listener : Listener
+        The object that is notified of the actions.
     estimate : callable
         Function ``estimate(job)`` that returns the scheduler's estimate of the job's total run time [s], >=
         1.
@@ -179,6 +198,7 @@ class System:
         estimator: RunTimeEstimator,
         seed: int,
         service_time: ServiceTime | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.workload = workload
         self.cluster = cluster
@@ -219,11 +239,7 @@ class System:
         self._streams = np.random.SeedSequence(seed)
         self._submit_times: NDArray[np.int64] | None = None
         self.queue = make_queue(self, order)
-        self.on_start: Callable[[Job, Allocation], None] = lambda job, allocation: None
-        self.on_reject: Callable[[Job], None] = lambda job: None
-        self.on_wake: Callable[[int], None] = lambda at: None
-        self.on_block: list[Callable[[Job, System], None]] = []
-        self.another: Callable[[Any], Any]
+        self.listener = Listener() if listener is None else listener
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -264,6 +280,13 @@ class System:
     def random(self) -> np.random.Generator:
         """Return a new, independent random number generator derived from the seed of the run."""
         return np.random.default_rng(self._streams.spawn(1)[0])
+
+    def another(self, policy: Any) -> Any:
+        """Return a :class:`~hpcsimkit.kernel.simulation.Simulation` of another policy, for comparisons.
+
+        Its other parameters are those of this run; it has no observers.
+        """
+        return self.listener.another(policy)
 
     def _checked_estimate(self, job: Job) -> int:
         return self._whole(self.estimator.estimate(job), job)
@@ -323,7 +346,7 @@ class System:
         if self.allocations is not None:
             self.allocations[row] = allocation
             self.events.append(row)
-        self.on_start(job, allocation)
+        self.listener.on_start(job, allocation)
 
     def reject(self, job: Job) -> None:
         """Reject a waiting job permanently: it never runs.
@@ -344,7 +367,7 @@ class System:
         self.rejected.append(job.index)
         self.version += 1
         self.queue.remove(job)
-        self.on_reject(job)
+        self.listener.on_reject(job)
 
     def wake(self, at: int) -> None:
         """Schedule a pass at a future time [s], irrespective of other events.
@@ -359,7 +382,7 @@ class System:
                 f"wake-up at t={at} s asked for at t={self.now} s: it must be a whole second that lies ahead"
                 f" (by 10^11 s at most)"
             )
-        self.on_wake(int(at))
+        self.listener.on_wake(int(at))
 
     def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
         who = f"job {job.id} at t={self.now} s"

@@ -9,16 +9,15 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.reservation import EASY, admissible
+from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.backfill.expected import expected, needs_machines
 
 __all__ = ["EASY", "Greedy", "Reservations"]
 
 
-class Greedy(Backfiller):
+class Greedy(SettlingBackfiller):
     """Greedy backfilling: every queued job that fits starts, in policy order, so large jobs may starve."""
-
-    settles = True
 
     def fill(self, head: Job, system: System) -> Iterable[Job]:
         """Return the queued jobs that fit; each job is checked when the iterator reaches it."""

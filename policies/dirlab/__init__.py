@@ -1,6 +1,6 @@
 """Policies of the simulators behind RLScheduler, SchedInspector and RLBackfilling, for comparison.
 
-With ``semantics="dirlab"`` (:mod:`hpcsimkit.kernel.published_clock`) and the log reader of these simulators
+With ``semantics="dirlab"`` (:mod:`hpcsimkit.kernel.event_order`) and the log reader of these simulators
 (:mod:`hpcsimkit.workloads.dirlab`), schedules match theirs to the second.
 """
 

@@ -102,8 +102,7 @@ class TwoLevel(Policy):
         else:
             return
         self._reserved = job
-        for notify in system.on_block:
-            notify(job, system)
+        system.listener.on_block(job)
         while candidates := list(islice(self._filler.fill(job, system), self.window)):
             chosen = yield from self._ask(system, candidates, job)
             place = system.cluster.place(chosen, self._filler.level(chosen, system))

@@ -13,9 +13,10 @@ from hpcsimkit.errors import StalledError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector, Policy
-from hpcsimkit.kernel.published_clock import DirlabSimulation
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, SJF, WFP3, HoldUnfit
 from hpcsimkit.policies.dirlab import PublishedEASY, published
@@ -114,11 +115,14 @@ def test_options_that_the_rules_do_not_know() -> None:
     jobs = workload(COMMIT, 4)
     for name, value in (("dependencies", True), ("period", 60), ("service_time", lambda *_: 0.0)):
         with pytest.raises(UsageError, match=f"the rules 'dirlab' know no {name}"):
-            DirlabSimulation(jobs, Pipeline(), **{name: value})
+            Simulation(jobs, Pipeline(), event_order=DirlabOrder(), **{name: value})
 
 
 def test_the_result_says_by_which_rules() -> None:
-    assert DirlabSimulation(workload(COMMIT, 4), Pipeline()).run().options["semantics"] == "dirlab"
+    assert (
+        Simulation(workload(COMMIT, 4), Pipeline(), event_order=DirlabOrder()).run().options["semantics"]
+        == "dirlab"
+    )
 
 
 # --- rejections -------------------------------------------------------------------------------------------

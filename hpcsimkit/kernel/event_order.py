@@ -1,0 +1,177 @@
+"""Rules for the order of events: those of the textbook, and those of simulators behind published results."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from simpy.events import Event
+
+from hpcsimkit.cluster.base import Allocation
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.clock import BEFORE_ENDS, END, Instant
+from hpcsimkit.kernel.run import EventOrder, Run
+from hpcsimkit.kernel.system import Running
+
+__all__ = ["EVENT_ORDERS", "DirlabOrder", "TextbookOrder"]
+
+
+class TextbookOrder(EventOrder):
+    """All job ends of an instant first, then all submissions in the order of the log, then one pass.
+
+    Zero-length jobs end in another round (ends, pass) of the same instant.
+    """
+
+    name = "textbook"
+
+    def arrivals(self, run: Run) -> Generator[Event, None, None]:
+        """Submit the jobs at their submission times."""
+        clock, system, jobs = run.clock, run.system, run.system.jobs
+        dependencies = run.dependencies
+        rows: list[int] = system.workload.arrival_order.tolist()
+        if dependencies is not None:
+            rows = dependencies.independent(rows)
+        system.arrivals_left = len(rows)
+        now = clock.now
+        for row in rows:
+            job = jobs[row]
+            submit_time = job.submit_time
+            if submit_time != now or dependencies is not None:
+                yield Instant(clock, run.rank(job), submit_time - now, [])
+                now = system.now = submit_time
+            try:
+                run.submit(job)
+            except BaseException as error:  # SimPy would raise a copy without the original traceback
+                raise run.guard.told(error) from None
+
+    def advance(self, run: Run) -> None:
+        """Process events, with a pass at the end of an instant, until a decision is pending."""
+        step, peek, system = run.clock.step, run.clock.peek, run.system
+        while run.decision is None:
+            step()
+            if run.pass_wanted and peek() > system.now:
+                run.run_pass()
+
+    def schedule_end(self, run: Run, job: Job, seconds: int) -> None:
+        """Schedule the end of a job."""
+        Instant(run.clock, END, seconds, [run.end], job)
+
+    def wake_time(self, run: Run, at: int) -> int:
+        """Return the requested time."""
+        return at
+
+
+class DirlabOrder(EventOrder):
+    """Rules of the simulators behind RLScheduler, SchedInspector and RLBackfilling.
+
+    Events are processed one at a time, with a pass after each. At each instant, submissions are processed
+    first, in the order of the log; no job is submitted before its predecessor in the log. Job ends follow in
+    the order of the job starts, but are sorted (stably) by expected end whenever a reservation is made.
+
+    A wake-up, such as that of a held job, occurs only if no other event happens earlier. Without pending
+    events, it occurs at once and the clock does not advance.
+
+    Other properties of those simulators are up to the policy: see :mod:`hpcsimkit.policies.dirlab`.
+
+    Parameters
+    ----------
+    following : int, optional
+        Submission time [s] of the job that follows the simulated ones in their log. After the last
+        submission, those simulators still consider it: it prevents later wake-ups. By default none.
+
+    Examples
+    --------
+    Both jobs arrive at 5 s; the first starts before the second is submitted:
+
+    >>> from hpcsimkit.experiments.registry import make
+    >>> from hpcsimkit.jobs.workload import Workload
+    >>> from hpcsimkit.kernel.simulation import Simulation
+    >>> w = Workload({"submit_time": [5, 5], "run_time": [100, 10], "nodes": [1, 1]}, machine_size=1)
+    >>> Simulation(w, make("sjf")).run().start_time.tolist()
+    [15, 5]
+    >>> Simulation(w, make("sjf"), event_order=DirlabOrder()).run().start_time.tolist()
+    [5, 105]
+    """
+
+    name = "dirlab"
+    unsupported = ("dependencies", "period", "service_time")
+
+    def __init__(self, following: int | None = None) -> None:
+        self.following = following
+
+    def reset(self, run: Run) -> None:
+        """Replace the running jobs by a list that keeps the order of simultaneous job ends."""
+        run.system.running = self._running = RunningList()
+        run.system.stands_still = True
+
+    def arrivals(self, run: Run) -> Generator[Event, None, None]:
+        """Submit the jobs in the order of the log, each by a separate event."""
+        clock = run.clock
+        for job in run.system.jobs:
+            self._next_submission = job.submit_time
+            yield Instant(clock, BEFORE_ENDS, max(job.submit_time - clock.now, 0), [run.submit_now], job)
+
+    def advance(self, run: Run) -> None:
+        """Process events, with a pass after each, until a decision is pending."""
+        while run.decision is None:
+            run.clock.step()
+            if run.pass_wanted:
+                run.run_pass()
+
+    def schedule_end(self, run: Run, job: Job, seconds: int) -> None:
+        """Schedule the end of a job; jobs that end at the same time may swap their events."""
+
+        def end(event: Event) -> None:
+            event._value = self._running.next_to_end(run.clock.now)
+            run.end(event)
+
+        self._running.expect(job, run.system.now + seconds)
+        Instant(run.clock, END, seconds, [end], job)
+
+    def wake_time(self, run: Run, at: int) -> int | None:
+        """Return the requested time if no other event happens earlier; now if there is no other event."""
+        system = run.system
+        if not system.anything_ahead:
+            return system.now
+        submission = self._next_submission if system.arrivals_left else self.following
+        events = [time for time in (submission, self._running.next_end) if time is not None]
+        return at if at < min(events, default=at + 1) else None
+
+
+class RunningList(Running):
+    """Running jobs, including the order of simultaneous job ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ending: dict[int, list[Job]] = {}
+        self._shared: set[int] = set()
+
+    @property
+    def next_end(self) -> int | None:
+        """Time of the next job end [s], or None."""
+        return min(self._ending, default=None)
+
+    def expect(self, job: Job, end: int) -> None:
+        """Record the time at which a started job will end [s]."""
+        together = self._ending.setdefault(end, [])
+        together.append(job)
+        if len(together) > 1:
+            self._shared.add(end)
+
+    def next_to_end(self, now: int) -> Job:
+        """Remove and return the first of the jobs that end now."""
+        together = self._ending[now]
+        job = together.pop(0)
+        if not together:
+            del self._ending[now]
+            self._shared.discard(now)
+        return job
+
+    def by_expected_end(self) -> list[tuple[int, int, Allocation]]:
+        """Return all jobs by expected end; this also sorts simultaneous job ends."""
+        for end in self._shared:
+            self._ending[end].sort(key=self.expected_end)
+        return self.entries
+
+
+EVENT_ORDERS: dict[str, type[EventOrder]] = {order.name: order for order in (TextbookOrder, DirlabOrder)}
+"""Event orders by the name of their rules."""
