@@ -13,7 +13,7 @@ from hpcsimkit.agents.cush.encoder import Sketch
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import Fared, Floats, fared, local_rewards
 from hpcsimkit.cluster.allocation import Allocation
-from hpcsimkit.cluster.base import Level
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job

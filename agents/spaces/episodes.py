@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hpcsimkit.cluster.base import Cluster
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.envs.interfaces import Episodes
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
@@ -34,7 +34,7 @@ class Fixed(Episodes):
     def __init__(
         self,
         workload: Workload,
-        cluster: Cluster | int | None = None,
+        cluster: AnyCluster | int | None = None,
         *,
         service_time: ServiceTime | None = None,
         seed: int = 0,
@@ -63,7 +63,7 @@ class AnyOf(Episodes):
     def __init__(
         self,
         workloads: Sequence[Workload],
-        cluster: Cluster | int | None = None,
+        cluster: AnyCluster | int | None = None,
         *,
         service_time: ServiceTime | None = None,
     ) -> None:
@@ -120,7 +120,7 @@ class Windows(Episodes):
     """
 
     def __init__(
-        self, workload: Workload, jobs: int, cluster: Cluster | int | None = None, *, warmup: int = 0
+        self, workload: Workload, jobs: int, cluster: AnyCluster | int | None = None, *, warmup: int = 0
     ) -> None:
         self.workload = workload
         self.jobs = jobs
@@ -161,7 +161,7 @@ class Generated(Episodes):
     def __init__(
         self,
         generate: Callable[[np.random.Generator], Workload],
-        cluster: Cluster | int | None = None,
+        cluster: AnyCluster | int | None = None,
         *,
         service_time: ServiceTime | None = None,
     ) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,38 +16,38 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import DEEP, JobQueue
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["Allocation", "Cluster", "Level", "Nodes", "Room", "as_cluster"]
+__all__ = ["AllocationT", "Candidates", "Cluster", "LevelT", "Nodes", "Room", "as_cluster"]
 
-Level = Any
-"""Available capacity: an ``int`` with counted nodes, an integer matrix with machines."""
+LevelT = TypeVar("LevelT")
+"""Type of available capacity."""
 
-Allocation = Any
-"""Resources that a job occupies; ``level - allocation`` and ``level + allocation`` are levels."""
+AllocationT = TypeVar("AllocationT")
+"""Type of the resources that a job occupies."""
 
 Candidates = list[tuple[Job, int, int]] | NDArray[np.int64]
 """Queued jobs that fit a level, in policy order: tuples or rows of (job or its index, size, estimate)."""
 
 
 @dataclass(slots=True)
-class Room:
+class Room(Generic[LevelT]):
     """Capacity for backfilling: jobs behind a blocked job may use it now without delaying that job.
 
     Parameters
     ----------
-    free : Level
+    free : LevelT
         Capacity that is free now.
     window : float
         Time until the shadow time [s]. A job with an estimate of at most this may use all free capacity.
-    spare : Level
+    spare : LevelT
         Extra nodes: capacity left over once the blocked job has started, available to longer jobs.
     """
 
-    free: Level
+    free: LevelT
     window: float
-    spare: Level
+    spare: LevelT
 
 
-class Cluster(ABC):
+class Cluster(ABC, Generic[LevelT, AllocationT]):
     """Capacity queries used by all higher layers: queues, reservations, plans.
 
     Levels and allocations are added and subtracted with ``+`` and ``-``, which do not modify their operands;
@@ -59,7 +60,7 @@ class Cluster(ABC):
 
     @property
     @abstractmethod
-    def capacity(self) -> Level:
+    def capacity(self) -> LevelT:
         """The capacity of the empty cluster."""
 
     @property
@@ -68,19 +69,19 @@ class Cluster(ABC):
         """The size of the whole cluster in its :attr:`unit`, the reference of utilisation."""
 
     @abstractmethod
-    def place(self, job: Job, level: Level) -> Allocation | None:
+    def place(self, job: Job, level: LevelT) -> AllocationT | None:
         """Return an allocation for the job within the level, or None if there is none."""
 
     @abstractmethod
-    def holds(self, job: Job, allocation: Allocation, level: Level) -> bool:
+    def holds(self, job: Job, allocation: AllocationT, level: LevelT) -> bool:
         """Return whether the allocation meets the job's request and lies within the level."""
 
     @abstractmethod
-    def common(self, level: Level, other: Level) -> Level:
+    def common(self, level: LevelT, other: LevelT) -> LevelT:
         """Return the capacity that is available in both levels."""
 
     @abstractmethod
-    def main_amount(self, job: Job, allocation: Allocation) -> int:
+    def main_amount(self, job: Job, allocation: AllocationT) -> int:
         """Return the part of :attr:`size` that an allocation of a job occupies."""
 
     @abstractmethod
@@ -88,11 +89,11 @@ class Cluster(ABC):
         """Return the part of :attr:`size` that a job requests."""
 
     @abstractmethod
-    def share(self, level: Level) -> float:
+    def share(self, level: LevelT) -> float:
         """Return a level as a fraction of :attr:`size`."""
 
     @abstractmethod
-    def shortage(self, job: Job, level: Level) -> str:
+    def shortage(self, job: Job, level: LevelT) -> str:
         """Return the demand of a job and the supply of a level in words: ``needs 3 nodes; 2 are free``."""
 
     # --- default implementations ---------------------------------------------------------------------
@@ -102,11 +103,21 @@ class Cluster(ABC):
         """The unit of :attr:`size`."""
         return "nodes"
 
-    def fits(self, job: Job, level: Level) -> bool:
+    def add(self, level: LevelT, allocation: AllocationT) -> LevelT:
+        """Return ``level + allocation``: a level after an allocation has been released."""
+        total: LevelT = operator.add(level, allocation)
+        return total
+
+    def subtract(self, level: LevelT, allocation: AllocationT) -> LevelT:
+        """Return ``level - allocation``: a level after an allocation has been taken."""
+        rest: LevelT = operator.sub(level, allocation)
+        return rest
+
+    def fits(self, job: Job, level: LevelT) -> bool:
         """Return whether a job fits a level."""
         return self.place(job, level) is not None
 
-    def fit_each(self, jobs: Sequence[Job], level: Level) -> Sequence[bool] | NDArray[np.bool_]:
+    def fit_each(self, jobs: Sequence[Job], level: LevelT) -> Sequence[bool] | NDArray[np.bool_]:
         """Return for each job whether it fits a level."""
         return [self.fits(job, level) for job in jobs]
 
@@ -120,17 +131,17 @@ class Cluster(ABC):
         return job.nodes
 
     def earliest(
-        self, job: Job, level: Level, releases: Iterable[tuple[int, int, Allocation]], soonest: int
-    ) -> tuple[int, Level]:
+        self, job: Job, level: LevelT, releases: Iterable[tuple[int, int, AllocationT]], soonest: int
+    ) -> tuple[int, LevelT]:
         """Return the earliest time at which the job fits if running jobs end as expected.
 
         Parameters
         ----------
         job : Job
             A job that does not fit the level.
-        level : Level
+        level : LevelT
             Capacity that is free now.
-        releases : iterable of (int, int, Allocation)
+        releases : iterable of (int, int, AllocationT)
             Expected end [s], tie-breaker and released allocation, by expected end.
         soonest : int
             Lower bound of the release times [s]: earlier expected ends, of jobs that exceed their estimates,
@@ -138,39 +149,41 @@ class Cluster(ABC):
 
         Returns
         -------
-        (int, Level)
+        (int, LevelT)
             The shadow time [s] and the available capacity then, with all ends at that instant included.
         """
         shadow_time = soonest
         releases = iter(releases)
         for end, _, released in releases:
-            level = level + released
+            level = self.add(level, released)
             if self.fits(job, level):
                 shadow_time = max(end, soonest)
                 break
         for end, _, released in releases:
             if end > shadow_time:
                 break
-            level = level + released
+            level = self.add(level, released)
         return shadow_time, level
 
-    def room(self, head: Job, free: Level, window: float, later: Level) -> Room:
+    def room(self, head: Job, free: LevelT, window: float, later: LevelT) -> Room[LevelT]:
         """Return the capacity for backfilling behind a blocked job.
 
         Parameters
         ----------
         head : Job
             The blocked job.
-        free : Level
+        free : LevelT
             Capacity that is free now.
         window : float
             Time until the shadow time [s].
-        later : Level
+        later : LevelT
             Capacity that is free at the shadow time.
         """
-        return Room(free, window, later - self.place(head, later))
+        allocation = self.place(head, later)
+        assert allocation is not None  # the head fits by the shadow time
+        return Room(free, window, self.subtract(later, allocation))
 
-    def within(self, job: Job, estimate: int, room: Room) -> Level | None:
+    def within(self, job: Job, estimate: int, room: Room[LevelT]) -> LevelT | None:
         """Return the level within which a job may be placed now, or None if it may not be backfilled.
 
         Parameters
@@ -185,21 +198,23 @@ class Cluster(ABC):
         level = room.free if estimate <= room.window else self.common(room.free, room.spare)
         return level if self.fits(job, level) else None
 
-    def admits(self, job: Job, estimate: int, room: Room) -> bool:
+    def admits(self, job: Job, estimate: int, room: Room[LevelT]) -> bool:
         """Return whether a job with a run-time estimate of `estimate` seconds may be backfilled."""
         return self.within(job, estimate, room) is not None
 
-    def take(self, job: Job, estimate: int, room: Room, allocation: Allocation) -> None:
+    def take(self, job: Job, estimate: int, room: Room[LevelT], allocation: AllocationT) -> None:
         """Deduct a job that has just been started from the capacity for backfilling."""
-        room.free = room.free - allocation
+        room.free = self.subtract(room.free, allocation)
         if estimate > room.window:
-            room.spare = room.spare - allocation
+            room.spare = self.subtract(room.spare, allocation)
 
-    def fitting(self, queue: JobQueue, level: Level) -> Candidates:
+    def fitting(self, queue: JobQueue, level: LevelT) -> Candidates:
         """Return the queued jobs that fit the level, in policy order, for :meth:`admissible`."""
         return [candidate for candidate in queue.entries() if self.fits(candidate[0], level)]
 
-    def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[tuple[Job, int]]:
+    def admissible(
+        self, candidates: Candidates, queue: JobQueue, room: Room[LevelT]
+    ) -> Iterable[tuple[Job, int]]:
         """Return ``(job, estimate)`` of the candidates that may be backfilled, each checked in turn.
 
         The capacity may shrink meanwhile (:meth:`take`). An empty tuple is returned if certainly no candidate
@@ -209,7 +224,7 @@ class Cluster(ABC):
 
 
 @dataclass(frozen=True)
-class Nodes(Cluster):
+class Nodes(Cluster[int, int]):
     """Counted (homogeneous) nodes: a job takes ``job.nodes`` of them, without node identities.
 
     Parameters
@@ -283,7 +298,7 @@ class Nodes(Cluster):
         """Return for each job whether enough nodes are free."""
         return [job.nodes <= level for job in jobs]
 
-    def room(self, head: Job, free: int, window: float, later: int) -> Room:
+    def room(self, head: Job, free: int, window: float, later: int) -> Room[int]:
         """Return the capacity for backfilling; the extra nodes are those that the head leaves."""
         return Room(free, window, later - head.nodes)
 
@@ -309,7 +324,7 @@ class Nodes(Cluster):
         """Return which jobs need more nodes than the cluster has."""
         return workload.column("nodes") > self.count
 
-    def admits(self, job: Job, estimate: int, room: Room) -> bool:
+    def admits(self, job: Job, estimate: int, room: Room[int]) -> bool:
         """Return whether the job fits now and ends by the shadow time or uses only extra nodes."""
         return job.nodes <= room.free and (estimate <= room.window or job.nodes <= room.spare)
 
@@ -324,7 +339,9 @@ class Nodes(Cluster):
         table = queue.table
         return table[:, queue.ranked(np.flatnonzero(table[1] <= level))].T
 
-    def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[tuple[Job, int]]:
+    def admissible(
+        self, candidates: Candidates, queue: JobQueue, room: Room[int]
+    ) -> Iterable[tuple[Job, int]]:
         """Return the candidates that may be backfilled; see :meth:`Cluster.admissible`."""
         if isinstance(candidates, np.ndarray):
             return self._admissible_many(candidates, queue, room)
@@ -333,7 +350,7 @@ class Nodes(Cluster):
         return super().admissible(some, queue, room) if some else ()
 
     def _admissible_many(
-        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room
+        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room[int]
     ) -> Iterator[tuple[Job, int]]:
         """Filter all candidates at once in numpy, and again whenever the capacity has shrunk."""
         candidates = candidates[_room_for(candidates, room)]
@@ -345,13 +362,13 @@ class Nodes(Cluster):
                 candidates = candidates[_room_for(candidates, room)]
 
 
-def _room_for(candidates: NDArray[np.int64], room: Room) -> NDArray[np.bool_]:
+def _room_for(candidates: NDArray[np.int64], room: Room[int]) -> NDArray[np.bool_]:
     """Return for each row (index, nodes, estimate) whether the job may be backfilled."""
     _, nodes, estimates = candidates.T
     return (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
 
 
-def as_cluster(cluster: Cluster | int | None, workload: Workload) -> Cluster:
+def as_cluster(cluster: Cluster[Any, Any] | int | None, workload: Workload) -> Cluster[Any, Any]:
     """Return a cluster for a number of nodes, or for the machine size of the workload.
 
     Raises

@@ -29,7 +29,7 @@ __all__ = ["Machines"]
 
 
 @dataclass(frozen=True, eq=False)
-class Machines(Cluster):
+class Machines(Cluster[MachineLevel, Allocation]):
     """Machines with named resources; several jobs may share a machine, and a job may span several.
 
     Parameters
@@ -326,7 +326,7 @@ class Machines(Cluster):
         """Return the capacity for backfilling behind `head`, which must still fit at its shadow time."""
         return MachineRoom(free, window, later, later, self.need(head))
 
-    def within(self, job: Job, estimate: int, room: Room) -> MachineLevel | None:
+    def within(self, job: Job, estimate: int, room: Room[MachineLevel]) -> MachineLevel | None:
         """Return the level within which the job may be placed now, or None if it may not be backfilled."""
         need = self.need(job)
         free: MachineLevel | None = room.free
@@ -335,7 +335,7 @@ class Machines(Cluster):
             free = room.sparing(need)
         return free if free is not None and need.fits(free) else None
 
-    def take(self, job: Job, estimate: int, room: Room, allocation: Allocation) -> None:
+    def take(self, job: Job, estimate: int, room: Room[MachineLevel], allocation: Allocation) -> None:
         """Deduct a job that has just been started from the capacity for backfilling."""
         room.free = room.free - allocation
         if estimate > room.window and isinstance(room, MachineRoom):
@@ -359,12 +359,16 @@ class Machines(Cluster):
         found = zip(rows[chosen].tolist(), sizes[chosen].tolist(), estimates[chosen].tolist(), strict=True)
         return [(queue.job(row), size, estimate) for row, size, estimate in found]
 
-    def admissible(self, candidates: Candidates, queue: JobQueue, room: Room) -> Iterable[tuple[Job, int]]:
+    def admissible(
+        self, candidates: Candidates, queue: JobQueue, room: Room[MachineLevel]
+    ) -> Iterable[tuple[Job, int]]:
         """Return the candidates that may be backfilled; see :meth:`Cluster.admissible`."""
         first = self._next(candidates, 0, room, {})
         return self._admissible(candidates, first, room) if first < len(candidates) else ()
 
-    def _next(self, candidates: Candidates, first: int, room: Room, full: dict[Any, bool]) -> int:
+    def _next(
+        self, candidates: Candidates, first: int, room: Room[MachineLevel], full: dict[tuple[int, bool], bool]
+    ) -> int:
         """Return the position of the first candidate from `first` on that may be backfilled.
 
         `full` caches the needs, of short or long jobs, for which no capacity is left.
@@ -378,8 +382,10 @@ class Machines(Cluster):
                 full[kind] = True
         return len(candidates)
 
-    def _admissible(self, candidates: Candidates, first: int, room: Room) -> Iterator[tuple[Job, int]]:
-        full: dict[Any, bool] = {}  # the capacity only shrinks
+    def _admissible(
+        self, candidates: Candidates, first: int, room: Room[MachineLevel]
+    ) -> Iterator[tuple[Job, int]]:
+        full: dict[tuple[int, bool], bool] = {}  # the capacity only shrinks
         while first < len(candidates):
             job, _, estimate = candidates[first]
             yield job, estimate

@@ -17,7 +17,7 @@ FORBIDDEN = -1
 
 
 @dataclass(slots=True)
-class MachineRoom(Room):
+class MachineRoom(Room[MachineLevel]):
     """Capacity for backfilling on machines that preserves the earliest start of the blocked job.
 
     Parameters

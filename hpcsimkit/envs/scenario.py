@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hpcsimkit.cluster.base import Cluster
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import EVENT_ORDERS
@@ -58,7 +58,7 @@ class Scenario:
     """
 
     workload: Workload
-    cluster: Cluster | int | None = None
+    cluster: AnyCluster | int | None = None
     seed: int = 0
     walltime: Literal["run", "kill"] = "run"
     service_time: ServiceTime | None = None
@@ -131,7 +131,7 @@ class Scenario:
         return cls(part, semantics="dirlab", following=following)
 
 
-def _lent(cluster: Cluster | int | None) -> Cluster | int | None:
+def _lent(cluster: AnyCluster | int | None) -> AnyCluster | int | None:
     """Return the cluster, or an equal one without cached needs if it has cached very many.
 
     Runs share the cached needs of their machines, which saves time as long as their jobs have similar

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsimkit.cluster.base import Cluster, as_cluster
+from hpcsimkit.cluster.base import as_cluster
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.jobs.columns import REQUIRED_COLUMNS
 from hpcsimkit.jobs.workload import Workload
@@ -86,7 +87,7 @@ def check_policy(
     seed: int = 0,
     workloads: Sequence[Workload] | None = None,
     oracle: bool = False,
-    cluster: Cluster | int | None = None,
+    cluster: AnyCluster | int | None = None,
 ) -> PolicyReport:
     """Check that a policy without open seats obeys the rules.
 
@@ -183,14 +184,14 @@ def _machines() -> Machines:
     return plain + Machines.of(2, "gpu", cpus=4, gpus=2, memory="32 B") + Machines.of(1, "large", cpus=16)
 
 
-def _cluster_of(workload: Workload, cluster: Cluster | int | None) -> Cluster:
+def _cluster_of(workload: Workload, cluster: AnyCluster | int | None) -> AnyCluster:
     if cluster is None and not workload.machine_size:
         raise UsageError(f"{workload.name}: a workload to check policies on needs a machine size")
     return as_cluster(cluster, workload)
 
 
 def random_workloads(
-    rng: np.random.Generator, jobs: int = 60, *, cluster: Cluster | int | None = None, shared: bool = False
+    rng: np.random.Generator, jobs: int = 60, *, cluster: AnyCluster | int | None = None, shared: bool = False
 ) -> list[Workload]:
     """Return small workloads full of corner cases.
 
@@ -253,7 +254,7 @@ def _requests_of(
 class _Player:
     """Runner of one policy object, with methods that report problems of its schedules."""
 
-    def __init__(self, policy: Policy, seed: int, cluster: Cluster | int | None = None) -> None:
+    def __init__(self, policy: Policy, seed: int, cluster: AnyCluster | int | None = None) -> None:
         self.policy = policy
         self.seed = seed
         self.cluster = cluster

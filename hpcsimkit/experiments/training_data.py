@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from hpcsimkit.agents.spaces.episodes import Windows
-from hpcsimkit.cluster.base import Cluster
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.envs.interfaces import Episodes, sampled
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
@@ -38,7 +38,7 @@ class Rules:
         Rules of the simulation clock; see :mod:`hpcsimkit.kernel.event_order`.
     """
 
-    cluster: Cluster | None = None
+    cluster: AnyCluster | None = None
     walltime: Literal["run", "kill"] = "run"
     service_time: ServiceTime | None = None
     semantics: Literal["textbook", "dirlab"] = "textbook"

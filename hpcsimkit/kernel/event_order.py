@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from simpy.events import Event
 
-from hpcsimkit.cluster.base import Allocation
+from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.clock import BEFORE_ENDS, END, Instant
 from hpcsimkit.kernel.run import EventOrder, Run

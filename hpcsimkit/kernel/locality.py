@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from hpcsimkit.cluster.allocation import Allocation
-from hpcsimkit.cluster.base import Cluster
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.service_time import ServiceTime
@@ -57,7 +57,7 @@ class KindLocality(ServiceTime):
         self.network_crowded = network_crowded
         self.nodes = nodes
 
-    def penalty(self, job: Job, seconds: int, allocation: Allocation, cluster: Cluster) -> float:
+    def penalty(self, job: Job, seconds: int, allocation: Allocation, cluster: AnyCluster) -> float:
         """Return the penalty [s]; zero for other job types."""
         if job.kind not in (COMPUTE_BOUND, NETWORK_BOUND):
             return 0.0

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.cluster.base import Allocation, Level, Room
+from hpcsimkit.cluster.base import Room
+from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Answering, Decision, External

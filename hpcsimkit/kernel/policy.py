@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.cluster.base import Allocation, Level
+from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobColumns
 from hpcsimkit.kernel.decision import Decision

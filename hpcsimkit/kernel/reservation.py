@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hpcsimkit.cluster.base import Candidates, Level, Room
+from hpcsimkit.cluster.base import Candidates, Room
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.kernel.settling import SettlingBackfiller
@@ -13,7 +14,7 @@ from hpcsimkit.kernel.system import System
 __all__ = ["EASY", "admissible", "reserve"]
 
 
-def reserve(job: Job, system: System) -> tuple[int, Room]:
+def reserve(job: Job, system: System) -> tuple[int, Room[Level]]:
     """Reserve the earliest feasible start for a job that does not fit now.
 
     Returns
@@ -27,7 +28,7 @@ def reserve(job: Job, system: System) -> tuple[int, Room]:
     return shadow_time, cluster.room(job, system.free, shadow_time - now, level)
 
 
-def admissible(candidates: Candidates, system: System, room: Room) -> Iterable[Job]:
+def admissible(candidates: Candidates, system: System, room: Room[Level]) -> Iterable[Job]:
     """Return the candidates that may be backfilled; an empty tuple if certainly none may be.
 
     A job may be started before the next one is requested; the capacity shrinks accordingly.
@@ -45,7 +46,7 @@ def admissible(candidates: Candidates, system: System, room: Room) -> Iterable[J
     return _each_taken(found, system, room) if found else ()
 
 
-def _each_taken(found: Iterable[tuple[Job, int]], system: System, room: Room) -> Iterator[Job]:
+def _each_taken(found: Iterable[tuple[Job, int]], system: System, room: Room[Level]) -> Iterator[Job]:
     """Yield jobs, and deduct each job that has been started from the capacity."""
     for job, estimate in found:
         yield job
@@ -83,7 +84,7 @@ class EASY(SettlingBackfiller):
         self._head: Job | None = None
         self.settled = self.seen_pass = -1
         self._shadow_time = 0
-        self._room: Room | None = None
+        self._room: Room[Level] | None = None
 
     def fill(self, head: Job, system: System) -> Iterable[Job]:
         """Return the queued jobs that fit and do not delay `head`, each checked in turn.
@@ -134,7 +135,9 @@ class EASY(SettlingBackfiller):
         self._head = None  # the room does not account for this job: recompute it next time
         return (newcomer,)
 
-    def _tried_in_order(self, jobs: list[Job], order: Order, system: System, room: Room) -> Iterator[Job]:
+    def _tried_in_order(
+        self, jobs: list[Job], order: Order, system: System, room: Room[Level]
+    ) -> Iterator[Job]:
         """Yield the candidates that may be backfilled, in an order that differs from the policy's."""
         estimated = ((job, system.estimate(job)) for job in order.sort(jobs, system))
         found = (each for each in estimated if system.cluster.admits(*each, room))

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from simpy.events import Event
 
-from hpcsimkit.cluster.base import Allocation, Cluster
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -34,7 +34,7 @@ class RunParameters(Protocol):
 
     workload: Workload
     policy: Policy
-    cluster: Cluster
+    cluster: AnyCluster
     seed: int
     walltime: Literal["run", "kill"]
     dependencies: bool

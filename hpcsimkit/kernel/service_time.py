@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hpcsimkit.cluster.base import Allocation, Cluster
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
@@ -14,7 +14,7 @@ from hpcsimkit.kernel.parameters import Parameters
 
 __all__ = ["Penalty", "ServiceTime", "as_service_time"]
 
-Penalty = Callable[[Job, int, Allocation, Cluster], float]
+Penalty = Callable[[Job, int, Allocation, AnyCluster], float]
 """``penalty(job, seconds, allocation, cluster)``; see :meth:`ServiceTime.penalty`."""
 
 
@@ -37,7 +37,7 @@ class ServiceTime(Parameters):
     55
     """
 
-    def penalty(self, job: Job, seconds: int, allocation: Allocation, cluster: Cluster) -> float:
+    def penalty(self, job: Job, seconds: int, allocation: Allocation, cluster: AnyCluster) -> float:
         """Return the increase [s] in the run time of a job that takes `seconds` without penalty.
 
         It is called with the job's run time for the actual penalty, once at the job's start, and with the
@@ -48,17 +48,17 @@ class ServiceTime(Parameters):
         """
         return 0.0
 
-    def expected(self, job: Job, allocation: Allocation, cluster: Cluster) -> float:
+    def expected(self, job: Job, allocation: Allocation, cluster: AnyCluster) -> float:
         """Return the expected penalty based on the requested time [s], for use by policies."""
         return self._checked(job, job.requested_time, allocation, cluster)
 
-    def actual(self, job: Job, allocation: Allocation, cluster: Cluster) -> int:
+    def actual(self, job: Job, allocation: Allocation, cluster: AnyCluster) -> int:
         """Return the actual run time [s]: whole seconds, at least 1 s, except for a run time of 0."""
         if not job.run_time:
             return 0
         return max(1, round(job.run_time + self._checked(job, job.run_time, allocation, cluster)))
 
-    def _checked(self, job: Job, seconds: int, allocation: Allocation, cluster: Cluster) -> float:
+    def _checked(self, job: Job, seconds: int, allocation: Allocation, cluster: AnyCluster) -> float:
         penalty = self.penalty(job, seconds, allocation, cluster)
         if not (isinstance(penalty, _NUMBER) and 0 < seconds + penalty <= TIME_LIMIT):
             raise ScheduleError(
@@ -74,7 +74,7 @@ class _Function(ServiceTime):
     def __init__(self, function: Penalty) -> None:
         self.function = function
 
-    def penalty(self, job: Job, seconds: int, allocation: Allocation, cluster: Cluster) -> float:
+    def penalty(self, job: Job, seconds: int, allocation: Allocation, cluster: AnyCluster) -> float:
         return self.function(job, seconds, allocation, cluster)
 
     def __repr__(self) -> str:

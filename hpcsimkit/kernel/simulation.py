@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy.core import EmptySchedule
 
-from hpcsimkit.cluster.base import Cluster, as_cluster
+from hpcsimkit.cluster.base import as_cluster
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
@@ -81,7 +82,7 @@ class Simulation:
         self,
         workload: Workload,
         policy: Policy,
-        cluster: Cluster | int | None = None,
+        cluster: AnyCluster | int | None = None,
         *,
         seed: int = 0,
         walltime: Literal["run", "kill"] = "run",

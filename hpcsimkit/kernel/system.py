@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.cluster.base import Allocation, Cluster, Level, Nodes
+from hpcsimkit.cluster.base import Cluster, Nodes
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
@@ -193,7 +194,7 @@ class System:
     def __init__(
         self,
         workload: Workload,
-        cluster: Cluster,
+        cluster: AnyCluster,
         order: QueueOrder,
         estimator: RunTimeEstimator,
         seed: int,

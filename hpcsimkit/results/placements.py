@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import Allocation
-from hpcsimkit.cluster.base import Cluster
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
 
 __all__ = ["Placements"]
 
@@ -55,7 +55,7 @@ class Placements:
 
     @classmethod
     def of(
-        cls, cluster: Cluster, allocations: Sequence[Allocation | None] | None, events: Sequence[int] = ()
+        cls, cluster: AnyCluster, allocations: Sequence[Allocation | None] | None, events: Sequence[int] = ()
     ) -> Placements | None:
         """Return the table of allocations, one per job or None if it never ran; None with counted nodes."""
         if allocations is None or not isinstance(cluster, Machines):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hpcsimkit.cluster.base import Level, Nodes, Room
+from hpcsimkit.cluster.base import Nodes, Room
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Backfiller

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from hpcsimkit.cluster.base import Allocation, Level
+from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.system import System

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 
 import numpy as np
 
-from hpcsimkit.cluster.base import Allocation, Cluster, Level
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.jobs.job import Job
 
 __all__ = ["LevelProfile", "Profile"]
@@ -39,7 +39,7 @@ class LevelProfile:
     (10, 2, [1, 2, 4])
     """
 
-    def __init__(self, cluster: Cluster, now: int, level: Level) -> None:
+    def __init__(self, cluster: AnyCluster, now: int, level: Level) -> None:
         self.cluster = cluster
         self.times = [now]
         self.levels = [level]

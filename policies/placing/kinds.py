@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import Allocation
-from hpcsimkit.cluster.base import Level
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import UNKNOWN, Job
 from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH, NETWORK_BOUND

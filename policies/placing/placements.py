@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel, giving, on
-from hpcsimkit.cluster.base import Level
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.cluster.request import Mask, Need, Places
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.job import Job

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from hpcsimkit.cluster.allocation import Allocation
-from hpcsimkit.cluster.base import Level
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.locality import COMPUTE_BOUND
 from hpcsimkit.kernel.policy import Placement

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit.cluster.base import Level
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import HpcsimkitError, PolicyError, ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.pipeline import Pipeline

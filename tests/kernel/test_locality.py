@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from hpcsimkit.cluster.allocation import Allocation
-from hpcsimkit.cluster.base import Cluster, Level, Nodes
+from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster, Level
 from hpcsimkit.errors import PolicyError, ScheduleError, UsageError
 from hpcsimkit.jobs.job import Job, Request
 from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH, LOCALITIES, NETWORK_BOUND, KindLocality
@@ -160,7 +161,7 @@ class Jitter(ServiceTime):
         self.random = np.random.default_rng(seed)
         self.drawn: dict[int, int] = {}
 
-    def penalty(self, job: Job, seconds: int, allocation: Any, cluster: Cluster) -> float:
+    def penalty(self, job: Job, seconds: int, allocation: Any, cluster: AnyCluster) -> float:
         penalty = int(self.random.integers(-5, 6))
         self.drawn[job.index] = seconds + penalty
         return penalty
@@ -227,7 +228,7 @@ def test_the_expected_penalty_reads_the_requested_time_only() -> None:
 # --- models of one's own ---------------------------------------------------------------------------------
 
 
-def far_apart(job: Job, seconds: int, allocation: Any, cluster: Cluster) -> float:
+def far_apart(job: Job, seconds: int, allocation: Any, cluster: AnyCluster) -> float:
     """A tenth for every further machine."""
     return 0.1 * seconds * (len(allocation.machines) - 1)
 
@@ -236,7 +237,7 @@ class Slow(ServiceTime):
     def __init__(self, factor: float) -> None:
         self.factor = factor
 
-    def penalty(self, job: Job, seconds: int, allocation: Any, cluster: Cluster) -> float:
+    def penalty(self, job: Job, seconds: int, allocation: Any, cluster: AnyCluster) -> float:
         return self.factor * seconds
 
 
@@ -275,7 +276,7 @@ def test_penalties_may_be_numbers_of_any_kind(penalty: Any) -> None:
 
 @pytest.mark.parametrize("penalty", [float("nan"), float("inf"), -11, -10, -10.0, None, "3", 2j])
 def test_penalties_that_make_no_sense(penalty: Any) -> None:
-    def mine(job: Job, seconds: int, allocation: Any, cluster: Cluster) -> Any:
+    def mine(job: Job, seconds: int, allocation: Any, cluster: AnyCluster) -> Any:
         return penalty
 
     log = workload([(0, 10, 10, 1)], 4, id=[7])
@@ -289,7 +290,7 @@ def test_penalties_that_make_no_sense(penalty: Any) -> None:
 
 
 def test_an_error_inside_a_model_is_told_with_its_line() -> None:
-    def mine(job: Job, seconds: int, allocation: Any, cluster: Cluster) -> float:
+    def mine(job: Job, seconds: int, allocation: Any, cluster: AnyCluster) -> float:
         return seconds / 0
 
     with pytest.raises(
@@ -308,7 +309,7 @@ def test_dependencies_wait_for_the_real_end() -> None:
 def test_a_faster_machine_may_save_a_job_from_being_killed() -> None:
     """150 s of work at half the time end at 75, before the limit of 100; 300 s do not."""
 
-    def faster(job: Job, seconds: int, allocation: Any, cluster: Cluster) -> float:
+    def faster(job: Job, seconds: int, allocation: Any, cluster: AnyCluster) -> float:
         return -seconds / 2
 
     log = workload([(0, 150, 100, 1), (0, 300, 100, 1)], 2)

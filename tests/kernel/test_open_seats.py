@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsimkit.cluster.base import Level
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.registry import make
 from hpcsimkit.jobs.job import Job

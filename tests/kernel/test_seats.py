@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.agents.seats import Answer, RandomChoice, Replay, default_choice, play
-from hpcsimkit.cluster.base import Allocation, Level
+from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload

@@ -313,7 +313,7 @@ def test_the_naive_ones_by_hand() -> None:
 # --- any cluster -----------------------------------------------------------------------------------------
 
 
-class Pairs(Cluster):
+class Pairs(Cluster[Any, Any]):
     """A cluster of a user's own: nodes of two colours, counted; a job takes its nodes of the colour there is more of.
 
     The least it can do: what an abstract cluster asks for, nothing faster.

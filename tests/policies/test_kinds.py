@@ -14,6 +14,7 @@ from hpcsimkit.agents.seats import play
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.base import Cluster
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.jobs.job import UNKNOWN, Job
 from hpcsimkit.jobs.workload import Workload
@@ -309,7 +310,7 @@ def hidden(jobs: Workload, model: KindLocality, seen: np.ndarray) -> tuple[Workl
     """Return the same jobs with other kinds to be seen, and a model that goes by the real ones."""
     real = jobs.column("kind").tolist()
 
-    def penalty(job: Job, seconds: int, allocation: Allocation, cluster: Cluster) -> float:
+    def penalty(job: Job, seconds: int, allocation: Allocation, cluster: AnyCluster) -> float:
         return model.penalty(job._replace(kind=real[job.index]), seconds, allocation, cluster)
 
     columns = {**jobs.columns, "kind": seen}

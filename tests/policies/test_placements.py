@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hpcsimkit.agents.seats import RandomChoice, Replay, default_choice, play
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel
-from hpcsimkit.cluster.base import Level
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.cluster.request import Need, Places
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.job import Job, Request

@@ -8,8 +8,8 @@ import pytest
 
 from hpcsimkit.agents.seats import default_choice, play
 from hpcsimkit.cluster.allocation import Allocation
-from hpcsimkit.cluster.base import Level
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.jobs.job import UNKNOWN, Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering, Decision, External
