@@ -73,7 +73,7 @@ class SlurmMultifactor(Order):
     [0, 18, 9]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - stored keywords
         self,
         *,
         age: float = 1000,

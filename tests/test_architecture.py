@@ -1,6 +1,7 @@
 """The shape of the code: few files at each root, imports that point one way, a light kernel.
 
-Which package may import which is a contract in pyproject.toml, which import-linter checks.
+Which package may import which is a contract in pyproject.toml, which import-linter checks; ruff limits the
+complexity of functions (10) and the number of their parameters (8; a constructor may store more as keywords).
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import NamedTuple
 
 import grimp
@@ -21,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("policies", "agents", "workloads")
 KERNEL = ("errors", "io", "jobs", "cluster", "results", "kernel")
 """Everything that a simulation needs, beside the readers of workloads."""
+
+PUBLIC_METHODS = 20
 
 HEAVY = {
     "pandas",
@@ -173,6 +178,26 @@ def test_names_are_imported_from_the_module_that_defines_them() -> None:
 def test_the_formatter_decides() -> None:
     places = [name for name, path in MODULES.items() if "# fmt: " in path.read_text(encoding="utf-8")]
     assert not places, "lay these out as the formatter does"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_classes_have_at_most_20_public_methods(module: str) -> None:
+    """Beside those of their base classes; properties are not counted."""
+    for name, kind in vars(import_module(f"hpcsimkit.{module}")).items():
+        if isinstance(kind, type) and kind.__module__ == f"hpcsimkit.{module}":
+            methods = public_methods(kind)
+            assert len(methods) <= PUBLIC_METHODS, f"{name}: {', '.join(methods)}"
+
+
+def public_methods(kind: type) -> list[str]:
+    """The public methods that a class adds to those of its base classes."""
+    return [
+        name
+        for name, member in vars(kind).items()
+        if not name.startswith("_")
+        and isinstance(member, FunctionType | classmethod | staticmethod)
+        and not any(hasattr(base, name) for base in kind.__bases__)
+    ]
 
 
 @pytest.mark.parametrize("module", MODULES)

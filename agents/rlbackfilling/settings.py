@@ -57,7 +57,7 @@ rank declining last. The settings were tuned on the log KTH-SP2, which no table 
 """
 
 
-def backfilling_environment(
+def backfilling_environment(  # noqa: PLR0913 - keywords
     log: Workload,
     order: str = "fcfs",
     mode: Mode = "unguarded",

@@ -40,7 +40,7 @@ RATIO = replace(PROMPT, ent_coef=0.01)
 """The same for ``kind="ratio"``; without an entropy bonus a training may end in accepting every job."""
 
 
-def inspector_environment(
+def inspector_environment(  # noqa: PLR0913 - keywords
     log: Workload,
     order: str = "sjf",
     *,

@@ -105,13 +105,11 @@ class Cluster(ABC, Generic[LevelT, AllocationT]):
 
     def add(self, level: LevelT, allocation: AllocationT) -> LevelT:
         """Return ``level + allocation``: a level after an allocation has been released."""
-        total: LevelT = operator.add(level, allocation)
-        return total
+        return operator.add(level, allocation)
 
     def subtract(self, level: LevelT, allocation: AllocationT) -> LevelT:
         """Return ``level - allocation``: a level after an allocation has been taken."""
-        rest: LevelT = operator.sub(level, allocation)
-        return rest
+        return operator.sub(level, allocation)
 
     def fits(self, job: Job, level: LevelT) -> bool:
         """Return whether a job fits a level."""

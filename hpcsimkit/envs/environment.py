@@ -77,7 +77,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's convention
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - stored keywords
         self,
         episodes: Episodes,
         policy: Policy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,19 +58,8 @@ def checked_columns(
     columns: Mapping[str, ArrayLike], name: str, resources: tuple[str, ...]
 ) -> dict[str, Column]:
     """Return read-only int64 columns of equal length, with the required ones filled in."""
-    known: tuple[str, ...] = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
-    for resource in resources:
-        if resource in known or resource not in columns:
-            raise WorkloadError(
-                f"{name}: resource {resource!r} needs a column of its own, found {', '.join(columns)}"
-            )
-    known += tuple(resources)
-    for column in columns:
-        if column not in known:
-            raise WorkloadError(f"{name}: unknown column {column!r}; known are {', '.join(known)}")
-    for column in ("submit_time", "run_time", "nodes"):
-        if column not in columns:
-            raise WorkloadError(f"{name}: column {column!r} is needed, found {', '.join(columns) or 'none'}")
+    known = REQUIRED_COLUMNS + OPTIONAL_COLUMNS + tuple(resources)
+    _check_names(columns, known, name, resources)
     checked = {key: _whole_numbers(values, key, name) for key, values in columns.items()}
     jobs = len(checked["submit_time"])
     if "requested_time" not in checked:
@@ -83,6 +72,23 @@ def checked_columns(
         values.setflags(write=False)
     _check_ranges(checked, name, resources)
     return {key: checked[key] for key in known if key in checked}
+
+
+def _check_names(
+    columns: Mapping[str, ArrayLike], known: Sequence[str], name: str, resources: tuple[str, ...]
+) -> None:
+    """Check that all needed columns are present, and no unknown ones."""
+    for resource in resources:
+        if resource in REQUIRED_COLUMNS + OPTIONAL_COLUMNS or resource not in columns:
+            raise WorkloadError(
+                f"{name}: resource {resource!r} needs a column of its own, found {', '.join(columns)}"
+            )
+    for column in columns:
+        if column not in known:
+            raise WorkloadError(f"{name}: unknown column {column!r}; known are {', '.join(known)}")
+    for column in ("submit_time", "run_time", "nodes"):
+        if column not in columns:
+            raise WorkloadError(f"{name}: column {column!r} is needed, found {', '.join(columns) or 'none'}")
 
 
 def _whole_numbers(values: ArrayLike, column: str, name: str) -> Column:

@@ -82,7 +82,7 @@ class Pipeline(Policy):
     Pipeline(order=FCFS(), backfiller=EASY())
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - stored keywords
         self,
         order: Order | External | None = None,
         inspector: Inspector | External | None = None,

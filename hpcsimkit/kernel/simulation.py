@@ -78,7 +78,7 @@ class Simulation:
     [0, 10, 20]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - stored keywords
         self,
         workload: Workload,
         policy: Policy,
