@@ -1,7 +1,6 @@
 """Ready-made Gymnasium environments by name, on workloads that need no file.
 
-``import hpcsimkit.envs.environment`` registers the names: ``gymnasium.make("hpcsimkit/Order-v0")``, or in one
-step ``gymnasium.make("hpcsimkit.envs.environment:hpcsimkit/Order-v0")``. Real experiments build a
+``import hpcsimkit`` registers the names: ``gymnasium.make("hpcsimkit/Order-v0")``. Real experiments build a
 :class:`~hpcsimkit.envs.environment.SchedulingEnv` of their own logs.
 """
 

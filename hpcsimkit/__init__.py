@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit._version import __version__
+from hpcsimkit.envs.gymnasium_names import register
 
 if TYPE_CHECKING:
     from hpcsimkit.cluster.allocation import Allocation
@@ -89,6 +90,9 @@ __all__ = [
     "read_swf",
     "write_swf",
 ]
+
+
+register()
 
 
 def __getattr__(name: str) -> Any:

@@ -197,9 +197,3 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
         system = episode.simulation.system
         return rendering.line(system) if self.render_mode == "ansi" else rendering.picture(system)
-
-
-for _name in ("order", "backfill", "dispatch"):
-    gymnasium.register(
-        id=f"hpcsimkit/{_name.capitalize()}-v0", entry_point=f"hpcsimkit.agents.standard:{_name}"
-    )

@@ -193,7 +193,7 @@ class Pipeline(Policy):
             for other in filler.fill(job, system):
                 system.start(other, None, _BACKFILLED)
             if settling is not None:
-                settling.settle(system)
+                settling.settled = system.version
         return None
 
     def _run(self, system: System) -> Asking:
@@ -360,7 +360,7 @@ class Pipeline(Policy):
             allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
             system.start(job, allocation, _BACKFILLED)
         if self._settling is not None:
-            self._settling.settle(system)
+            self._settling.settled = system.version
 
     def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, seat: External) -> Asking:
         """Yield decisions on the backfilling candidates until none is left or the agent declines."""

@@ -26,10 +26,6 @@ class SettlingBackfiller(Backfiller):
     settled = -1
     seen_pass = -1
 
-    def settle(self, system: System) -> None:
-        """Record that nothing more can be started in the current state."""
-        self.settled = system.version
-
     def skip(self, system: System) -> bool:
         """Return whether no job can be started now, given a settled state and the same blocked head.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -395,9 +397,21 @@ def test_a_vector_of_nothing() -> None:
         SchedulingVecEnv(order_env(), 0)
 
 
+@pytest.mark.parametrize("modules", ["gymnasium, hpcsimkit", "hpcsimkit, gymnasium"])
+def test_names_are_registered_in_either_order_of_imports(modules: str) -> None:
+    code = f'import {modules}; print(gymnasium.make("hpcsimkit/Order-v0").reset(seed=0)[0].shape)'
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "(17, 5)\n"), done.stderr
+
+
+def test_gymnasium_is_not_loaded_with_hpcsimkit() -> None:
+    code = 'import hpcsimkit, sys; sys.exit("gymnasium" in sys.modules)'
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 @pytest.mark.parametrize("name", ["Order", "Backfill", "Dispatch"])
 def test_registered_names(name: str) -> None:
-    env = gymnasium.make(f"hpcsimkit.envs.environment:hpcsimkit/{name}-v0")
+    env = gymnasium.make(f"hpcsimkit/{name}-v0")
     observation, _ = env.reset(seed=0)
     assert observation.shape == env.observation_space.shape
     over, steps = False, 0
