@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable
+from typing import Any
 
 from simpy.events import Event
 
@@ -23,25 +24,38 @@ class TextbookOrder(EventOrder):
 
     name = "textbook"
 
-    def arrivals(self, run: Run) -> Generator[Event, None, None]:
-        """Submit the jobs at their submission times."""
-        clock, system, jobs = run.clock, run.system, run.system.jobs
-        dependencies = run.dependencies
+    def begin(self, run: Run) -> None:
+        """Schedule the first submission; each one schedules the next."""
+        system, dependencies = run.system, run.dependencies
         rows: list[int] = system.workload.arrival_order.tolist()
         if dependencies is not None:
             rows = dependencies.independent(rows)
         system.arrivals_left = len(rows)
-        now = clock.now
-        for row in rows:
-            job = jobs[row]
-            submit_time = job.submit_time
-            if submit_time != now or dependencies is not None:
-                yield Instant(clock, run.rank(job), submit_time - now, [])
-                now = system.now = submit_time
-            try:
-                run.submit(job)
-            except BaseException as error:  # SimPy would raise a copy without the original traceback
-                raise run.guard.told(error) from None
+        self._run = run
+        self._coming = map(system.jobs.__getitem__, rows)
+        # Shared by all events: SimPy does not change the lists.
+        self._ends: list[Callable[[Any], None]] = [run.end]
+        self._submissions: list[Callable[[Any], None]] = [self._submit]
+        self._schedule_submission(next(self._coming, None))
+
+    def _submit(self, event: Event) -> None:
+        """Submit a job and those that follow at the same instant, and schedule the next submission."""
+        run = self._run
+        now = run.system.now = run.clock.now
+        job: Job | None = event._value
+        while job is not None:
+            run.submit(job)
+            job = next(self._coming, None)
+            # With dependencies, a job that is submitted later than in the log may come in between.
+            if job is None or job.submit_time != now or run.dependencies is not None:
+                self._schedule_submission(job)
+                return
+
+    def _schedule_submission(self, job: Job | None) -> None:
+        run = self._run
+        if job is not None:
+            delay = job.submit_time - run.clock.now
+            Instant(run.clock, run.rank(job), delay, self._submissions, job)
 
     def advance(self, run: Run) -> None:
         """Process events, with a pass at the end of an instant, until a decision is pending."""
@@ -53,7 +67,7 @@ class TextbookOrder(EventOrder):
 
     def schedule_end(self, run: Run, job: Job, seconds: int) -> None:
         """Schedule the end of a job."""
-        Instant(run.clock, END, seconds, [run.end], job)
+        Instant(run.clock, END, seconds, self._ends, job)
 
     def wake_time(self, run: Run, at: int) -> int:
         """Return the requested time."""
@@ -103,12 +117,23 @@ class DirlabOrder(EventOrder):
         run.system.running = self._running = RunningList()
         run.system.stands_still = True
 
-    def arrivals(self, run: Run) -> Generator[Event, None, None]:
-        """Submit the jobs in the order of the log, each by a separate event."""
-        clock = run.clock
-        for job in run.system.jobs:
+    def begin(self, run: Run) -> None:
+        """Schedule the first submission; each one schedules the next."""
+        self._run = run
+        self._coming = iter(run.system.jobs)
+        self._schedule_submission()
+
+    def _schedule_submission(self) -> None:
+        """Schedule the submission of the next job of the log."""
+        job = next(self._coming, None)
+        if job is not None:
+            clock = self._run.clock
             self._next_submission = job.submit_time
-            yield Instant(clock, BEFORE_ENDS, max(job.submit_time - clock.now, 0), [run.submit_now], job)
+            Instant(clock, BEFORE_ENDS, max(job.submit_time - clock.now, 0), [self._submit], job)
+
+    def _submit(self, event: Event) -> None:
+        self._schedule_submission()
+        self._run.submit_now(event)
 
     def advance(self, run: Run) -> None:
         """Process events, with a pass after each, until a decision is pending."""

@@ -65,8 +65,8 @@ class EventOrder(Parameters):
         """Prepare the run's own copy before the first event."""
 
     @abstractmethod
-    def arrivals(self, run: Run) -> Generator[Event, None, None]:
-        """Submit the jobs of the workload, as a SimPy process."""
+    def begin(self, run: Run) -> None:
+        """Schedule the submissions of the jobs."""
 
     @abstractmethod
     def advance(self, run: Run) -> None:
@@ -141,7 +141,7 @@ class Run(Listener):
         self._reset(policy, order, estimator)
         for notify in self.callbacks.on_begin:
             notify(self.system)
-        self.clock.process(self.events.arrivals(self))
+        self.events.begin(self)
 
     def _reset(self, policy: Policy, order: Order, estimator: Estimator) -> None:
         if not isinstance(policy, Pipeline):  # a pipeline resets its stages itself
