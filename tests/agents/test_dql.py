@@ -265,7 +265,8 @@ def test_nothing_is_learned_before_the_memory_has_begun_and_then_every_so_many_d
     assert trainer._updates == len([turn for turn in range(1, 97) if turn >= 20 and turn % 3 == 0])
 
 
-@pytest.mark.parametrize("kind", [pytest.param("dense", marks=pytest.mark.slow), "slots"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dense", "slots"])
 def test_shortest_first_is_learned(kind: str) -> None:
     settings = DQLSettings(total_timesteps=10_000, kind=kind, gamma=0.9)
     unseen, waits = range(1000, 1040), []

@@ -317,9 +317,8 @@ SPEEDY: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "dras-pg")) for name in LEARNERS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
 def test_the_short_job_first_is_learned(name: str) -> None:
     """Behind a running job two wait for all nodes, a short and a long one, in this order or the other."""
     times, submit = [], []

@@ -120,6 +120,7 @@ def test_learning_the_value_leaves_the_policy_alone() -> None:
     assert not torch.equal(values, trainer.networks.values(batch.observations))
 
 
+@pytest.mark.slow
 def test_it_comes_near_the_best_order() -> None:
     """How near depends on the processor, whose sums differ in their last digits."""
     settings = replace(SETTINGS, total_timesteps=20_000, episodes=20, learning_rate=1e-2, target_kl=0.05)

@@ -53,7 +53,8 @@ def numbers(report: Path) -> str:
 # --- what it writes ----------------------------------------------------------------------------------------
 
 
-def test_masked_ppo(cli, logs, tmp_path) -> None:
+def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(reproduction, "QUICK", replace(TINY, steps=2048))
     outcome = cli("reproduce", "masked-ppo", *logs, "--quick", "--out", "out", "--workers", 2)
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
@@ -64,7 +65,7 @@ def test_masked_ppo(cli, logs, tmp_path) -> None:
         "  3 days of the test (30 to 60 jobs)",
         "  3 unseen days from 2021-04-01 on, thinned to as many jobs",
     ]
-    assert lines[4].startswith("  agents published: 2 for wait and 2 for utilisation, 6144 decisions each")
+    assert lines[4].startswith("  agents published: 2 for wait and 2 for utilisation, 2048 decisions each")
     assert lines[5].startswith("  agents improved: 3 for wait, 1 decisions each")
     assert lines[6].startswith("40 tasks; ")
     assert lines[-1] == "results: out/report.md"

@@ -60,9 +60,6 @@ def test_the_whole_of_it(cli: CLI, log: str, tmp_path: Path) -> None:
     assert float(head["ratio"]) == pytest.approx(means[0] / means[1], rel=1e-4)
     assert float(head["difference"]) == pytest.approx(means[0] - means[1], rel=1e-2)
 
-    again = cli("reproduce", "published-rules", log, "--quick", "--out", "out", "--workers", 1)
-    assert "tasks are done" in again.out.splitlines()[2]
-
 
 def test_logs_that_do_not_do(cli: CLI, log: str, tmp_path: Path) -> None:
     assert "lublin_256_new2" in cli("reproduce", "published-rules").line()

@@ -102,9 +102,6 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert gain["paper"] == pytest.approx(100 * (1 - 83.43 / 192.89))
     assert targets["longest training [min of a core]"]["met"] is True
 
-    again = cli("reproduce", "rlbackfilling", *logs, "--quick", "--out", "out")
-    assert "tasks are done" in again.out.splitlines()[3]
-
 
 def test_logs_that_do_not_do(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     write_swf(default_workload(np.random.default_rng(9), jobs=500), tmp_path / "short.swf")

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import csv
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.cush import evolved, taught, trainer
 from hpcsimkit.agents.cush.training import AGENTS
 from hpcsimkit.agents.cush.workers import Workers
 from tests.cli.conftest import CLI
 
 SMALL = ("train-cush", "--nodes", 2, "--out", "out")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few job sets in an epoch, and few candidates of the expert."""
+    monkeypatch.setattr(trainer, "CushSettings", partial(trainer.CushSettings, job_sets=2, simulations=4))
+    monkeypatch.setattr(taught, "TaughtSettings", partial(taught.TaughtSettings, job_sets=3))
+    monkeypatch.setattr(evolved, "EVOLVED", replace(evolved.EVOLVED, population=2, elite=1, episodes=2))
 
 
 def epochs(folder: Path) -> list[int]:

@@ -59,7 +59,11 @@ def training(folder: Path, shared: Path, algorithm: str, encoder: str, settings:
 @pytest.mark.parametrize("encoder", ["RequestsAndMachines", "JobMachinePairs"])
 @pytest.mark.parametrize(
     ("algorithm", "settings"),
-    [("ppo", OURS), ("ppo", OURS + "kind = 'slots'\n"), ("maskable-ppo", THEIRS)],
+    [
+        pytest.param("ppo", OURS, marks=pytest.mark.slow),
+        ("ppo", OURS + "kind = 'slots'\n"),
+        pytest.param("maskable-ppo", THEIRS, marks=pytest.mark.slow),
+    ],
 )
 def test_pairs_on_a_real_log(cli, tmp_path, shared, encoder, algorithm, settings) -> None:
     if "slots" in settings and encoder == "RequestsAndMachines":
