@@ -157,13 +157,18 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
             del sys.modules[name]
 
 
-TRAINING = ("an_inspector", "learned_backfilling", "own_observation_and_reward", "train_dras")
+TRAINING = ("an_inspector", "learned_backfilling", "masked_ppo", "own_observation_and_reward", "train_dras")
 """Tutorials that train for long: their examples are slow tests."""
 
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in TRAINING)) for page in PAGES],
+    [
+        pytest.param(
+            page, marks=[pytest.mark.slow] * (page.parent.name == "tutorials" and page.stem in TRAINING)
+        )
+        for page in PAGES
+    ],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_examples(page: Path, empty_folder: Path) -> None:

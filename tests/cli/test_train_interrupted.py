@@ -44,7 +44,7 @@ def interrupted(after: int, number: int, *arguments: str, folder: Path, environm
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_nothing_is_lost_by_an_interruption(cli, tiny, tmp_path, environment, number) -> None:
     """Long before a checkpoint is due: the round at hand is in it, and what follows is the same bit for bit."""
     flags = ["--steps", "1280", "-q", "--out"]

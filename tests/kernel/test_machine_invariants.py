@@ -69,7 +69,7 @@ def test_machines_equal_counted_nodes(
     [*(f"fcfs+{name}" for name in BACKFILLINGS), *(f"{name}+easy" for name in NAMES["order"]), "binpacking"],
 )
 def test_machines_equal_counted_nodes_on_a_log(name: str, shared: Path) -> None:
-    same_on_machines(log(shared, "KTH-SP2-1996-2.1-cln", 100).first(3000), name, 100)
+    same_on_machines(log(shared, "KTH-SP2-1996-2.1-cln", 100).first(1000), name, 100)
 
 
 @pytest.mark.slow
