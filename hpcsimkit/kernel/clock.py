@@ -39,6 +39,8 @@ class Instant(Event):
     then a job arrives
     """
 
+    _ok = True  # for all of them: none fails
+
     def __init__(
         self,
         env: Environment,
@@ -49,7 +51,6 @@ class Instant(Event):
     ) -> None:
         self.env = env
         self.callbacks = callbacks
-        self._ok = True
         self._value = value
         env.schedule(self, rank, delay)  # type: ignore[arg-type]
 

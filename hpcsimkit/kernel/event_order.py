@@ -9,7 +9,7 @@ from simpy.events import Event
 
 from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.clock import BEFORE_ENDS, END, Instant
+from hpcsimkit.kernel.clock import ARRIVAL, BEFORE_ENDS, END, Instant
 from hpcsimkit.kernel.run import EventOrder, Run
 from hpcsimkit.kernel.system import Running
 
@@ -33,29 +33,29 @@ class TextbookOrder(EventOrder):
         system.arrivals_left = len(rows)
         self._run = run
         self._coming = map(system.jobs.__getitem__, rows)
+        # With dependencies, a job that is submitted later than in the log may come in between.
+        self._separately = dependencies is not None
         # Shared by all events: SimPy does not change the lists.
         self._ends: list[Callable[[Any], None]] = [run.end]
         self._submissions: list[Callable[[Any], None]] = [self._submit]
-        self._schedule_submission(next(self._coming, None))
+        self._schedule_next(run.clock.now - 1)
 
     def _submit(self, event: Event) -> None:
         """Submit a job and those that follow at the same instant, and schedule the next submission."""
-        run = self._run
-        now = run.system.now = run.clock.now
-        job: Job | None = event._value
-        while job is not None:
-            run.submit(job)
-            job = next(self._coming, None)
-            # With dependencies, a job that is submitted later than in the log may come in between.
-            if job is None or job.submit_time != now or run.dependencies is not None:
-                self._schedule_submission(job)
-                return
+        job: Job = event._value
+        now = self._run.system.now = job.submit_time
+        self._run.submit(job)
+        self._schedule_next(now)
 
-    def _schedule_submission(self, job: Job | None) -> None:
-        run = self._run
-        if job is not None:
-            delay = job.submit_time - run.clock.now
-            Instant(run.clock, run.rank(job), delay, self._submissions, job)
+    def _schedule_next(self, now: int) -> None:
+        """Submit the next jobs of this instant, and schedule the first submission after it."""
+        run, separately = self._run, self._separately
+        for job in self._coming:
+            if separately or job.submit_time != now:
+                rank = run.rank(job) if separately else ARRIVAL
+                Instant(run.clock, rank, job.submit_time - run.clock.now, self._submissions, job)
+                return
+            run.submit(job)
 
     def advance(self, run: Run) -> None:
         """Process events, with a pass at the end of an instant, until a decision is pending."""
@@ -65,9 +65,9 @@ class TextbookOrder(EventOrder):
             if run.pass_wanted and peek() > system.now:
                 run.run_pass()
 
-    def schedule_end(self, run: Run, job: Job, seconds: int) -> None:
+    def schedule_end(self, job: Job, seconds: int) -> None:
         """Schedule the end of a job."""
-        Instant(run.clock, END, seconds, self._ends, job)
+        Instant(self._run.clock, END, seconds, self._ends, job)
 
     def wake_time(self, run: Run, at: int) -> int:
         """Return the requested time."""
@@ -142,8 +142,9 @@ class DirlabOrder(EventOrder):
             if run.pass_wanted:
                 run.run_pass()
 
-    def schedule_end(self, run: Run, job: Job, seconds: int) -> None:
+    def schedule_end(self, job: Job, seconds: int) -> None:
         """Schedule the end of a job; jobs that end at the same time may swap their events."""
+        run = self._run
 
         def end(event: Event) -> None:
             event._value = self._running.next_to_end(run.clock.now)

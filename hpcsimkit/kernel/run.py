@@ -79,7 +79,7 @@ class EventOrder(Parameters):
         """
 
     @abstractmethod
-    def schedule_end(self, run: Run, job: Job, seconds: int) -> None:
+    def schedule_end(self, job: Job, seconds: int) -> None:
         """Schedule the end of a job that has just started and runs for a number of seconds."""
 
     @abstractmethod
@@ -121,6 +121,7 @@ class Run(Listener):
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
         self.dependencies = Dependencies(workload) if parameters.dependencies else None
         self.callbacks = Callbacks(parameters.observers)
+        self._timed = bool(self.callbacks.on_pass)
         self.decision: Decision | None = None
         self.pass_wanted = False
         self.cut_short: list[int] = []
@@ -136,7 +137,7 @@ class Run(Listener):
         self.system.now = self.clock.now
         self.events = copy.copy(parameters.event_order)
         self.events.reset(self)
-        self._schedule = policy.schedule
+        self._schedule, self._schedule_end = policy.schedule, self.events.schedule_end
         self._checks_before_pass = bool(parameters.period) or estimator.corrects
         self._reset(policy, order, estimator)
         for notify in self.callbacks.on_begin:
@@ -226,7 +227,7 @@ class Run(Listener):
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Schedule the end of a job that has just started."""
         seconds = job.run_time if self.system.service_time is None else self._served(job, allocation)
-        self.events.schedule_end(self, job, seconds)
+        self._schedule_end(job, seconds)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
 
@@ -275,7 +276,7 @@ class Run(Listener):
         if self._checks_before_pass and self._put_off():
             return
         system.passes += 1
-        if self.callbacks.on_pass:
+        if self._timed:
             self._run_timed_pass()
             return
         self._pass = self._schedule(system)
