@@ -157,7 +157,14 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
             del sys.modules[name]
 
 
-TRAINING = ("an_inspector", "learned_backfilling", "masked_ppo", "own_observation_and_reward", "train_dras")
+TRAINING = (
+    "an_inspector",
+    "learned_backfilling",
+    "masked_ppo",
+    "own_observation_and_reward",
+    "train_a_scheduler",
+    "train_dras",
+)
 """Tutorials that train for long: their examples are slow tests."""
 
 

@@ -95,7 +95,7 @@ def with_interrupted_results(folder: Path) -> None:
     (folder / "out.partial" / ".lock").touch()
 
 
-@pytest.mark.parametrize("before", [with_log, with_former_results])
+@pytest.mark.parametrize("before", [with_log, pytest.param(with_former_results, marks=pytest.mark.slow)])
 def test_compare(tmp_path: Path, before: Any) -> None:
     assert check(command(*COMPARE), tmp_path, before, every=9, last=5) > 5
 
@@ -230,7 +230,7 @@ def with_older_tasks(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "every"),
     [
-        (lambda folder: None, 4),
+        (lambda folder: None, 12),
         pytest.param(lambda folder: None, 1, marks=pytest.mark.slow),
         pytest.param(with_older_tasks, 1, marks=pytest.mark.slow),
     ],

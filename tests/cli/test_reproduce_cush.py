@@ -128,6 +128,7 @@ def test_rivals_alone(cli: CLI, files: list[str], tmp_path: Path) -> None:
     assert all(name.startswith("runs-") for name in names), "nothing is trained"
 
 
+@pytest.mark.slow
 def test_without_files(cli: CLI, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     none = replace(TINY, seeds=1, nodes=(), horizons=())
     monkeypatch.setattr(reproduction, "QUICK", none)

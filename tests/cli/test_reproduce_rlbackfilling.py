@@ -70,6 +70,21 @@ def as_long_as_asked(log: Workload) -> Workload:
 # --- the whole of it --------------------------------------------------------------------------------------
 
 
+def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
+    outcome = cli("reproduce", "rlbackfilling", logs[0], "--quick", "--out", "out")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[-1] == "results: out/report.md"
+    report = (tmp_path / "out" / "report.md").read_text()
+    for heading in ("In short, as published", "Table 4, as published", "Figure 4: training", "Targets"):
+        assert f"## {heading}" in report
+    for name in (PUBLISHED_EASY, TEXTBOOK_EASY, GUARDED_SHORTEST, CHANCE, agent_row(GUARDED)):
+        assert f"\n| FCFS + {name} |" in report
+    targets = {each["what"]: each for each in json.loads((tmp_path / "out" / "targets.json").read_text())}
+    base = targets["Lublin-1, published test: FCFS + published EASY, mean bounded slowdown"]
+    assert (base["paper"], base["met"]) == (192.89, None), "two sequences are not the paper's ten"
+
+
+@pytest.mark.slow
 def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "rlbackfilling", *logs, "--quick", "--out", "out")
     assert (outcome.code, outcome.err) == (0, "")

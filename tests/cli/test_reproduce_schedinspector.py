@@ -35,6 +35,19 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["lublin-1.swf", "other.swf"]
 
 
+def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
+    outcome = cli("reproduce", "schedinspector", logs[0], "--quick", "--out", "out", "--workers", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[-1] == "results: out/report.md"
+    report = (tmp_path / "out" / "report.md").read_text()
+    for heading in ("Table 4, as published", "Table 5", "Figure 4", "Targets"):
+        assert f"## {heading}" in report
+    targets = {row["what"]: row for row in json.loads((tmp_path / "out" / "targets.json").read_text())}
+    gain = targets["Lublin, unseen jobs: inspector, below SJF by [%]"]
+    assert gain["paper"] == pytest.approx(improvement(*TABLE_4["Lublin"][::2]))
+
+
+@pytest.mark.slow
 def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "schedinspector", *logs, "--quick", "--out", "out", "--workers", 2)
     assert (outcome.code, outcome.err) == (0, "")
