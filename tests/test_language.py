@@ -21,9 +21,8 @@ def test_docstrings_use_terms(folder: str) -> None:
 
 
 def test_documentation_uses_terms() -> None:
-    """All pages but those of results, whose text reproductions print."""
     pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-    pages += [path for path in sorted((ROOT / "docs").rglob("*.md")) if "results" not in path.parts]
+    pages += sorted((ROOT / "docs").rglob("*.md"))
     pages = [path for path in pages if not {"_build", "_generated"} & set(path.parts)]
     found = rates(pages)
     assert all(found[name] < limit for name, limit in LIMITS.items()), found
