@@ -285,6 +285,14 @@ def test_time_zones_beyond_any_clock(cli, tmp_path) -> None:
         assert cli("describe", "x.swf", "--no-picture").code == 0
 
 
+def test_names_of_time_zones_without_end(cli, tmp_path) -> None:
+    for zone in ("a." * 5000, "a/" * 5000 + "b", "../../etc/passwd", "Europe." * 400):
+        (tmp_path / "x.swf").write_bytes(
+            f"; UnixStartTime: 843480031\n; TimeZoneString: {zone}\n".encode() + ROW
+        )
+        assert cli("describe", "x.swf", "--no-picture").code == 0
+
+
 # --- no files --------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, tzinfo
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import UNKNOWN
+from hpcsimkit.workloads.readers.local_time import zone_named
 
 __all__ = ["amount", "clock_of", "duration", "has_fraction", "milliseconds", "moment", "whole"]
 
@@ -143,9 +144,7 @@ def clock_of(timezone: str | None) -> tzinfo | None:
     """
     if timezone is None:
         return None
-    from zoneinfo import ZoneInfo
-
     try:
-        return ZoneInfo(timezone)
+        return zone_named(timezone)
     except (KeyError, ValueError, OSError):
         raise UsageError(f"a time zone such as 'Europe/Berlin' needed, found {timezone!r}") from None

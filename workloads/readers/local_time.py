@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["LocalTime", "local_time"]
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+__all__ = ["LocalTime", "local_time", "zone_named"]
 
 DAY = 86_400
 
@@ -17,6 +21,9 @@ FIRST_THURSDAY = 3 * DAY
 
 CALENDAR_FROM, CALENDAR_TO = 315_532_800, 32_503_680_000
 """Plausible Unix times of a log [s]: the years 1980 to 3000."""
+
+ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}")
+"""Names of the time zone database, such as ``America/Argentina/Ushuaia``."""
 
 
 class LocalTime(NamedTuple):
@@ -66,15 +73,35 @@ def local_time(workload: Workload) -> LocalTime:
     return LocalTime(start, _zone(workload.header, first))
 
 
-def _zone(header: Mapping[str, str], moment: int) -> timezone:
+def zone_named(name: str) -> ZoneInfo:
+    """Return a time zone of the time zone database.
+
+    Raises
+    ------
+    KeyError, OSError
+        There is no such zone, or no database on this machine.
+    ValueError
+        The text is no name of a zone. (`zoneinfo` would look for a package of any name.)
+
+    Examples
+    --------
+    >>> zone_named("Europe/Berlin").key
+    'Europe/Berlin'
+    """
     from zoneinfo import ZoneInfo
 
+    if not ZONE_NAME.fullmatch(name):
+        raise ValueError(f"no name of a time zone: {name!r}")
+    return ZoneInfo(name)
+
+
+def _zone(header: Mapping[str, str], moment: int) -> timezone:
     try:
         return timezone(timedelta(seconds=int(header.get("TimeZone", ""))))
     except (ValueError, OverflowError):
         pass
     try:
-        local = datetime.fromtimestamp(moment, ZoneInfo(header.get("TimeZoneString", "UTC").strip()))
+        local = datetime.fromtimestamp(moment, zone_named(header.get("TimeZoneString", "UTC").strip()))
     except (KeyError, ValueError, OSError):  # no such zone, or no table of zones on this machine
         return UTC
     return timezone((local.utcoffset() or timedelta()) - (local.dst() or timedelta()))
