@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any, Literal, Protocol
 
@@ -49,7 +49,7 @@ class RunParameters(Protocol):
         ...
 
 
-class EventOrder(Parameters):
+class EventOrder(Parameters, ABC):
     """The order of events within an instant, and the points at which scheduling passes take place.
 
     Each run works on its own copy, so any state that :meth:`reset` stores belongs to that run alone.

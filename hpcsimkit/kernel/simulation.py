@@ -149,12 +149,15 @@ class Simulation:
     def next_decision(self) -> Decision | None:
         """Advance the simulation to the next decision of an open seat; return None at the end of the run."""
         self.guard.check()
-        if self._over or (self._run is not None and self._run.decision is not None):
-            return None if self._over else self._begun().decision
-        began = time.perf_counter()
-        self._advance()
-        self._seconds += time.perf_counter() - began
-        return self._begun().decision
+        if self._pending is None and not self._over:
+            began = time.perf_counter()
+            self._advance()
+            self._seconds += time.perf_counter() - began
+        return self._pending
+
+    @property
+    def _pending(self) -> Decision | None:
+        return None if self._run is None else self._run.decision
 
     def _advance(self) -> None:
         """Process events until a decision is pending or no event is left."""
@@ -185,8 +188,8 @@ class Simulation:
         self._seconds += time.perf_counter() - began
 
     def _at_hand(self) -> Decision:
-        if self._run is not None and self._run.decision is not None:
-            return self._run.decision
+        if self._pending is not None:
+            return self._pending
         raise UsageError("no decision is at hand: call next_decision() first")
 
     def _begun(self) -> Run:
