@@ -96,6 +96,11 @@ class Table(BaseModel):
             raise UsageError(f"{where}: {_dotted(location)}{message}".replace(": : ", ": "))
         return table
 
+    def paths_from(self, folder: Path, *names: str) -> dict[str, Any]:
+        """Return the fields that are paths, relative to a folder; those without a path are left out."""
+        paths = {name: getattr(self, name) for name in names}
+        return {name: str(folder / path) for name, path in paths.items() if isinstance(path, str)}
+
     @classmethod
     def _first_problem(cls, error: ValidationError) -> Problem:
         """Return the first problem found by pydantic."""

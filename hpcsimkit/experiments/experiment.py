@@ -260,10 +260,7 @@ class Experiment(Table):
             The file cannot be read, is not TOML, or is not an experiment; the message names the line.
         """
         experiment = cls.of_toml(file, allow_code)
-        paths = {name: getattr(experiment, name) for name in ("log", "machines")}
-        return experiment.model_copy(
-            update={name: str(file.parent / path) for name, path in paths.items() if isinstance(path, str)}
-        )
+        return experiment.model_copy(update=experiment.paths_from(file.parent, "log", "machines"))
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:

@@ -144,14 +144,11 @@ class Training(Source):
             The file cannot be read, is not TOML, or is not a training; the message names the line.
         """
         training = cls.of_toml(file, allow_code)
-        paths = {name: getattr(training, name) for name in ("log", "machines")}
-        changes: dict[str, Any] = {
-            name: str(file.parent / path) for name, path in paths.items() if isinstance(path, str)
-        }
+        changes = training.paths_from(file.parent, "log", "machines")
         if training.logs is not None:
             changes["logs"] = [str(file.parent / path) for path in training.logs]
         if training.validation.log is not None:
-            there = {"log": str(file.parent / training.validation.log)}
+            there = training.validation.paths_from(file.parent, "log")
             changes["validation"] = training.validation.model_copy(update=there)
         names = former_names(training.trainer)
         if names:
