@@ -32,6 +32,7 @@ from hpcsimkit.experiments.runs import Run, fingerprint, finished_run, prepare, 
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.workloads.readers.local_time import CLOCK_KEYS
 
 __all__ = ["Campaign"]
 
@@ -231,6 +232,7 @@ class Campaign:
             "skipped": dict(workload.skipped),
             "notes": dict(workload.notes),
             "steps": list(workload.provenance),
+            "clock": {key: workload.header[key] for key in CLOCK_KEYS if key in workload.header},
         }
 
     def _about_machines(self) -> dict[str, Any] | None:

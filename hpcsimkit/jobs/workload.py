@@ -27,7 +27,10 @@ from hpcsimkit.jobs.job import UNKNOWN, Job, Request
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Column", "Workload"]
+__all__ = ["SCALED", "Column", "Workload"]
+
+SCALED = "load x"
+"""Beginning of the provenance step of a scaled load."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +264,7 @@ class Workload:
         if self.span / factor > TIME_LIMIT:
             raise WorkloadError(f"{self.name}: a load factor of {factor:g} leads beyond {TIME_LIMIT} s")
         scaled = origin + np.rint((submit - origin) / factor).astype(np.int64)
-        return self._derive({**self.columns, "submit_time": scaled}, f"load x {factor:g}")
+        return self._derive({**self.columns, "submit_time": scaled}, f"{SCALED} {factor:g}")
 
     def fitting(self, machine_size: int) -> Workload:
         """Return the jobs that fit a machine of `machine_size` nodes; the others are counted as skipped."""

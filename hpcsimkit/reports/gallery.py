@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports import plots
 from hpcsimkit.reports.figures import (
     INK,
@@ -19,13 +20,13 @@ from hpcsimkit.reports.figures import (
     new_figure,
     style,
     symlog_axis,
-    time_unit,
     title,
 )
 from hpcsimkit.reports.time_plots import BINS
 from hpcsimkit.results.breakdown import By, breakdown
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.results.result import Result
+from hpcsimkit.workloads.readers.local_time import calendar_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,14 +166,14 @@ def _over_time(results: plots.Results) -> Picture:
     begin = min(int(result.submit_time[result.finished].min()) for result in results.values())
     end = max(int(result.end_time.max()) for result in results.values())
     edges = np.linspace(begin, max(end, begin + 1), BINS + 1)
-    columns = len(figure.axes) // len(results)
+    columns, calendar = len(figure.axes) // len(results), calendar_of(first.workload)
     for row, (name, line) in enumerate(line_styles(results).items()):
         queue, *busy = figure.axes[columns * row : columns * (row + 1)]
         steps, size = results[name].timeline(), results[name].size
-        plots.plot_queue(steps, queue, edges=edges, colour=line.colour)
+        plots.plot_queue(steps, queue, edges=edges, colour=line.colour, calendar=calendar)
         for ax, resource in zip(busy, resources, strict=True):
             if first.placements is None:
-                plots.plot_busy(steps, size, ax, edges=edges, colour=line.colour)
+                plots.plot_busy(steps, size, ax, edges=edges, colour=line.colour, calendar=calendar)
             else:
                 plots.plot_resource(results[name], resource, ax, edges=edges, colour=line.colour)
         title(queue, name)
@@ -180,8 +181,8 @@ def _over_time(results: plots.Results) -> Picture:
             ax.set_ylabel("")
             if row < len(results) - 1:
                 _without_time(ax)
-            elif columns > 2:
-                ax.set_xlabel(f"time [{time_unit(edges[-1] - edges[0])[0]}]")
+            elif columns > 2 and ax is not queue:
+                ax.set_xlabel("")
     logarithmic = _same_scale(figure.axes[::columns])
     words = [f"{name[:1].upper()}{name[1:]} busy [%]" for name in resources.values()]
     _head(figure, ["Jobs waiting", *words])
@@ -233,7 +234,7 @@ def _gantt(results: plots.Results) -> Picture:
         f"Each rectangle is a job: as wide as its time, {LANES if names else 'as high as its nodes'}; "
         "blank is idle. Ready jobs started when their turn came, reserved ones after having been the blocked "
         "job, backfilled ones past it.",
-        f"Seconds {begin:,} to {end:,} of the log's clock, in which {jobs:,} jobs are submitted: "
+        f"{_period(first.workload, begin, end)}, in which {jobs:,} jobs are submitted: "
         f"{'the whole run' if end >= last else STRETCH}. "
         f"{COMPLEMENTS if names else COUNTED} Jobs shorter than a 400th of the window are drawn that long."
         f"{left_out}",
@@ -282,6 +283,14 @@ def _fairness(results: plots.Results) -> Picture | None:
         f"{users:,} users, each counted once however many jobs they have{thinned}.",
         figure,
     )
+
+
+def _period(workload: Workload, begin: int, end: int) -> str:
+    """Return a period of a log's clock as the beginning of a sentence: dates, or seconds."""
+    calendar = calendar_of(workload)
+    if calendar is None:
+        return f"Seconds {begin:,} to {end:,} of the log's clock"
+    return f"From {calendar.text(begin)} to {calendar.text(end)}"
 
 
 # --- one picture of everything -------------------------------------------------------------------------
@@ -336,7 +345,7 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
 
 def _grid(rows: int, columns: int, *, height: float, gap: float, left: float, between: float) -> Figure:
     """Return a figure of many small axes [inches], placed directly because layout solvers are slow."""
-    top, bottom, right = 0.55, 0.5, 0.12
+    top, bottom, right = 0.55, 0.5, 0.2
     total = top + rows * height + (rows - 1) * gap + bottom
     width = (WIDTH - left - right - (columns - 1) * between) / columns
     place = {

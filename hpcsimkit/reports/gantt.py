@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.reports.figures import MODE_COLOURS, MUTED, PAPER, axes_of, count_axis, style, time_unit
+from hpcsimkit.reports.figures import MODE_COLOURS, MUTED, PAPER, axes_of, count_axis, style
+from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.results.node_numbers import assign_nodes, most_at_once
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
+from hpcsimkit.workloads.readers.local_time import calendar_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,8 +89,8 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
     """
     ax = axes_of(ax, 7.5, 3.0)
     begin, end = window or busy_window({result.policy: result})
-    unit, length = time_unit(end - begin)
-    ax.set(xlim=(0, (end - begin) / length), xlabel=f"time in the window [{unit}]")
+    axis = TimeAxis(begin, end, calendar_of(result.workload), "in the window")
+    axis.apply(ax)
     ax.grid(visible=False)
     if result.placements is None:
         parts = _nodes_of(result, begin, end)
@@ -98,7 +100,9 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
         parts = _lanes_of(result, result.placements, begin, end)
         _machine_axis(result.placements, ax)
     points = HEIGHT * (parts.high - parts.low) / abs(np.subtract(*ax.get_ylim()))
-    _draw(result.mode[parts.job], parts.corners(begin, end) / (length, 1), points, ax)
+    corners = parts.corners(begin, end)
+    corners[..., 0] = axis.at(begin + corners[..., 0])
+    _draw(result.mode[parts.job], corners, points, ax)
     return ax
 
 

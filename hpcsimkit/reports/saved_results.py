@@ -39,7 +39,8 @@ class SavedResults:
     ----------
     results : mapping of str to Result
         Results by the name of the policy, in the order of the experiment. Their workloads have the columns of
-        the tables of jobs only; on machines, their placements are those of the tables of placements.
+        the tables of jobs only, and the clock of the log; on machines, their placements are those of the
+        tables of placements.
     metrics : mapping of str to mapping of str to float or None
         Metrics of each policy; None for undefined ones.
     provenance : mapping
@@ -71,7 +72,12 @@ class SavedResults:
         try:
             files = {name: _stem(about["file"]) for name, about in provenance["policies"].items()}
             about = provenance["workload"]
-            name, resources = str(about["name"]), tuple(map(str, about.get("resources", ())))
+            known = {
+                "name": str(about["name"]),
+                "resources": tuple(map(str, about.get("resources", ()))),
+                "header": {str(key): str(value) for key, value in about.get("clock", {}).items()},
+                "provenance": tuple(map(str, about.get("steps", ()))),
+            }
             cluster = _cluster(place, provenance)
             size = int(about["nodes"]) if cluster is None else cluster.size
             metrics = {policy: dict(metrics[policy]) for policy in files}
@@ -82,7 +88,7 @@ class SavedResults:
             raise UsageError(f"{place}: at least one policy is needed, found none in provenance.json")
         results = {}
         for policy, stem in files.items():
-            result = _result(_file(place / "jobs" / stem), policy, size, name, resources)
+            result = _result(_file(place / "jobs" / stem), policy, size, known)
             if cluster is not None:
                 placements = _placements(_file(place / "placements" / stem), cluster, len(result))
                 result = replace(result, placements=placements)
@@ -102,8 +108,9 @@ def _cluster(place: Path, provenance: Mapping[str, Any]) -> Machines | None:
     return Machines.read(place / "machines.csv") if provenance.get("machines") else None
 
 
-def _result(file: Path, policy: str, size: int, name: str, resources: tuple[str, ...]) -> Result:
-    """Return the result stored in a table of jobs."""
+def _result(file: Path, policy: str, size: int, about: Mapping[str, Any]) -> Result:
+    """Return the result stored in a table of jobs; `about` holds further fields of its workload."""
+    resources: tuple[str, ...] = about["resources"]
     table = _table(file, (*NEEDED, *resources))
     labels: dict[str, tuple[str, ...]] = {}
     try:
@@ -117,7 +124,7 @@ def _result(file: Path, policy: str, size: int, name: str, resources: tuple[str,
         columns["id"] = columns.pop("job_id")
         columns["run_time"] = np.maximum(columns["run_time"], 0)  # rejected jobs have none
         labels = {column: words for column, words in labels.items() if words}
-        workload = Workload(columns, machine_size=size, name=name, resources=resources, labels=labels)
+        workload = Workload(columns, machine_size=size, labels=labels, **about)
     except (WorkloadError, ValueError, TypeError) as error:
         raise UsageError(f"{file}: not a table of jobs: {error}") from None
     return Result(workload, policy, size, columns["submit_time"], start, end, mode, killed)

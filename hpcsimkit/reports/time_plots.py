@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.jobs.timeline import Steps
-from hpcsimkit.reports.figures import INK, MUTED, PAPER, axes_of, count_axis, style, time_unit
+from hpcsimkit.reports.figures import INK, MUTED, PAPER, axes_of, count_axis, style
+from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES, busy, unusable_gpus
 from hpcsimkit.results.result import Result
+from hpcsimkit.workloads.readers.local_time import Calendar, calendar_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +32,12 @@ HATCH = "//////"
 
 @style()
 def plot_queue(
-    steps: Steps, ax: Axes | None = None, *, edges: Floats | None = None, colour: str = INK
+    steps: Steps,
+    ax: Axes | None = None,
+    *,
+    edges: Floats | None = None,
+    colour: str = INK,
+    calendar: Calendar | None = None,
 ) -> Axes:
     """Draw the number of waiting jobs over time: the exact mean in each bin.
 
@@ -41,9 +48,13 @@ def plot_queue(
     edges : array of float, shape (bins + 1,), optional
         Edges of the bins [s]; the first is the origin of the axis. By default `BINS` bins over the whole
         time.
+    calendar : Calendar, optional
+        Dates of the log's clock, as returned by
+        :func:`~hpcsimkit.workloads.readers.local_time.calendar_of`; by default the axis shows the time since
+        the first edge.
     """
     ax = axes_of(ax, 7.5, 2.5)
-    _step_means(steps.time, steps.waiting, edges, colour, ax)
+    _step_means(steps.time, steps.waiting, edges, colour, ax, calendar)
     ax.set_ylabel("jobs waiting")
     count_axis(ax.yaxis)
     return ax
@@ -58,13 +69,14 @@ def plot_busy(
     edges: Floats | None = None,
     colour: str = INK,
     unit: str = "nodes",
+    calendar: Calendar | None = None,
 ) -> Axes:
     """Draw the share of `size` nodes that are busy [%] over time; other parameters as in :func:`plot_queue`.
 
     For machines, `unit` is the name of the resource counted by `size` and the steps: their first one.
     """
     ax = axes_of(ax, 7.5, 2.5)
-    _step_means(steps.time, 100 * steps.busy / size, edges, colour, ax)
+    _step_means(steps.time, 100 * steps.busy / size, edges, colour, ax, calendar)
     return _percent_axis(ax, unit)
 
 
@@ -83,7 +95,8 @@ def plot_resource(
     total = 0 if result.placements is None else int(result.placements.cluster.amount(resource).sum())
     used = busy(result, resource)
     edges = _edges(used.time) if edges is None else edges
-    at, mean = _step_means(used.time, 100 * used.value / max(total, 1), edges, colour, ax)
+    share = 100 * used.value / max(total, 1)
+    at, mean = _step_means(used.time, share, edges, colour, ax, calendar_of(result.workload))
     if resource == "gpus" and total:
         wasted = unusable_gpus(result)
         top = mean + bin_means(wasted.time, 100 * wasted.value / total, edges)
@@ -105,18 +118,23 @@ def _edges(time: NDArray[np.int64]) -> Floats:
 
 
 def _step_means(
-    time: NDArray[np.int64], value: NDArray[Any], edges: Floats | None, colour: str, ax: Axes
+    time: NDArray[np.int64],
+    value: NDArray[Any],
+    edges: Floats | None,
+    colour: str,
+    ax: Axes,
+    calendar: Calendar | None,
 ) -> tuple[Floats, Floats]:
     """Draw means in bins; return the edges of the bins, in units of the axis, and the means."""
     from matplotlib.patches import StepPatch
 
     edges = _edges(time) if edges is None else edges
-    unit, length = time_unit(edges[-1] - edges[0])
+    axis = TimeAxis(float(edges[0]), float(edges[-1]), calendar)
     mean = bin_means(time, value, edges)
-    at = (edges - edges[0]) / length
+    at = axis.at(edges)
     ax.add_artist(StepPatch(mean, at, fill=True, color=colour, alpha=0.3, linewidth=0))
     ax.add_artist(StepPatch(mean, at, fill=False, color=colour, linewidth=0.9))
-    ax.set(xlim=(at[0], at[-1]), xlabel=f"time since the first submission [{unit}]")
+    axis.apply(ax)
     ax.set_ylim(0, 1.05 * float(mean.max(initial=0)) or 1)
     return at, mean
 

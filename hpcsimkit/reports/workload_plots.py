@@ -21,12 +21,13 @@ from hpcsimkit.reports.figures import (
     format_number,
     new_figure,
     style,
-    time_unit,
     title,
 )
 from hpcsimkit.reports.plots import cumulative
+from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.workloads.describe import describe
+from hpcsimkit.workloads.readers.local_time import calendar_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -177,18 +178,19 @@ def plot_offered_load(workload: Workload, machine_size: int, ax: Axes | None = N
     line is full load: work above it has to wait for later bins.
     """
     ax = axes_of(ax)
-    submit = workload.submit_time - workload.submit_time.min()
+    first = int(workload.submit_time.min())
+    submit = workload.submit_time - first
     span = max(int(submit.max()), 1)
     length = next((length for length in BIN_LENGTHS if span / length <= MOST_BINS), span / MOST_BINS)
-    unit, seconds = time_unit(span)
     bins = max(int(np.ceil(span / length)), 1)
     area = workload.run_time.astype(float) * _demand(workload)[0]
     work = np.bincount(np.minimum(submit // length, bins - 1).astype(int), weights=area, minlength=bins)
     covered = np.minimum(np.arange(1, bins + 1) * length, span) - np.arange(bins) * length
-    at = np.arange(bins + 1) * length / seconds
-    ax.stairs(work / (machine_size * covered), at, fill=True, color=FIRST)
+    edges = first + np.arange(bins + 1) * length
+    axis = TimeAxis(first, float(edges[-1]), calendar_of(workload))
+    ax.stairs(work / (machine_size * covered), axis.at(edges), fill=True, color=FIRST)
     ax.axhline(1, color=INK, linewidth=0.8, linestyle="dashed")
-    ax.set(xlabel=f"time since the first submission [{unit}]", xlim=(0, at[-1]))
+    axis.apply(ax)
     ax.set_ylabel(f"offered load (bins of {format_duration(length)})")
     ax.grid(axis="x", visible=False)
     return ax

@@ -19,7 +19,7 @@ from hpcsimkit.errors import WorkloadError
 from hpcsimkit.jobs.columns import TIME_LIMIT, Column
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.models.weekly_arrivals import HOUR, HOURS, WEEK, WeeklyArrivals
-from hpcsimkit.workloads.readers.local_time import local_time
+from hpcsimkit.workloads.readers.local_time import CLOCK_KEYS, local_time
 
 __all__ = ["Mimic", "new_jobs", "size_class"]
 
@@ -29,7 +29,7 @@ OF_ONE_JOB = ("id", "preceding", "think_time", "recorded_wait_time")
 OF_THE_SIZE = ("nodes", "spread", "exclusive", "constraint", "requested_memory")
 """Columns that are part of a job's request, in addition to the resources."""
 
-CLOCK_AND_SOURCE = ("UnixStartTime", "TimeZone", "TimeZoneString", "Acknowledge")
+CLOCK_AND_SOURCE = (*CLOCK_KEYS, "Acknowledge")
 """Header keys that also apply to synthetic jobs."""
 
 

@@ -1,18 +1,24 @@
-"""Calendar time of a log's clock: weekdays and hours in local standard time."""
+"""Calendar time of a log's clock: dates in local time, and weeks in local standard time."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.jobs.workload import SCALED, Workload
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-__all__ = ["LocalTime", "local_time", "zone_named"]
+    import pandas
+    from numpy.typing import ArrayLike
+
+__all__ = ["CLOCK_KEYS", "Calendar", "LocalTime", "calendar_of", "local_time", "zone_named"]
+
+CLOCK_KEYS = ("UnixStartTime", "TimeZone", "TimeZoneString")
+"""Header keys that relate the clock of a log to calendar time."""
 
 DAY = 86_400
 
@@ -73,6 +79,72 @@ def local_time(workload: Workload) -> LocalTime:
     return LocalTime(start, _zone(workload.header, first))
 
 
+class Calendar(NamedTuple):
+    """Dates of a log's clock in local time, with daylight saving time where the zone is known by name.
+
+    Attributes
+    ----------
+    start : int
+        Unix time of the log's second 0 [s].
+    zone : tzinfo
+        Time zone; UTC if the log names none.
+    name : str
+        Name of the zone, such as ``Europe/Stockholm`` or ``UTC+01:00``; empty if the log names none. The
+        clock of such a log may be local time or UTC.
+    """
+
+    start: int
+    zone: tzinfo
+    name: str
+
+    @property
+    def label(self) -> str:
+        """Description of the times, for an axis."""
+        return f"local time, {self.name}" if self.name else "clock of the log, time zone not given"
+
+    def dates(self, seconds: ArrayLike) -> pandas.DatetimeIndex:
+        """Return the local dates of times [s of the log's clock], without a zone.
+
+        >>> Calendar(0, UTC, "UTC").dates([0, 3600]).hour.tolist()
+        [0, 1]
+        """
+        import numpy as np
+        import pandas
+
+        moments = pandas.to_datetime(np.asarray(seconds) + self.start, unit="s", utc=True)
+        return moments.tz_convert(self.zone).tz_localize(None)
+
+    def text(self, second: int) -> str:
+        """Return a time [s of the log's clock] as a date with the name of the zone.
+
+        >>> Calendar(843480031, zone_named("Europe/Stockholm"), "Europe/Stockholm").text(0)
+        'Mon 23 Sep 1996 14:00 CEST'
+        """
+        form = "%a %d %b %Y %H:%M" + (" %Z" if self.name else "")
+        return datetime.fromtimestamp(self.start + second, self.zone).strftime(form)
+
+
+def calendar_of(workload: Workload) -> Calendar | None:
+    """Return the dates of a log's clock; None for a log without dates, or with a scaled load.
+
+    The zone is that of ``TimeZoneString`` in the header, else the constant offset ``TimeZone`` [s].
+
+    >>> header = {"UnixStartTime": "843480031", "TimeZoneString": "Europe/Stockholm"}
+    >>> w = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, header=header)
+    >>> calendar_of(w).dates([0])[0].isoformat(), calendar_of(w.scale_load(2))
+    ('1996-09-23T14:00:31', None)
+    """
+    start = local_time(workload).start if len(workload) else None
+    if start is None or any(step.startswith(SCALED) for step in workload.provenance):
+        return None
+    name = workload.header.get("TimeZoneString", "").strip()
+    try:
+        return Calendar(start, zone_named(name), name)
+    except (KeyError, ValueError, OSError):  # no such zone, or no table of zones on this machine
+        offset = _offset(workload.header)
+    return Calendar(start, offset or UTC, str(offset or ""))
+
+
 def zone_named(name: str) -> ZoneInfo:
     """Return a time zone of the time zone database.
 
@@ -96,12 +168,18 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def _zone(header: Mapping[str, str], moment: int) -> timezone:
-    try:
-        return timezone(timedelta(seconds=int(header.get("TimeZone", ""))))
-    except (ValueError, OverflowError):
-        pass
+    if (offset := _offset(header)) is not None:
+        return offset
     try:
         local = datetime.fromtimestamp(moment, zone_named(header.get("TimeZoneString", "UTC").strip()))
     except (KeyError, ValueError, OSError):  # no such zone, or no table of zones on this machine
         return UTC
     return timezone((local.utcoffset() or timedelta()) - (local.dst() or timedelta()))
+
+
+def _offset(header: Mapping[str, str]) -> timezone | None:
+    """Return the constant offset that a header names, if any."""
+    try:
+        return timezone(timedelta(seconds=int(header.get("TimeZone", ""))))
+    except (ValueError, OverflowError):
+        return None
