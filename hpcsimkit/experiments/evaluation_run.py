@@ -23,7 +23,6 @@ from hpcsimkit._version import __version__
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.console import metric_heading, number_text, plain_table
 from hpcsimkit.experiments.evaluation import AGENT, Contest
-from hpcsimkit.experiments.evaluation_statistics import CONFIDENCE, Comparison, Mean, compared, mean_of
 from hpcsimkit.experiments.experiment import sha256_of
 from hpcsimkit.experiments.processes import run_in_processes
 from hpcsimkit.experiments.results_folder import FINISHED, PROVENANCE, ResultsFolder
@@ -32,12 +31,12 @@ from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.kernel.watchdog import Watchdog
 from hpcsimkit.results.metrics import METRICS
+from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, compared, mean_of
 
 __all__ = ["EvaluationRun", "Verdict", "verdict_table"]
 
 TABLE, STATISTICS = "evaluation.csv", "evaluation.json"
 FILES = {TABLE, STATISTICS, PROVENANCE}
-SIGNIFICANT = 0.05
 INTERVAL = f"{CONFIDENCE:.0%} interval".replace("%", " %")
 
 Floats = NDArray[np.float64]

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hpcsimkit.reproductions.sequences import SIGNIFICANT, Standing
+from hpcsimkit.reproductions.sequences import Standing
+from hpcsimkit.results.statistics import p_value_text
 
-__all__ = ["Table", "number", "p_value", "standings_table"]
+__all__ = ["Table", "number", "standings_table"]
 
 
 class Table(NamedTuple):
@@ -49,15 +50,6 @@ def number(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.2f}"
 
 
-def p_value(value: float) -> str:
-    """Return a p-value with three digits, and a star if it is below 0.05.
-
-    >>> p_value(0.04321), p_value(0.5), p_value(float("nan"))
-    ('0.0432*', '0.5', '')
-    """
-    return "" if not math.isfinite(value) else f"{value:.3g}{'*' if value < SIGNIFICANT else ''}"
-
-
 def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
     """Return a table of means with intervals, and of differences between one policy and the others.
 
@@ -96,4 +88,10 @@ def _cells(standing: Standing) -> list[str]:
     if against is None:
         return [*cells, *[""] * 4]
     difference, relative = f"{against.difference.mean:+.2f}", f"{100 * against.relative:+.1f} %"
-    return [*cells, difference, relative, p_value(against.t_test_holm), p_value(against.wilcoxon_holm)]
+    return [
+        *cells,
+        difference,
+        relative,
+        p_value_text(against.t_test_holm),
+        p_value_text(against.wilcoxon_holm),
+    ]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.evaluation_statistics import Comparison, compared
 from hpcsimkit.experiments.tasks import Shelf, Task
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import (
@@ -30,7 +29,8 @@ from hpcsimkit.policies import (
     XFactor,
 )
 from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.sequences import BSLD, SIGNIFICANT, Contestant, Meeting, SequenceSet
+from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
+from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, compared
 
 __all__ = ["RIVALS", "RULES", "Field", "field_of", "measured_fields", "parted"]
 

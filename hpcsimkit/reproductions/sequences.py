@@ -15,7 +15,6 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places
-from hpcsimkit.experiments.evaluation_statistics import Comparison, Mean, compared, mean_of
 from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
@@ -23,12 +22,12 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, Mean, compared, mean_of
 
 __all__ = [
     "BSLD",
     "MEASURES",
     "OF_PROMISES",
-    "SIGNIFICANT",
     "Contestant",
     "Meeting",
     "SequenceSet",
@@ -44,9 +43,6 @@ MEASURES = ("mean_bounded_slowdown", "mean_wait_time", "max_bounded_slowdown", "
 """Measures of each run, from :data:`~hpcsimkit.results.metrics.METRICS`."""
 
 BSLD = MEASURES[0]
-
-SIGNIFICANT = 0.05
-"""Significance level."""
 
 OF_PROMISES = ("promises", "broken_promises", "mean_delay_of_broken")
 """Further measures for guaranteed start times; see :class:`Meeting`."""

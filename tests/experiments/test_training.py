@@ -24,14 +24,6 @@ from hpcsimkit.agents.training.catalogue import TRAINERS, settings_of, trainer_n
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places, share_in_several
-from hpcsimkit.experiments.evaluation_statistics import (
-    Mean,
-    compared,
-    holm,
-    mean_of,
-    p_values,
-    ratio_of_means,
-)
 from hpcsimkit.experiments.training import Training
 from hpcsimkit.experiments.training_data import Rules, Validation, WindowsOf, divided
 from hpcsimkit.experiments.training_environment import environment_of
@@ -309,93 +301,6 @@ def test_what_the_warm_up_costs_is_nobodys_merit() -> None:
         earned += reward
     before = 5 * (9 + 8 + 7 + 6)  # seconds that nine, eight, seven and six jobs have waited until then
     assert -12 * earned == pytest.approx(12 * info["metrics"]["mean_wait_time"] - before)
-
-
-# --- statistics -------------------------------------------------------------------------------------------
-
-
-def test_holm_by_hand() -> None:
-    assert holm([0.01, 0.02, 0.03, 0.04]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
-    assert holm([0.04, 0.001]) == pytest.approx([0.04, 0.002])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_is_between_the_value_and_bonferroni(ps: list[float]) -> None:
-    corrected = holm(ps)
-    for p, after in zip(ps, corrected, strict=True):
-        assert p <= after <= min(1.0, p * len(ps)) + 1e-12
-    assert [corrected[place] for place in np.argsort(ps)] == sorted(corrected)
-
-
-def test_means_and_tests_are_scipys() -> None:
-    rng = np.random.default_rng(1)
-    agent, others = (
-        rng.exponential(size=30),
-        {name: rng.exponential(size=30) + shift for name, shift in (("a", 0), ("b", 1))},
-    )
-    found = compared(agent, others)
-    for name, other in others.items():
-        assert found[name].t_test == pytest.approx(stats.ttest_rel(agent, other).pvalue)
-        assert found[name].wilcoxon == pytest.approx(stats.wilcoxon(agent, other).pvalue)
-        assert found[name].relative == pytest.approx((agent.mean() - other.mean()) / other.mean())
-    assert found["b"].t_test_holm == pytest.approx(2 * found["b"].t_test)
-
-
-@pytest.mark.parametrize("count", [2, 5, 30])
-def test_intervals_are_scipys_bootstrap(count: int) -> None:
-    """Bias-corrected and accelerated, 9999 resamples, seed 0; of ratios sequences are drawn as pairs."""
-    slowdowns = 1 + np.random.default_rng(2).lognormal(1, 2, count)
-    others = 1 + np.random.default_rng(3).lognormal(1, 2, count)
-
-    def ratio(one: Any, other: Any, axis: int) -> Any:
-        return one.mean(axis=axis) / other.mean(axis=axis)
-
-    for found, columns, statistic, value in (
-        (mean_of(slowdowns), [slowdowns], np.mean, slowdowns.mean()),
-        (mean_of(slowdowns - others), [slowdowns - others], np.mean, (slowdowns - others).mean()),
-        (ratio_of_means(slowdowns, others), [slowdowns, others], ratio, slowdowns.mean() / others.mean()),
-    ):
-        wanted = stats.bootstrap(
-            columns, statistic, n_resamples=9999, confidence_level=0.95, method="BCa", paired=True,
-            rng=np.random.default_rng(0),
-        ).confidence_interval  # fmt: skip
-        assert (found.mean, found.low, found.high) == pytest.approx((value, wanted.low, wanted.high))
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=8), st.sampled_from([1.0, 1e-9]))
-@settings(max_examples=60)
-def test_intervals_stay_within_what_was_seen(tail: list[float], scale: float) -> None:
-    """So no slowdown is believed to be below 1, whatever its tail."""
-    slowdowns = 1 + scale * np.array(tail)
-    found = mean_of(slowdowns)
-    slack = 1e-9 * slowdowns.max()
-    assert slowdowns.min() - slack <= found.low <= found.mean + slack
-    assert found.mean - slack <= found.high <= slowdowns.max() + slack
-
-
-def test_intervals_of_one_sequence_and_of_equal_ones() -> None:
-    alone = mean_of(np.array([7.0]))
-    assert alone.mean == 7 and np.isnan([alone.low, alone.high]).all()
-    assert mean_of(np.full(5, 3.0)) == Mean(3.0, 3.0, 3.0)
-    assert mean_of(np.zeros(5)) == Mean(0.0, 0.0, 0.0)
-    assert ratio_of_means(np.full(3, 6.0), np.full(3, 2.0)) == Mean(3.0, 3.0, 3.0)
-    assert np.isnan(ratio_of_means(np.ones(1), np.ones(1)).low)
-
-
-def test_a_heavy_tail_makes_a_lopsided_interval() -> None:
-    """Student's t said -11 to 49 of such slowdowns."""
-    slowdowns = np.array([1.0, 1.2, 1.1, 2.0, 1.5, 110.0])
-    low, _ = stats.t.interval(0.95, 5, slowdowns.mean(), stats.sem(slowdowns))
-    found = mean_of(slowdowns)
-    assert low < 1 <= found.low and found.high - found.mean > found.mean - found.low > 0
-
-
-def test_differences_that_say_nothing_or_all() -> None:
-    assert p_values(np.zeros(5)) == (1.0, 1.0)
-    assert np.isnan(p_values(np.array([3.0]))).all()
-    assert p_values(np.full(8, -2.0)) == (0.0, pytest.approx(2 / 2**8))
 
 
 # --- progress ---------------------------------------------------------------------------------------------

@@ -23,13 +23,14 @@ from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import FCFS, SJF
-from hpcsimkit.reproductions.cells import number, p_value, standings_table
+from hpcsimkit.reproductions.cells import number, standings_table
 from hpcsimkit.reproductions.contests import ContestReproduction, Scores, TrainedAndRun
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.logs import each_once, name_among
 from hpcsimkit.reproductions.masked_ppo.reproduction import MaskedPPO
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet, standings
+from hpcsimkit.results.statistics import p_value_text
 
 # --- who is better -----------------------------------------------------------------------------------------
 
@@ -101,7 +102,7 @@ def test_a_table_of_standings() -> None:
     assert lines[0] == ["a", "2.33", "1.33 to 4.00", "", "", "", ""]
     assert lines[1][3:5] == ["-1.33", "-36.4 %"]
     assert (number(None), number(float("inf")), number(0.0)) == ("", "", "0.00")
-    assert (p_value(0.05), p_value(0.0499999)) == ("0.05", "0.05*")
+    assert (p_value_text(0.05), p_value_text(0.0499999)) == ("0.05", "0.05*")
 
 
 # --- logs --------------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
 from hpcsimkit.agents.training.trainer import LAST
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.experiments.evaluation_statistics import Mean
 from hpcsimkit.experiments.identity import fingerprint, identity_of
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -47,6 +46,7 @@ from hpcsimkit.reproductions.textbook_rules.tables import (
 )
 from hpcsimkit.reproductions.textbook_rules.targets import logs_target, training_targets
 from hpcsimkit.reproductions.textbook_rules.verdicts import Judged, Verdict, judged, verdicts
+from hpcsimkit.results.statistics import Mean
 from hpcsimkit.workloads import default_workload, write_swf
 
 TINY = Scale(

@@ -10,8 +10,8 @@ from hpcsimkit.reproductions.cush.measured import Measured
 from hpcsimkit.reproductions.cush.methods import CUSH, EVOLVED_IN_SIGHT, HEURISTICS, TRAINED
 from hpcsimkit.reproductions.cush.published_numbers import GAINS, TABLE_1
 from hpcsimkit.reproductions.cush.runs import NTAT, WAIT
-from hpcsimkit.reproductions.sequences import SIGNIFICANT
 from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.results.statistics import SIGNIFICANT
 from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 __all__ = ["file_targets", "gain_targets", "placement_targets", "time_target"]

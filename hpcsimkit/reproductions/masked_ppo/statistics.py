@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcsimkit.experiments.evaluation_statistics import Comparison, compared
 from hpcsimkit.reproductions.masked_ppo.scores import Scores
+from hpcsimkit.results.statistics import Comparison, compared
 
 __all__ = ["Verdict", "judged"]
 

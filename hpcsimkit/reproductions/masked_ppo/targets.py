@@ -9,10 +9,10 @@ from hpcsimkit.reproductions.masked_ppo.published_numbers import LOWER_THAN_BFBP
 from hpcsimkit.reproductions.masked_ppo.scores import UTILISATION, WAIT, Scores
 from hpcsimkit.reproductions.masked_ppo.statistics import judged
 from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.results.statistics import SIGNIFICANT
 
-__all__ = ["SIGNIFICANT", "baseline_targets", "family_targets"]
+__all__ = ["baseline_targets", "family_targets"]
 
-SIGNIFICANT = 0.05
 POINTS = 0.1
 """Allowed deficit of utilisation relative to BFBP's [percentage points]."""
 

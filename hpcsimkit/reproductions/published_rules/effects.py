@@ -11,15 +11,13 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.evaluation_statistics import Mean, compared, mean_of, ratio_of_means
 from hpcsimkit.reproductions.published_rules.rules import PUBLISHED
 from hpcsimkit.reproductions.published_rules.runs import Cell
+from hpcsimkit.results.statistics import SIGNIFICANT, Mean, compared, mean_of, ratio_of_means
 
 __all__ = ["Effect", "Floats", "Measured", "effects", "effects_csv"]
 
 Floats = NDArray[np.float64]
-
-SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,9 @@ from hpcsimkit.reproductions.rlbackfilling.targets import (
     fair_duels,
     training_target,
 )
-from hpcsimkit.reproductions.sequences import BSLD, SIGNIFICANT, Standing
+from hpcsimkit.reproductions.sequences import BSLD, Standing
 from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.results.statistics import SIGNIFICANT
 
 __all__ = ["RLBackfillingFindings"]
 

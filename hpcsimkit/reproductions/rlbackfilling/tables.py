@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.cells import Table, number, p_value
+from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.rlbackfilling.contest import (
     CHANCE,
@@ -23,6 +23,7 @@ from hpcsimkit.reproductions.rlbackfilling.data import Way
 from hpcsimkit.reproductions.rlbackfilling.noise import ORDERS
 from hpcsimkit.reproductions.rlbackfilling.published_numbers import TABLE_4, TABLE_5, Row4
 from hpcsimkit.reproductions.sequences import OF_PROMISES, Standing
+from hpcsimkit.results.statistics import p_value_text
 
 __all__ = [
     "cross_table",
@@ -127,7 +128,7 @@ def duels_table(duels: Mapping[str, Mapping[str, Standing]]) -> Table:
         for rival, standing in rivals.items():
             if (found := standing.against) is not None:
                 difference, relative = f"{found.difference.mean:+.2f}", f"{100 * found.relative:+.1f} %"
-                tests = p_value(found.t_test_holm), p_value(found.wilcoxon_holm)
+                tests = p_value_text(found.t_test_holm), p_value_text(found.wilcoxon_holm)
                 lines.append(
                     [agent, rival, difference, relative, *tests, "yes" if standing.is_beaten else "no"]
                 )

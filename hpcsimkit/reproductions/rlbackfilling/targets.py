@@ -17,8 +17,9 @@ from hpcsimkit.reproductions.rlbackfilling.contest import (
 )
 from hpcsimkit.reproductions.rlbackfilling.data import Way
 from hpcsimkit.reproductions.rlbackfilling.published_numbers import LEAST_GAIN, SEEDS, TABLE_4
-from hpcsimkit.reproductions.sequences import SIGNIFICANT, Standing
+from hpcsimkit.reproductions.sequences import Standing
 from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.results.statistics import SIGNIFICANT
 
 __all__ = ["agent_targets", "base_targets", "fair_duels", "training_target"]
 

@@ -8,8 +8,8 @@ from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.schedinspector.contest import BASE, NOT_COMMITTED, Contest, greedy
 from hpcsimkit.reproductions.schedinspector.published_numbers import TABLE_4, improvement
 from hpcsimkit.reproductions.schedinspector.tables import AGENTS
-from hpcsimkit.reproductions.sequences import SIGNIFICANT
 from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.results.statistics import SIGNIFICANT
 
 __all__ = ["published_targets", "training_target"]
 

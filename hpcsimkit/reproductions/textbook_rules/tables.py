@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hpcsimkit.experiments.console import grouped
-from hpcsimkit.reproductions.cells import Table, number, p_value
+from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.sequences import OF_PROMISES
 from hpcsimkit.reproductions.textbook_rules.verdicts import Judged, Verdict
+from hpcsimkit.results.statistics import p_value_text
 
 __all__ = ["LESS", "MORE", "log_table", "mark", "matrix", "per_cent", "promises_table", "typical_matrix"]
 
@@ -56,7 +57,7 @@ def log_table(log: Judged) -> Table:
 
 
 def _mean(log: Judged, row: str) -> list[str]:
-    from hpcsimkit.experiments.evaluation_statistics import mean_of
+    from hpcsimkit.results.statistics import mean_of
 
     mean = mean_of(log.scores.of(row))
     return [number(mean.mean), f"{number(mean.low)} to {number(mean.high)}"]
@@ -67,8 +68,8 @@ def _cells(verdict: Verdict) -> list[str]:
         f"{verdict.difference.mean:+.2f}",
         per_cent(verdict.relative),
         f"{verdict.ratio.mean:.3f}",
-        p_value(verdict.t_test),
-        p_value(verdict.wilcoxon),
+        p_value_text(verdict.t_test),
+        p_value_text(verdict.wilcoxon),
         f"{verdict.below} : {verdict.above}",
     ]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hpcsimkit.reproductions.sequences import SIGNIFICANT
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.textbook_rules.verdicts import Judged
+from hpcsimkit.results.statistics import SIGNIFICANT
 
 __all__ = ["MINUTES", "logs_target", "training_targets"]
 

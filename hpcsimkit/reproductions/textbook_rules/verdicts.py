@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.evaluation_statistics import Mean, holm, mean_of, p_values
 from hpcsimkit.reproductions.contests import Scores
-from hpcsimkit.reproductions.sequences import BSLD, SIGNIFICANT
+from hpcsimkit.reproductions.sequences import BSLD
 from hpcsimkit.reproductions.textbook_rules.contest import RIVALS, Contest
+from hpcsimkit.results.statistics import SIGNIFICANT, Mean, holm, mean_of, p_values
 
 __all__ = ["Judged", "Verdict", "judged", "verdicts"]
 

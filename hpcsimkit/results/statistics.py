@@ -1,14 +1,18 @@
-"""Statistics of evaluations: confidence intervals of means, and paired significance tests.
+"""Statistics of repeated simulations: intervals of means, paired significance tests, and average ranks.
 
 Metrics of schedules are bounded (a slowdown is never below 1) and heavy-tailed, and so are their differences:
 the symmetric interval of Student's t would include impossible values. All intervals are therefore bootstrap
 intervals, bias-corrected and accelerated (BCa: Efron, Journal of the American Statistical Association 82,
 1987), computed by :func:`scipy.stats.bootstrap` from `RESAMPLES` resamples. They stay within the range of the
-values. With fewer than about ten sequences they are too narrow.
+values. With fewer than about ten replicates they are too narrow.
+
+Replicates are independent repetitions of a simulation: sequences of jobs of an evaluation, seeds of a model
+of workloads, periods of a log.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +21,30 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONFIDENCE", "RESAMPLES", "Comparison", "Mean", "compared", "holm", "mean_of", "ratio_of_means"]
+__all__ = [
+    "CONFIDENCE",
+    "RESAMPLES",
+    "SIGNIFICANT",
+    "Comparison",
+    "Mean",
+    "Ranking",
+    "compared",
+    "holm",
+    "mean_of",
+    "p_value_text",
+    "p_values",
+    "paired",
+    "ranking_of",
+    "ratio_of_means",
+]
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 """Confidence level of all intervals."""
+
+SIGNIFICANT = 0.05
+"""p-value below which a difference is significant."""
 
 RESAMPLES = 9999
 """Number of bootstrap resamples of an interval."""
@@ -38,9 +60,9 @@ class Mean:
     Parameters
     ----------
     mean : float
-        Sample mean over the sequences.
+        Sample mean over the replicates.
     low, high : float
-        Ends of the BCa bootstrap interval; NaN for a single sequence.
+        Ends of the BCa bootstrap interval; NaN for a single replicate.
     """
 
     mean: float
@@ -50,7 +72,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Paired comparison of a policy with another one over the same sequences.
+    """Paired comparison of a policy with another one over the same replicates.
 
     Parameters
     ----------
@@ -90,7 +112,7 @@ def mean_of(values: Floats) -> Mean:
 
 
 def ratio_of_means(values: Floats, base: Floats) -> Mean:
-    """Return the ratio of two means over the same sequences, and its confidence interval.
+    """Return the ratio of two means over the same replicates, and its confidence interval.
 
     The pairs of values are resampled together.
 
@@ -145,13 +167,13 @@ def _interval(statistic: Callable[..., Floats], *samples: bytes) -> tuple[float,
 
 
 def compared(values: Floats, others: Mapping[str, Floats]) -> dict[str, Comparison]:
-    """Compare a policy with others on the same sequences.
+    """Compare a policy with others on the same replicates.
 
     Parameters
     ----------
-    values : array of float, shape (sequences,)
+    values : array of float, shape (replicates,)
         Values of a metric under the policy.
-    others : mapping of str to array of float, shape (sequences,)
+    others : mapping of str to array of float, shape (replicates,)
         Values of the metric under the other policies, by name.
 
     Examples
@@ -161,28 +183,40 @@ def compared(values: Floats, others: Mapping[str, Floats]) -> dict[str, Comparis
     >>> found.difference.mean, round(found.relative, 3), round(found.t_test, 4), found.wilcoxon
     (-1.6, -0.296, 0.0205, 0.0625)
     """
-    differences = [values - other for other in others.values()]
+    pairs = [(values, other) for other in others.values()]
+    return dict(zip(others, paired(pairs), strict=True))
+
+
+def paired(pairs: Sequence[tuple[Floats, Floats]]) -> list[Comparison]:
+    """Compare several pairs of samples; the p-values are corrected for all of them.
+
+    Parameters
+    ----------
+    pairs : sequence of (array of float, array of float)
+        Values of a metric under a policy and under another one on the same replicates, at least one.
+    """
+    differences = [values - other for values, other in pairs]
     ps = np.array([p_values(difference) for difference in differences]).reshape(-1, 2)
     corrected = np.array([holm(column) for column in ps.T])
-    return {
-        name: Comparison(
+    return [
+        Comparison(
             difference=mean_of(difference),
-            relative=float(difference.mean() / other.mean()) if other.mean() else float("nan"),
+            relative=float(difference.mean() / other.mean()) if other.mean() else math.nan,
             t_test=float(t_test),
             wilcoxon=float(wilcoxon),
             t_test_holm=float(t_test_holm),
             wilcoxon_holm=float(wilcoxon_holm),
         )
-        for (name, other), difference, (t_test, wilcoxon), (t_test_holm, wilcoxon_holm) in zip(
-            others.items(), differences, ps, corrected.T, strict=True
+        for (_, other), difference, (t_test, wilcoxon), (t_test_holm, wilcoxon_holm) in zip(
+            pairs, differences, ps, corrected.T, strict=True
         )
-    }
+    ]
 
 
 def p_values(differences: Floats) -> tuple[float, float]:
     """Return the two-sided p-values of the paired t-test and of Wilcoxon's signed-rank test.
 
-    If all differences are 0, the p-values are 1; for a single sequence, they are NaN.
+    If all differences are 0, the p-values are 1; for a single replicate, they are NaN.
 
     >>> p_values(np.zeros(4))
     (1.0, 1.0)
@@ -203,13 +237,103 @@ def holm(ps: Sequence[float] | Floats) -> list[float]:
     """Correct p-values for multiple comparisons (Holm, Scandinavian Journal of Statistics 6, 1979).
 
     The smallest of n is multiplied by n, the next by n - 1 and so on; corrected values keep their order.
+    Undefined p-values (NaN) do not count and remain undefined.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     values = np.asarray(ps, dtype=np.float64)
     order = np.argsort(values)
-    factors = np.arange(len(values), 0, -1)
+    factors = np.arange(np.count_nonzero(np.isfinite(values)), -np.count_nonzero(np.isnan(values)), -1)
     corrected = np.empty(len(values))
     corrected[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
     return [float(value) for value in corrected]
+
+
+def p_value_text(value: float) -> str:
+    """Return a p-value with three digits, and a star if it is below `SIGNIFICANT`.
+
+    >>> p_value_text(0.04321), p_value_text(0.5), p_value_text(float("nan"))
+    ('0.0432*', '0.5', '')
+    """
+    return "" if not math.isfinite(value) else f"{value:.3g}{'*' if value < SIGNIFICANT else ''}"
+
+
+# --- ranks -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Average ranks of policies, and the difference of ranks that is significant.
+
+    Friedman's test has the hypothesis that all policies are equal; only if it is rejected, pairs are compared
+    by Nemenyi's test (Demsar, Journal of Machine Learning Research 7, 2006).
+
+    Parameters
+    ----------
+    ranks : mapping of str to float
+        Average rank of each policy, the best (lowest) first; ties share the mean of their ranks.
+    replicates : int
+        Number of replicates over which ranks are averaged.
+    friedman : float
+        p-value of Friedman's test, corrected for ties.
+    critical_difference : float
+        Difference of two average ranks above which Nemenyi's test is significant.
+    """
+
+    ranks: Mapping[str, float]
+    replicates: int
+    friedman: float
+    critical_difference: float
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """Largest groups of two or more policies without a significant difference between any two."""
+        names, ranks = list(self.ranks), np.array(list(self.ranks.values()))
+        ends = np.searchsorted(ranks, ranks + self.critical_difference, side="right").tolist()
+        beginnings = [0, *ends][: len(ends)]  # a group that ends where the one before it ends is a part of it
+        return [
+            tuple(names[first:end])
+            for first, (end, before) in enumerate(zip(ends, beginnings, strict=True))
+            if end - first > 1 and end > before
+        ]
+
+
+def ranking_of(values: Mapping[str, Floats], *, descending: bool = False) -> Ranking:
+    """Rank policies on each replicate, and test the differences of their average ranks.
+
+    Parameters
+    ----------
+    values : mapping of str to array of float, shape (replicates,)
+        Values of a metric under each of three or more policies, on the same two or more replicates.
+    descending : bool
+        Whether the highest value has rank 1. Default: False.
+
+    Examples
+    --------
+    >>> values = {"a": np.array([3.0, 2, 4, 3, 5]), "b": np.array([1.0, 1, 1, 2, 1]), "c": np.full(5, 3.0)}
+    >>> found = ranking_of(values)
+    >>> found.ranks, round(found.critical_difference, 3), found.groups
+    ({'b': 1.0, 'c': 2.4, 'a': 2.6}, 1.482, [('b', 'c'), ('c', 'a')])
+    """
+    from scipy import stats
+
+    table = np.column_stack(list(values.values()))
+    replicates, policies = table.shape
+    ranks = stats.rankdata(-table if descending else table, axis=1).mean(axis=0)
+    order = np.argsort(ranks, kind="stable")
+    equal = bool((table == table[:, :1]).all())
+    return Ranking(
+        {list(values)[place]: float(ranks[place]) for place in order},
+        replicates,
+        1.0 if equal else float(stats.friedmanchisquare(*table.T).pvalue),
+        _nemenyi(policies) * math.sqrt(policies * (policies + 1) / (6 * replicates)),
+    )
+
+
+@lru_cache
+def _nemenyi(policies: int) -> float:
+    """Return the critical value of Nemenyi's test: the studentized range over the square root of two."""
+    from scipy import stats
+
+    return float(stats.studentized_range.ppf(CONFIDENCE, policies, math.inf)) / math.sqrt(2)
