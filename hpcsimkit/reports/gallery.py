@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports import plots
+from hpcsimkit.reports.classes import draw_classes, draw_groups
 from hpcsimkit.reports.figures import (
     INK,
     MODE_COLOURS,
@@ -22,8 +23,8 @@ from hpcsimkit.reports.figures import (
     symlog_axis,
     title,
 )
+from hpcsimkit.reports.picture import WIDTH, Picture
 from hpcsimkit.reports.time_plots import BINS
-from hpcsimkit.results.breakdown import By, breakdown
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.local_time import calendar_of
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-__all__ = ["Picture", "draw_comparison", "draw_pictures"]
-
-WIDTH = 10.0
-"""Width of every figure [inches], equal so that the font sizes are equal."""
+__all__ = ["draw_comparison", "draw_pictures"]
 
 GANTT_JOBS = 300
 GANTT_POLICIES = 12
@@ -55,35 +53,11 @@ STRETCH = "of all such stretches the one at 90 % by mean wait over the policies,
 COUNTED = "Nodes are only counted in a run; their numbers are given afterwards."
 
 
-class Picture(NamedTuple):
-    """Figure of the report with its texts.
-
-    Attributes
-    ----------
-    name : str
-        Name of the file, one word.
-    title : str
-        Title of the figure.
-    reading : str
-        Explanation of the figure, in a sentence or two.
-    caption : str
-        Caption with units, and with notes on omitted, thinned or binned data.
-    figure : Figure
-        Figure to show.
-    """
-
-    name: str
-    title: str
-    reading: str
-    caption: str
-    figure: Figure
-
-
 def draw_pictures(results: plots.Results) -> Iterator[Picture]:
     """Yield the figures of results by policy, in the order of the report, without uninformative ones."""
     if not all(result.finished.any() for result in results.values()):
         return
-    for draw in (_waits, _slowdowns, _classes, _over_time, _gantt, _start_modes, _fairness):
+    for draw in (_waits, _slowdowns, draw_classes, draw_groups, _over_time, _gantt, _start_modes, _fairness):
         picture = draw(results)
         if picture is not None:
             yield picture
@@ -121,42 +95,6 @@ def _slowdowns(results: plots.Results) -> Picture:
         "all jobs that ran, logarithmic axis.",
         figure,
     )
-
-
-def _classes(results: plots.Results) -> Picture:
-    tables = {heading: _waits_by(results, by) for by, heading in _ways(results).items()}
-    figure = new_figure(WIDTH, 0.5 + len(tables) * (0.5 + 0.27 * len(results)), rows=len(tables))
-    for ax, (heading, waits) in zip(figure.axes, tables.items(), strict=True):
-        classes = list(max(waits.values(), key=len).index)
-        values = {name: [table.get(label, np.nan) for label in classes] for name, table in waits.items()}
-        plots.plot_heat_map(values, classes, ax, formatted=lambda value: format_duration(value, 2))
-        title(ax, heading)
-    return Picture(
-        "classes",
-        "Mean wait by class of job",
-        "Each cell is the mean wait of the jobs of a class (column) under a policy (row); stronger "
-        "colour is longer. Read down a column to compare policies, along a row to see whom a policy "
-        "favours.",
-        "Colours are logarithmic within each table. Run times are those that jobs really had, not the "
-        "requested ones.",
-        figure,
-    )
-
-
-def _ways(results: plots.Results) -> dict[By, str]:
-    """Return the headings of the breakdowns with more than one class; size is always included."""
-    first = next(iter(results.values()))
-    ways: dict[By, str] = {
-        "size": f"By size of the job [{RESOURCE_NAMES.get(first.unit, first.unit)}]",
-        "run_time": "By run time of the job",
-        "gpus": "By use of GPUs",
-        "kind": "By kind of work",
-    }
-    return {by: heading for by, heading in ways.items() if by == "size" or len(breakdown(first, by)) > 1}
-
-
-def _waits_by(results: plots.Results, by: By) -> dict[str, Any]:
-    return {name: breakdown(result, by).mean_wait_time for name, result in results.items()}
 
 
 def _over_time(results: plots.Results) -> Picture:

@@ -20,7 +20,8 @@ from hpcsimkit.reports.figures import (
     line_styles,
     save_figure,
 )
-from hpcsimkit.reports.gallery import Picture, draw_comparison, draw_pictures
+from hpcsimkit.reports.gallery import draw_comparison, draw_pictures
+from hpcsimkit.reports.picture import Picture
 from hpcsimkit.reports.saved_results import SavedResults
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.errors import HpcsimkitError, UsageError, WorkloadError
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import MODE_NAMES, Result
+from hpcsimkit.workloads.readers.swf import SWF_FIELDS, read_swf_lines
 
 if TYPE_CHECKING:
     import pyarrow
@@ -86,12 +87,17 @@ class SavedResults:
             raise UsageError(f"{place}: {reason}") from None
         if not files:
             raise UsageError(f"{place}: at least one policy is needed, found none in provenance.json")
-        results = {}
+        results: dict[str, Result] = {}
         for policy, stem in files.items():
             result = _result(_file(place / "jobs" / stem), policy, size, known)
             if cluster is not None:
                 placements = _placements(_file(place / "placements" / stem), cluster, len(result))
                 result = replace(result, placements=placements)
+            if not results:  # one table of jobs serves all policies: they have the same rows
+                column = _executables(place / "schedules" / f"{stem}.swf", len(result))
+            if column is not None:
+                columns = {**result.workload.columns, "executable": column}
+                result = replace(result, workload=replace(result.workload, columns=columns))
             results[policy] = result
         return cls(results, metrics, provenance, _text(place / "experiment.toml"))
 
@@ -128,6 +134,15 @@ def _result(file: Path, policy: str, size: int, about: Mapping[str, Any]) -> Res
     except (WorkloadError, ValueError, TypeError) as error:
         raise UsageError(f"{file}: not a table of jobs: {error}") from None
     return Result(workload, policy, size, columns["submit_time"], start, end, mode, killed)
+
+
+def _executables(schedule: Path, jobs: int) -> NDArray[np.int64] | None:
+    """Return the executable of each job, which a schedule has and a table of jobs has not; None if absent."""
+    try:
+        numbers = read_swf_lines(schedule).fields[SWF_FIELDS.index("executable")]
+    except HpcsimkitError:
+        return None
+    return numbers.astype(np.int64) if len(numbers) == jobs and (numbers >= 0).any() else None
 
 
 def _placements(file: Path, cluster: Machines, jobs: int) -> Placements:

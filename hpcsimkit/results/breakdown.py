@@ -1,4 +1,4 @@
-"""Breakdowns: job metrics by size, run time, start mode, user, use of GPUs or job type."""
+"""Breakdowns: job metrics by size, run time, start mode, use of GPUs, or a column such as user or queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcsimkit.results.result import MODE_NAMES, Result
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["RUN_TIME_CLASSES", "By", "breakdown"]
+__all__ = ["GROUPS", "RUN_TIME_CLASSES", "By", "breakdown"]
 
 RUN_TIME_CLASSES: Mapping[str, float] = {
     "< 10 min": 600,
@@ -29,9 +29,15 @@ RUN_TIME_CLASSES: Mapping[str, float] = {
 NOTHING = -1
 """Size class of jobs that occupy none of the machines' first resource."""
 
-By = Literal["size", "run_time", "mode", "user", "gpus", "kind"]
+By = Literal[
+    "size", "run_time", "mode", "gpus", "kind", "user", "group", "executable", "queue", "partition", "qos"
+]
 
-Classes = tuple[NDArray[np.int64], Callable[[int], str]]
+GROUPS: tuple[By, ...] = ("partition", "queue", "qos", "group", "user", "executable")
+"""Columns of a log that divide its jobs into groups."""
+
+Label = Callable[[int], str]
+Classes = tuple[NDArray[np.int64], Label]
 """Class number of each job, and a function from class number to label."""
 
 
@@ -39,6 +45,7 @@ def breakdown(
     result: Result,
     by: By = "size",
     *,
+    top: int | None = None,
     warmup: float = 0,
     cooldown: float = 0,
 ) -> pandas.DataFrame:
@@ -48,17 +55,20 @@ def breakdown(
     ----------
     result : Result
         The result of a run; rejected jobs are ignored.
-    by : {"size", "run_time", "mode", "user", "gpus", "kind"}
+    by : {"size", "run_time", "mode", "gpus", "kind", "user", "group", "executable", "queue", ...}
         Criterion: size by powers of two (1, 2, 3-4, 5-8, ...) in nodes or in the machines' first resource,
-        simulated run time by `RUN_TIME_CLASSES`, start mode, user, use of GPUs, or job type. Default:
-        ``"size"``.
+        simulated run time by `RUN_TIME_CLASSES`, start mode, use of GPUs, job type, or a column of the log:
+        one of `GROUPS`. Default: ``"size"``.
+    top : int, optional
+        Maximum number of classes: those with the most node-seconds in the log, in descending order; the
+        other jobs form a last row ``other (n groups)``. By default all classes, in ascending order.
     warmup, cooldown : float
         Trimmed durations [s], as in :func:`~hpcsimkit.results.metrics.evaluate`. Default: 0.
 
     Returns
     -------
     pandas.DataFrame
-        One row per class, in ascending order, labels as the index (named `by`). Columns: ``jobs`` (that ran),
+        One row per class, labels as the index (named `by`). Columns: ``jobs`` (that ran),
         ``area_share`` (share of the total of size x run time), and ``mean_wait_time, median_wait_time,
         p95_wait_time, max_wait_time`` [s], ``mean_bounded_slowdown, max_bounded_slowdown``, each as in
         `METRICS`.
@@ -66,7 +76,7 @@ def breakdown(
     Raises
     ------
     UsageError
-        `by` is invalid.
+        `by` is invalid, or `top` is below 1.
 
     Examples
     --------
@@ -80,8 +90,12 @@ def breakdown(
 
     if by not in _CLASSES:
         raise UsageError(f"by must be one of {', '.join(map(repr, _CLASSES))}, found {by!r}")
+    if top is not None and top < 1:
+        raise UsageError(f"top must be 1 or more, found {top}")
     rows = select(result, warmup=warmup, cooldown=cooldown).jobs & result.finished
     number, label = _CLASSES[by](result)
+    if top is not None:
+        number, label = _largest(number, label, result, top)
     area = (result.run_time * result.amount)[rows]
     jobs = pandas.DataFrame(
         {"area": area, "wait": result.wait_time[rows], "slowdown": result.bounded_slowdown()[rows]}
@@ -100,6 +114,22 @@ def breakdown(
     )
     table.index = pandas.Index([label(int(number)) for number in table.index], name=by, dtype=object)
     return table
+
+
+def _largest(number: NDArray[np.int64], label: Label, result: Result, top: int) -> Classes:
+    """Return the classes by descending node-seconds; those beyond `top` are joined to one.
+
+    The node-seconds are those of the log, so that the classes are the same under all policies.
+    """
+    known, place = np.unique(number, return_inverse=True)
+    work = np.bincount(place, weights=result.workload.run_time.astype(float) * result.workload.size)
+    order = np.argsort(-work, kind="stable")
+    rank, others = np.argsort(order)[place], len(known) - top
+    if others <= 1:  # a row of its own
+        return rank, lambda n: label(int(known[order[n]]))
+    return np.minimum(
+        rank, top
+    ), lambda n: label(int(known[order[n]])) if n < top else f"other ({others} groups)"
 
 
 def _by_size(result: Result) -> Classes:
@@ -144,7 +174,7 @@ _CLASSES: Mapping[str, Callable[[Result], Classes]] = {
     "size": _by_size,
     "run_time": _by_run_time,
     "mode": _by_mode,
-    "user": _by_label("user"),
     "gpus": _by_gpus,
     "kind": _by_label("kind"),
+    **{column: _by_label(column) for column in GROUPS},
 }

@@ -266,11 +266,35 @@ def test_breakdown_by_mode_and_user(result: Result) -> None:
     assert breakdown(result, "mode").jobs.to_dict() == {"ready": 2, "reserved": 1, "backfilled": 1}
     assert breakdown(result, "user").max_wait_time.to_dict() == {"1": 0, "2": 25}
     assert breakdown(result, "user", warmup=5).jobs.to_dict() == {"2": 1}
-    with pytest.raises(UsageError, match=r"by must be one of 'size', .*, found 'queue'"):
-        breakdown(result, "queue")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"by must be one of 'size', .*, found 'colour'"):
+        breakdown(result, "colour")  # type: ignore[arg-type]
 
 
-@given(results(), st.sampled_from(["size", "run_time", "mode", "user"]))
+def test_breakdown_by_columns_of_the_log() -> None:
+    columns = {
+        "submit_time": [0] * 6,
+        "run_time": [10, 20, 30, 40, 50, 7],
+        "nodes": [1] * 6,
+        "queue": [0, 1, 1, 2, 3, -1],
+        "qos": [4, 4, 4, 4, 4, 5],
+    }
+    workload = Workload(columns, machine_size=1, labels={"queue": ("debug", "short", "long", "night")})
+    result = Simulation(workload, Pipeline()).run()  # waits 0, 10, 30, 60, 100, 150
+    table = breakdown(result, "queue")
+    assert table.jobs.to_dict() == {"unknown": 1, "debug": 1, "short": 2, "long": 1, "night": 1}
+    largest = breakdown(result, "queue", top=2)
+    assert largest.jobs.to_dict() == {"short": 2, "night": 1, "other (3 groups)": 3}
+    assert largest.mean_wait_time.tolist() == [20, 100, 70]
+    assert largest.area_share.tolist() == pytest.approx([50 / 157, 50 / 157, 57 / 157])
+    all_but_one = breakdown(result, "queue", top=4)  # the fifth stands alone
+    assert all_but_one.index.tolist() == ["short", "night", "long", "debug", "unknown"]
+    assert breakdown(result, "qos").jobs.to_dict() == {"4": 5, "5": 1}
+    assert breakdown(result, "partition").jobs.to_dict() == {"unknown": 6}
+    with pytest.raises(UsageError, match="top must be 1 or more, found 0"):
+        breakdown(result, "queue", top=0)
+
+
+@given(results(), st.sampled_from(["size", "run_time", "mode", "user", "queue"]))
 def test_classes_add_up_to_the_whole(result: Result, by: str) -> None:
     table, values = breakdown(result, by), evaluate(result)  # type: ignore[arg-type]
     assert table.jobs.sum() == len(result)
