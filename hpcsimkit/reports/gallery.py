@@ -23,8 +23,9 @@ from hpcsimkit.reports.figures import (
     symlog_axis,
     title,
 )
-from hpcsimkit.reports.picture import WIDTH, Picture
+from hpcsimkit.reports.picture import WIDTH, Picture, grid_figure, without_time
 from hpcsimkit.reports.time_plots import BINS
+from hpcsimkit.reports.week import draw_week
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.local_time import calendar_of
@@ -57,7 +58,17 @@ def draw_pictures(results: plots.Results) -> Iterator[Picture]:
     """Yield the figures of results by policy, in the order of the report, without uninformative ones."""
     if not all(result.finished.any() for result in results.values()):
         return
-    for draw in (_waits, _slowdowns, draw_classes, draw_groups, _over_time, _gantt, _start_modes, _fairness):
+    for draw in (
+        _waits,
+        _slowdowns,
+        draw_classes,
+        draw_groups,
+        draw_week,
+        _over_time,
+        _gantt,
+        _start_modes,
+        _fairness,
+    ):
         picture = draw(results)
         if picture is not None:
             yield picture
@@ -100,7 +111,7 @@ def _slowdowns(results: plots.Results) -> Picture:
 def _over_time(results: plots.Results) -> Picture:
     first = next(iter(results.values()))
     resources = _resources(first)
-    figure = _grid(len(results), 1 + len(resources), height=0.55, gap=0.28, left=0.55, between=0.55)
+    figure = grid_figure(len(results), 1 + len(resources), height=0.55, gap=0.28, left=0.55, between=0.55)
     begin = min(int(result.submit_time[result.finished].min()) for result in results.values())
     end = max(int(result.end_time.max()) for result in results.values())
     edges = np.linspace(begin, max(end, begin + 1), BINS + 1)
@@ -118,7 +129,7 @@ def _over_time(results: plots.Results) -> Picture:
         for ax in (queue, *busy):
             ax.set_ylabel("")
             if row < len(results) - 1:
-                _without_time(ax)
+                without_time(ax)
             elif columns > 2 and ax is not queue:
                 ax.set_xlabel("")
     logarithmic = _same_scale(figure.axes[::columns])
@@ -159,7 +170,7 @@ def _gantt(results: plots.Results) -> Picture:
             ax.set_ylabel("")
             ax.tick_params(axis="y", left=not names, labelleft=not names)
         if place + columns < len(shown):
-            _without_time(ax)
+            without_time(ax)
     for ax in figure.axes[len(shown) :]:
         ax.remove()
     _mode_legend(figure)
@@ -186,9 +197,9 @@ def _gantt_grid(results: plots.Results, machines: Sequence[str], columns: int) -
     if machines:
         left = 0.25 + 0.075 * max(map(len, machines))
         height = min(max(1.45, 0.17 * len(machines)), 3.0)
-        return _grid(rows, columns, height=height, gap=0.32, left=left, between=0.2)
+        return grid_figure(rows, columns, height=height, gap=0.32, left=left, between=0.2)
     left = 0.4 + 0.065 * max(len(f"{result.size:,}") for result in results.values())
-    return _grid(rows, columns, height=1.45, gap=0.32, left=left, between=left)
+    return grid_figure(rows, columns, height=1.45, gap=0.32, left=left, between=left)
 
 
 @style()
@@ -259,7 +270,7 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
     window = plots.busy_window(results, GANTT_JOBS)
     for ax, name in ((upper, first), (lower, best)):
         title(plots.plot_gantt(results[name], window, ax), f"A busy window: {name}")
-    _without_time(upper)
+    without_time(upper)
     with style():
         upper.legend(
             handles=_mode_handles(),
@@ -281,22 +292,6 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
 # --- laying out ----------------------------------------------------------------------------------------
 
 
-def _grid(rows: int, columns: int, *, height: float, gap: float, left: float, between: float) -> Figure:
-    """Return a figure of many small axes [inches], placed directly because layout solvers are slow."""
-    top, bottom, right = 0.55, 0.5, 0.2
-    total = top + rows * height + (rows - 1) * gap + bottom
-    width = (WIDTH - left - right - (columns - 1) * between) / columns
-    place = {
-        "left": left / WIDTH,
-        "right": 1 - right / WIDTH,
-        "top": 1 - top / total,
-        "bottom": bottom / total,
-        "wspace": between / width,
-        "hspace": gap / height,
-    }
-    return new_figure(WIDTH, total, rows, columns, layout="none", gridspec_kw=place)
-
-
 @style()
 def _head(figure: Figure, headings: Sequence[str]) -> None:
     """Write headings above the columns of a grid."""
@@ -304,12 +299,6 @@ def _head(figure: Figure, headings: Sequence[str]) -> None:
     for ax, heading in zip(figure.axes, headings, strict=False):
         left = ax.get_position().x0
         figure.text(left, 1 - 0.16 / height, heading, fontsize=10, fontweight="bold", va="center", color=INK)
-
-
-def _without_time(ax: Axes) -> None:
-    """Remove the tick labels and the name of the time axis, which the axes below have."""
-    ax.set_xlabel("")
-    ax.tick_params(labelbottom=False)
 
 
 def _same_scale(axes: Sequence[Axes]) -> bool:

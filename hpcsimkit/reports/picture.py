@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hpcsimkit.reports.figures import new_figure
+
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["WIDTH", "Picture"]
+__all__ = ["WIDTH", "Picture", "grid_figure", "without_time"]
 
 WIDTH = 10.0
 """Width of every figure [inches], equal so that the font sizes are equal."""
@@ -39,3 +42,25 @@ class Picture(NamedTuple):
     caption: str
     figure: Figure
     tables: tuple[tuple[str, pandas.DataFrame], ...] = ()
+
+
+def grid_figure(rows: int, columns: int, *, height: float, gap: float, left: float, between: float) -> Figure:
+    """Return a figure of many small axes [inches], placed directly because layout solvers are slow."""
+    top, bottom, right = 0.55, 0.5, 0.2
+    total = top + rows * height + (rows - 1) * gap + bottom
+    width = (WIDTH - left - right - (columns - 1) * between) / columns
+    place = {
+        "left": left / WIDTH,
+        "right": 1 - right / WIDTH,
+        "top": 1 - top / total,
+        "bottom": bottom / total,
+        "wspace": between / width,
+        "hspace": gap / height,
+    }
+    return new_figure(WIDTH, total, rows, columns, layout="none", gridspec_kw=place)
+
+
+def without_time(ax: Axes) -> None:
+    """Remove the tick labels and the name of the time axis, which the axes below have."""
+    ax.set_xlabel("")
+    ax.tick_params(labelbottom=False)

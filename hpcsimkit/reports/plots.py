@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "busy_window",
     "cumulative",
+    "draw_shades",
     "plot_boxes",
     "plot_busy",
     "plot_fairness",
@@ -49,6 +50,7 @@ __all__ = [
     "plot_values",
     "plot_wait",
     "plot_wait_tail",
+    "shade",
     "user_slowdowns",
 ]
 
@@ -230,13 +232,7 @@ def plot_heat_map(
     """
     ax = axes_of(ax, 2.0 + 0.9 * len(classes), 0.9 + 0.3 * len(values))
     table = np.array([list(row) for row in values.values()], dtype=float).reshape(len(values), len(classes))
-    shade = np.log10(1 + np.nan_to_num(table))
-    lightest, darkest = float(shade.min(initial=np.inf)), float(shade.max(initial=0.0))
-    shade = 0.04 + 0.86 * (shade - lightest) / ((darkest - lightest) or 1)
-    shade[np.isnan(table)] = 0
-    mesh = ax.pcolormesh(table * 0, edgecolor=PAPER, linewidth=1.5)
-    mesh.set_array(None)
-    mesh.set_facecolor([_see_through(HEAT, alpha) for alpha in shade.ravel()])
+    draw_shades(table, ax, border=1.5)
     for (row, column), value in np.ndenumerate(table):
         ax.text(column + 0.5, row + 0.5, formatted(value), color=INK, **CENTRED)
     ax.set_xticks(np.arange(len(classes)) + 0.5, list(classes))
@@ -248,6 +244,25 @@ def plot_heat_map(
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return ax
+
+
+def draw_shades(
+    table: Floats, ax: Axes, *, limits: tuple[float, float] | None = None, border: float = 0.5
+) -> None:
+    """Draw the cells of a table, shaded by the logarithm of their values between two limits; NaN is blank.
+
+    Limits are by default the extremes of the table, where NaN counts as 0.
+    """
+    least, most = limits or (float(np.nan_to_num(table).min()), float(np.nan_to_num(table).max()))
+    mesh = ax.pcolormesh(table * 0, edgecolor=PAPER, linewidth=border)
+    mesh.set_array(None)
+    mesh.set_facecolor([shade(value, least, most) for value in table.ravel().tolist()])
+
+
+def shade(value: float, least: float, most: float) -> tuple[float, float, float, float]:
+    """Return the colour of a value between two limits, on a logarithmic scale; NaN is transparent."""
+    low, at, high = (float(np.log10(1 + number)) for number in (least, value, most))
+    return _see_through(HEAT, 0.0 if np.isnan(value) else 0.04 + 0.86 * (at - low) / ((high - low) or 1))
 
 
 @style()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports import plots, workload_plots
 from hpcsimkit.reports.gallery import draw_pictures
+from hpcsimkit.reports.week import draw_week, weekly_waits
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.local_time import calendar_of
 
@@ -108,3 +110,27 @@ def test_the_window_is_described_by_dates() -> None:
     result = at_once(jobs(submit, UnixStartTime=str(AUTUMN), **STOCKHOLM))
     gantt = next(picture for picture in draw_pictures({"x": result}) if picture.name == "gantt")
     assert gantt.caption.startswith("From Sun 27 Oct 1996 02:00 CEST to Sun 27 Oct 1996 05:00 CET, in which")
+
+
+def test_weekly_waits_by_hand() -> None:
+    submit = [0, 1800, 3600, 7200]  # 2:00 and 2:30 CEST, 2:00 and 3:00 CET: the hour from 2:00 comes twice
+    result = at_once(jobs(submit, UnixStartTime=str(AUTUMN), **STOCKHOLM))
+    waits = np.array([60, 120, 300, 9])
+    late = dataclasses.replace(result, start_time=result.start_time + waits, end_time=result.end_time + waits)
+    calendar = calendar_of(result.workload)
+    assert calendar is not None
+    table = weekly_waits(late, calendar)
+    assert (table[6, 2], table[6, 3]) == (160, 9)  # on Sunday
+    assert np.isnan(table).sum() == 7 * 24 - 2
+    rejected = dataclasses.replace(late, end_time=np.where(np.arange(4) == 2, -1, late.end_time))
+    assert weekly_waits(rejected, calendar)[6, 2] == 90
+    picture = draw_week({"a": result, "b": late})
+    assert picture is not None
+    first, second = (
+        ax.collections[0].get_facecolor()[6 * 24 + 2 : 6 * 24 + 4, 3] for ax in picture.figure.axes
+    )
+    assert first.tolist() == pytest.approx([0.04, 0.04])  # no wait, on the scale of both policies
+    assert second[0] == pytest.approx(0.9)
+    assert 0.04 < second[1] < 0.9
+    assert picture.caption.startswith("Hours are local time, Europe/Stockholm.")
+    assert draw_week({"x": at_once(jobs([0, 5]))}) is None
