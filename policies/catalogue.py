@@ -19,6 +19,7 @@ from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.policies.recorded import Recorded
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
 __all__ = ["ALIASES", "CATALOGUE"]
@@ -164,7 +165,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "suits-kind": SuitsKind,
         "learned-kinds": LearnedKinds,
     },
-    "policy": {"bfbp": BestFitBinPacking},
+    "policy": {"bfbp": BestFitBinPacking, "recorded": Recorded},
     "option": {
         "commit": commit,
         "fitting": fitting,

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.jobs.workload import Column, Workload
-from hpcsimkit.workloads.readers.local_time import local_time
+from hpcsimkit.workloads.readers.local_time import calendar_of, local_time
 from hpcsimkit.workloads.readers.swf import NO_ESTIMATE
 
-__all__ = ["WEEKDAYS", "Description", "Value", "describe"]
+__all__ = ["WEEKDAYS", "Description", "Value", "describe", "load_remark"]
 
 Value = int | float | str
 Rows = dict[str, Value]
@@ -135,6 +135,21 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
         by_weekday=np.bincount(seconds // DAY % 7, minlength=7),
         calendar=clock.start is not None,
     )
+
+
+def load_remark(workload: Workload) -> str:
+    """Return a remark if the recorded waits of a log do not show how busy its machine was; else "".
+
+    >>> columns = {"submit_time": [0, 1], "run_time": [9, 9], "nodes": [1, 1], "recorded_wait_time": [0, 0]}
+    >>> load_remark(Workload(columns))
+    'every recorded wait is 0, so the log does not show how busy its machine was'
+    """
+    known = workload.recorded_wait_time[workload.recorded_wait_time >= 0]
+    if len(known):
+        empty = "" if known.any() else "every recorded wait is 0"
+    else:  # of a log with dates, and not of a model
+        empty = "" if calendar_of(workload) is None else "no waits are recorded"
+    return empty and f"{empty}, so the log does not show how busy its machine was"
 
 
 def _jobs(workload: Workload) -> Rows:

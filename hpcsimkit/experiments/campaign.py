@@ -32,6 +32,8 @@ from hpcsimkit.experiments.runs import Run, fingerprint, finished_run, prepare, 
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.guard import guarded
+from hpcsimkit.workloads.describe import load_remark
 from hpcsimkit.workloads.readers.local_time import CLOCK_KEYS
 
 __all__ = ["Campaign"]
@@ -138,6 +140,9 @@ class Campaign:
                 f"--warmup {experiment.warmup:g} s and --cooldown {experiment.cooldown:g} s leave nothing of "
                 f"the {span} s in which jobs of {self.workload.name} are submitted"
             )
+        for policy in experiment.policies:
+            with guarded(policy):
+                experiment.policy(policy).check_workload(self.workload)
         owners: dict[str, str] = {}
         for policy in experiment.policies:
             other = owners.setdefault(file_name(policy), policy)
@@ -214,6 +219,7 @@ class Campaign:
                     "seconds": round(run.seconds, 6),
                     "passes": run.passes,
                     "schedule_sha256": run.schedule_sha256,
+                    "notes": list(run.notes),
                 }
                 for run in runs
             },
@@ -232,6 +238,7 @@ class Campaign:
             "skipped": dict(workload.skipped),
             "notes": dict(workload.notes),
             "steps": list(workload.provenance),
+            "load_remark": load_remark(workload),
             "clock": {key: workload.header[key] for key in CLOCK_KEYS if key in workload.header},
         }
 

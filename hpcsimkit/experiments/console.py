@@ -15,6 +15,7 @@ from hpcsimkit.experiments.on_machines import offered_loads
 from hpcsimkit.io.printable import printable, show
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.metrics import METRICS
+from hpcsimkit.workloads.describe import load_remark
 
 if TYPE_CHECKING:
     from hpcsimkit.experiments.registry import Entry
@@ -79,6 +80,8 @@ def loaded(workload: Workload, cluster: Machines | None = None) -> Iterator[str]
         yield f"  steps: {'; '.join(workload.provenance)}"
     if workload.notes:
         yield "  notes: " + "; ".join(f"{grouped(count)} {note}" for note, count in workload.notes.items())
+    if remark := load_remark(workload):
+        yield f"  load: {remark}"
 
 
 def _load(workload: Workload, cluster: Machines | None) -> str:
@@ -163,6 +166,7 @@ def show_comparison(runs: Sequence[Run]) -> None:
         show(plain_table(headings, rows))
     if any(cell.startswith(BEST) for row in rows for cell in row):
         print(f"{BEST} best of its column")
+    show(*(f"{run.policy}: {note}" for run in runs for note in run.notes))
 
 
 def _show_on_terminal(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

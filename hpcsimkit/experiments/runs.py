@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,8 @@ class Run:
         Wall-clock time of the simulation [s].
     passes : int
         Number of scheduling passes.
+    notes : sequence of str
+        Remarks of the policy on its result.
     """
 
     policy: str
@@ -72,6 +74,7 @@ class Run:
     schedule_sha256: str
     seconds: float
     passes: int
+    notes: Sequence[str] = ()
 
 
 def run_policy(
@@ -111,6 +114,7 @@ def run_policy(
             schedule_sha256=result.hash,
             seconds=result.seconds,
             passes=result.passes,
+            notes=made.remarks_on(result),
         )
         _write_files(result, run, folder)
         write_bytes(finished, json.dumps(asdict(run)).encode())

@@ -21,10 +21,12 @@ import numpy as np
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobColumns
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
+from hpcsimkit.results.result import Result
 
 __all__ = [
     "FCFS",
@@ -208,6 +210,13 @@ class Policy(Parameters):
 
     def check(self) -> None:
         """Raise a UsageError if the parameters are invalid; called before every run."""
+
+    def check_workload(self, workload: Workload) -> None:
+        """Raise a UsageError if the policy cannot run on a workload; called before every run."""
+
+    def remarks_on(self, result: Result) -> list[str]:
+        """Return remarks on a result of this policy, to be shown with it."""
+        return []
 
     def schedule(self, system: System) -> Generator[Decision, Any, None] | None:
         """Start jobs at the current time, as a plain method or as a generator that yields decisions."""

@@ -269,3 +269,4 @@ class Simulation:
                     f"the rules {self.event_order.name!r} know no {name}, found {getattr(self, name)!r}"
                 )
         self.policy.check()
+        self.policy.check_workload(self.workload)

@@ -155,6 +155,11 @@ def _page(saved: SavedResults, pictures: Iterable[Picture]) -> str:
         summary=[row for row in rows if row["name"] in SUMMARY],
         cell=_cell,
         policies=_policies(saved),
+        notes=[
+            (name, note)
+            for name, about in saved.provenance["policies"].items()
+            for note in about.get("notes", ())
+        ],
         trimmed=_trimmed(saved.provenance.get("options", {})),
         facts=list(_facts(saved)),
         remarks=list(_remarks(saved.provenance["workload"])),
@@ -306,6 +311,7 @@ def _facts(saved: SavedResults) -> Iterator[tuple[str, str]]:
         ("log, SHA-256", workload.get("log_sha256")),
         ("jobs, SHA-256", workload.get("hash")),
         ("made by", "; ".join(workload.get("steps", []))),
+        ("load", workload.get("load_remark")),
         ("seed", provenance.get("seed")),
         ("options", ", ".join(f"{name} = {value}" for name, value in options.items())),
         ("started, finished", f"{provenance.get('started', '')}, {provenance.get('finished', '')}"),

@@ -35,7 +35,7 @@ from tests.kernel.helpers import run, workload
 
 JOBS = workload(
     [(0, 10, 12, 3), (1, 5, 5, 4), (2, 8, 8, 1), (2, 20, 7, 1), (3, 0, 9, 2), (30, 4, 4, 4)], 4,
-    user=[1, 2, 1, 2, 3, 1], queue=[1, 1, 2, 2, 1, 1],
+    user=[1, 2, 1, 2, 3, 1], queue=[1, 1, 2, 2, 1, 1], recorded_wait_time=[0, 9, 5, 2, 1, 0],
 )  # fmt: skip
 
 BUILT_IN = ["fcfs", "lcfs", "sjf", "ljf", "saf", "laf", "sqf", "largest", "srf", "wfp3", "unicef", "f1", "f2", "f3", "f4", "xfactor", "slurm", "random", "oracle-sjf", "oracle-saf", "none", "easy", "easy-sjf", "easy-saf", "easy-bestfit", "easy-k", "easy-ar", "easy-noise", "easy++", "conservative", "conservative-replan", "greedy", "binpacking", "random-fit"]  # fmt: skip
