@@ -49,6 +49,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
     "Evaluate results": {
         "hpcsimkit": ("Result", "evaluate"),
         "hpcsimkit.results.breakdown": ("breakdown",),
+        "hpcsimkit.results.difference": ("compare_results", "summarize_moves"),
         "hpcsimkit.reports.report": ("write_report",),
     },
     "Run experiments from settings": {

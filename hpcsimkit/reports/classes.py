@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-__all__ = ["GROUP_NAMES", "draw_classes", "draw_groups"]
+__all__ = ["GROUP_NAMES", "draw_classes", "draw_groups", "groups_of"]
 
 GROUP_NAMES: Mapping[By, str] = {"group": "group (account)", "qos": "QOS"}
 """Display names of groups that differ from the names of their columns."""
@@ -58,7 +58,7 @@ def draw_classes(results: plots.Results) -> Picture:
 
 def draw_groups(results: plots.Results) -> Picture | None:
     """Return the heat maps of mean waits by groups of the log; None if it has none."""
-    groups = _groups(next(iter(results.values())))
+    groups = groups_of(next(iter(results.values())))
     if not groups:
         return None
     waits = {
@@ -76,7 +76,7 @@ def draw_groups(results: plots.Results) -> Picture | None:
     )
 
 
-def _groups(result: Result) -> dict[By, str]:
+def groups_of(result: Result) -> dict[By, str]:
     """Return the names of the columns with more than one group, without columns equal to a former one."""
     kept: dict[By, str] = {}
     for by in GROUPS:

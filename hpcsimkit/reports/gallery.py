@@ -10,6 +10,7 @@ import numpy as np
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports import plots
 from hpcsimkit.reports.classes import draw_classes, draw_groups
+from hpcsimkit.reports.difference import draw_difference
 from hpcsimkit.reports.figures import (
     INK,
     MODE_COLOURS,
@@ -64,6 +65,7 @@ def draw_pictures(results: plots.Results) -> Iterator[Picture]:
         draw_classes,
         draw_groups,
         draw_week,
+        draw_difference,
         _over_time,
         _gantt,
         _start_modes,

@@ -15,7 +15,7 @@ from hpcsimkit.results.result import MODE_NAMES, Result
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["GROUPS", "RUN_TIME_CLASSES", "By", "breakdown"]
+__all__ = ["GROUPS", "RUN_TIME_CLASSES", "By", "breakdown", "classes_of"]
 
 RUN_TIME_CLASSES: Mapping[str, float] = {
     "< 10 min": 600,
@@ -88,14 +88,8 @@ def breakdown(
     """
     import pandas
 
-    if by not in _CLASSES:
-        raise UsageError(f"by must be one of {', '.join(map(repr, _CLASSES))}, found {by!r}")
-    if top is not None and top < 1:
-        raise UsageError(f"top must be 1 or more, found {top}")
+    number, label = classes_of(result, by, top)
     rows = select(result, warmup=warmup, cooldown=cooldown).jobs & result.finished
-    number, label = _CLASSES[by](result)
-    if top is not None:
-        number, label = _largest(number, label, result, top)
     area = (result.run_time * result.amount)[rows]
     jobs = pandas.DataFrame(
         {"area": area, "wait": result.wait_time[rows], "slowdown": result.bounded_slowdown()[rows]}
@@ -114,6 +108,19 @@ def breakdown(
     )
     table.index = pandas.Index([label(int(number)) for number in table.index], name=by, dtype=object)
     return table
+
+
+def classes_of(result: Result, by: By, top: int | None = None) -> Classes:
+    """Return the class number of each job, and a function from class number to label.
+
+    The parameters and errors are those of :func:`breakdown`.
+    """
+    if by not in _CLASSES:
+        raise UsageError(f"by must be one of {', '.join(map(repr, _CLASSES))}, found {by!r}")
+    if top is not None and top < 1:
+        raise UsageError(f"top must be 1 or more, found {top}")
+    number, label = _CLASSES[by](result)
+    return (number, label) if top is None else _largest(number, label, result, top)
 
 
 def _largest(number: NDArray[np.int64], label: Label, result: Result, top: int) -> Classes:

@@ -265,7 +265,7 @@ def test_busy_window_of_a_burst_is_long_enough_to_see_jobs() -> None:
 def test_every_picture_is_drawn(results: dict[str, Result]) -> None:
     pictures = list(draw_pictures(results))
     assert [picture.name for picture in pictures] == [
-        "wait_time", "slowdown", "classes", "groups", "over_time", "gantt", "start_modes", "fairness",
+        "wait_time", "slowdown", "classes", "groups", "difference", "over_time", "gantt", "start_modes", "fairness",
     ]  # fmt: skip
     for picture in pictures:
         assert picture.reading.endswith(".")

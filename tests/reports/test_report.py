@@ -493,5 +493,5 @@ def test_page_of_a_large_log_stays_small() -> None:
             workload, str(policy), size, submit, start, end, mode, np.zeros(jobs, bool)
         )
     svg = [inline_svg(picture.figure, picture.name, picture.title) for picture in draw_pictures(results)]
-    assert len(svg) == 8
+    assert len(svg) == 9
     assert sum(map(len, svg)) < 5_000_000
