@@ -45,7 +45,7 @@ COLOURS = {
 }
 """Colours of bars, and of texts on them."""
 
-LENGTHS = {"1 min": MINUTE, "1 h": HOUR, "1 d": DAY, "10 d": 10 * DAY, "100 d": 100 * DAY}
+LENGTHS = {"1 min": MINUTE, "1 h": HOUR, "1 d": DAY, "100 d": 100 * DAY}
 
 
 def draw_difference(results: Results) -> Picture | None:
@@ -132,7 +132,7 @@ def plot_moves(moves: Mapping[str, pandas.DataFrame], ax: Axes | None = None) ->
     ax.set_yticks(range(len(moves)), list(moves))
     ax.set(xlabel="jobs [%]", xlim=(0, 100), ylim=(len(moves) - 0.4, -0.6))
     ax.grid(axis="y", visible=False)
-    ax.legend(loc="lower right", bbox_to_anchor=(1.02, 0.98), ncols=3, handlelength=1.2)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.5, ncols=3, handlelength=1.2)
     return ax
 
 

@@ -45,6 +45,9 @@ SUMMARY = (
 )
 """Metrics of the table at the top; undefined ones are left out."""
 
+MANY = 7
+"""Number of columns beyond which their headings stand upright."""
+
 ARROWS = {"lower": "↓", "higher": "↑", "none": ""}
 
 Row = dict[str, Any]
@@ -155,6 +158,7 @@ def _page(saved: SavedResults, pictures: Iterable[Picture]) -> str:
         summary=[row for row in rows if row["name"] in SUMMARY],
         cell=_cell,
         policies=_policies(saved),
+        many=MANY,
         notes=[
             (name, note)
             for name, about in saved.provenance["policies"].items()

@@ -265,10 +265,18 @@ def test_page_of_machines(on_machines: Path) -> None:
 def test_all_columns_fit(on_machines: Path) -> None:
     """With GPUs there are nine columns: names of policies wrap beside them, headings and numbers do not."""
     page = write_report(on_machines).read_text()
-    summary, everything = re.findall(r'<table class="numbers">(.*?)</table>', page, re.DOTALL)
+    summary, everything, *_ = re.findall(r'<table class="numbers">(.*?)</table>', page, re.DOTALL)
     assert summary.count("<th title=") == 9
-    assert summary.count('<th scope="row" class="name">') == everything.count('<th class="name">') > 1
+    assert summary.count('<th scope="row" class="name">') == everything.count('<th class="name" title=') > 1
     assert re.search(r"table\.numbers \.name {[^}]*white-space: normal; overflow-wrap: anywhere", page)
+
+
+def test_headings_of_many_columns_stand_upright(written: Path, tmp_path: Path) -> None:
+    assert "numbers many" not in written.read_text()
+    names = ["fcfs", "sjf", "saf", "ljf", "laf", "sqf", "srf", "lcfs"]
+    experiment = Experiment(jobs=30, policies=names, report=False)
+    Campaign(experiment, experiment.workload(), tmp_path / "out").run()
+    assert '<table class="numbers many">' in write_report(tmp_path / "out").read_text()
 
 
 def test_page_of_nodes_does_not_speak_of_machines(written: Path) -> None:
