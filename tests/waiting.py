@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 PATIENCE = 1200
 """Seconds until a test gives up."""
 
 
-def until(condition: Callable[[], bool], process: subprocess.Popen[Any] | None = None) -> None:
+class Process(Protocol):
+    """A process as of ``subprocess.Popen``."""
+
+    def poll(self) -> int | None:
+        """Return its exit code; none as long as it runs."""
+
+    def communicate(self) -> tuple[Any, Any]:
+        """Wait for the end; returns what it has printed."""
+
+
+def until(condition: Callable[[], bool], process: Process | None = None) -> None:
     """Wait until something has happened, which `process`, if given, lives to see."""
     end = time.monotonic() + PATIENCE
     while not condition():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +14,9 @@ from hpcsimkit.agents.networks.model_file import read_model
 from hpcsimkit.agents.training.ppo import PPO
 from hpcsimkit.agents.training.stopping import Stopping
 from hpcsimkit.agents.training.trainer import CHECKPOINT
-from tests.agents.test_trainers import SHORT
+from tests.agents.test_trainers import SHORT, straight
 from tests.agents.tiny_problem import env, told_by
-from tests.waiting import PATIENCE
+from tests.forking import Forked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 
@@ -52,34 +52,36 @@ def test_off_the_main_thread() -> None:
     assert len(told) == 6
 
 
-def test_a_training_from_python_goes_on_where_it_was_interrupted(tmp_path: Path, root: Path) -> None:
+def test_a_training_from_python_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     """The signal comes in the middle of the third round, from outside: rounds begin when they are told to."""
-    code = (
-        "import sys\nfrom pathlib import Path\nfrom hpcsimkit.agents.training.ppo import PPO\n"
-        "from tests.agents.test_trainers import SHORT\nfrom tests.agents.tiny_problem import env\n"
-        "trainer = PPO(env(), SHORT, seed=3)\n"
-        "play = trainer._play\n"
-        "def slow():\n"
-        "    print('round', flush=True)\n    sys.stdin.readline()\n    return play()\n"
-        "trainer._play = slow\n"
-        "try:\n    trainer.train(Path(sys.argv[1]))\n"
-        "except KeyboardInterrupt:\n    sys.exit(7)\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, bufsize=1,
-    )  # fmt: skip
-    assert process.stdin is not None and process.stdout is not None
+
+    def slow() -> None:
+        trainer = PPO(env(), SHORT, seed=3)
+        play = trainer._play
+
+        def told() -> Any:
+            print("round", flush=True)
+            sys.stdin.readline()
+            return play()
+
+        trainer._play = told  # type: ignore[method-assign]
+        try:
+            trainer.train(tmp_path)
+        except KeyboardInterrupt:
+            sys.exit(7)
+
+    process = Forked(slow, tmp_path)
     for begun in (1, 2, 3):
         assert process.stdout.readline() == "round\n"
         if begun < 3:
             process.stdin.write("\n")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=PATIENCE)
+    process.stdin.close()
+    process.communicate()
     assert process.returncode == 7
     assert read_model(tmp_path / CHECKPOINT)[1]["rounds"] == 3
     rest = told_by(PPO(env(), SHORT, seed=3), folder=tmp_path, resume=True)
-    assert rest == told_by(PPO(env(), SHORT, seed=3))[3:]
+    assert rest == straight()[3:]
 
 
 def test_without_a_folder_nothing_is_waited_for() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from hpcsimkit.reports import figures
+from hpcsimkit.reproductions import rivals
 from hpcsimkit.run import main
+from tests.forking import Forked
 from tests.waiting import PATIENCE
 
 
@@ -35,6 +39,35 @@ class Outcome(NamedTuple):
 
 
 CLI = Callable[..., Outcome]
+
+BLANK = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg></svg>", "pdf": b"%PDF-1.4"}
+
+
+@pytest.fixture(autouse=True)
+def blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made, and files written, but what they show is drawn for tests with the mark `pictures` only."""
+    if request.node.get_closest_marker("pictures"):
+        return
+
+    def blank(figure: Any, buffer: io.BytesIO, kind: str, **options: Any) -> None:
+        buffer.write(BLANK[kind])
+
+    monkeypatch.setattr(figures, "_print", blank)
+
+
+@pytest.fixture(scope="session")
+def loaded_torch() -> None:
+    """Whatever PyTorch loads for its first optimiser: here once, instead of in each process of a training."""
+    import torch
+
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)])
+
+
+@pytest.fixture
+def few_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of the kit's heuristics beside the agents of a reproduction, instead of fifteen."""
+    for name in list(rivals.RULES)[2:]:
+        monkeypatch.delitem(rivals.RULES, name)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -76,6 +109,38 @@ def shell(tmp_path: Path, command: list[str], environment: dict[str, str]) -> CL
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, **options,
         )  # fmt: skip
         return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+Start = Callable[..., Forked]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Start a command line in a copy of this process, to be killed or interrupted; `before` is called there first."""
+    if not hasattr(os, "fork"):
+        pytest.skip("copies of a process need fork")
+
+    def begin(*arguments: object, before: Callable[[], None] = lambda: None) -> Forked:
+        def work() -> None:
+            before()
+            main(list(map(str, arguments)))
+
+        return Forked(work, tmp_path)
+
+    return begin
+
+
+@pytest.fixture
+def apart(start: Start) -> CLI:
+    """Run a command line in a copy of this process: what it imports is forgotten."""
+
+    def run(*arguments: object) -> Outcome:
+        process = start(*arguments)
+        out, err = process.communicate()
+        assert process.returncode is not None
+        return Outcome(process.returncode, out, err)
 
     return run
 

@@ -87,6 +87,7 @@ def test_policies_are_all_listed_and_can_be_made(cli) -> None:
 # --- describe --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.pictures
 def test_describe_by_hand(cli, log, tmp_path) -> None:
     out = cli("describe", log, "--out", "deep/tiny.svg").out
     shown = {tuple(line.rsplit(maxsplit=1)) for line in out.splitlines() if line.startswith("  ")}
@@ -149,6 +150,7 @@ def test_built_in_workload_as_a_file_gives_the_same_schedule(cli, tmp_path) -> N
 # --- plot ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.pictures
 def test_plot_draws_again(cli, log, tmp_path) -> None:
     cli("compare", log, "-p", "fcfs", "--no-report", "--out", "out")
     outcome = cli("plot", "out")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from hpcsimkit.agents.spaces.masks import JobMachine, Slots
 from hpcsimkit.experiments.trust import CALLER
 from hpcsimkit.results.metrics import METRICS, evaluate
 from hpcsimkit.workloads import read_log
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 ROW = {"weight.0": np.array([[100, -1, 0, 0, 0]]), "bias.0": np.zeros(1)}
 """Prefers the shortest requested time (column 1), and any job (column 0) to the row of the machine."""
@@ -219,17 +217,17 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "own.hpcsim"
 
 
-def test_own_parts_are_imported_when_the_user_says_so(shell, cli, own, model, log, tmp_path) -> None:
+def test_own_parts_are_imported_when_the_user_says_so(shell, apart, cli, own, model, log, tmp_path) -> None:
     line = shell("evaluate", own, log, *SMALL, "--out", "no").line()
     assert line == (
         "own.hpcsim: made for seen:Seen, which is not the kit's own: hand it to Agent.load, or say where it "
         "is: parts=seen, for evaluate --parts seen"
     )
-    assert shell("compare", log, "-p", f"agent:{own}+easy").line().startswith(f"-p: {line}")
+    assert apart("compare", log, "-p", f"agent:{own}+easy").line().startswith(f"-p: {line}")
     assert not (tmp_path / "executed").exists()
     for parts in ("seen", "seen.py"):
         flags = ["--parts", parts, "-p", "fcfs+easy", *SMALL, "-q"]
-        assert shell("evaluate", own, log, *flags, "--out", f"of {parts}") == (0, "", "")
+        assert apart("evaluate", own, log, *flags, "--out", f"of {parts}") == (0, "", "")
     assert (tmp_path / "executed").exists()
     assert cli("evaluate", model, log, "-p", "fcfs+easy", *SMALL, "-q", "--out", "kit") == (0, "", "")
     assert rows_of(tmp_path / "of seen") == rows_of(tmp_path / "of seen.py") == rows_of(tmp_path / "kit")
@@ -282,25 +280,22 @@ class Waits(SJF):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_interrupted_and_gone_on(shell, model, log, tmp_path, command, environment) -> None:
+def test_interrupted_and_gone_on(start, apart, model, log, tmp_path) -> None:
     (tmp_path / "waits.py").write_text(SLOW)
     flags = list(map(str, ["evaluate", model, log, "-p", "waits:Waits", *SMALL, "-q"]))
-    process = subprocess.Popen(
-        [*command, *flags, "--out", "e"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = start(*flags, "--out", "e")
     until(lambda: (tmp_path / "runs").exists() and (tmp_path / "runs").stat().st_size > 2, process)
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=PATIENCE)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
     assert process.returncode == 130
     assert err.startswith("hpcsimkit: stopped in waits:Waits at t=")
     assert err.endswith(
         "waits.py:13); 2 of 6 sequences are finished; to go on: the same command with --resume --out e\n"
     )
     (tmp_path / "go").touch()
-    assert shell(*flags, "--out", "e", "--resume") == (0, "", "")
+    assert apart(*flags, "--out", "e", "--resume") == (0, "", "")
     assert (tmp_path / "runs").read_text() == "xxx" + 4 * "x"  # two sequences were not run again
-    assert shell(*flags, "--out", "whole") == (0, "", "")
+    assert apart(*flags, "--out", "whole") == (0, "", "")
     for file in ("evaluation.csv", "evaluation.json"):
         assert (tmp_path / "e" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 

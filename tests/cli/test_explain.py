@@ -86,6 +86,7 @@ def test_what_cannot_be_explained(policy: Pipeline, log: Workload, message: str)
         explained(policy, Scenario(log))
 
 
+@pytest.mark.pictures
 def test_the_command(cli: CLI, tmp_path: Path) -> None:
     rejects_what_does_not_fit().save(tmp_path / "unfit.hpcsim")
     found = cli("explain", "unfit.hpcsim", "--within", "sjf", "--jobs", "300", "--out", "why")

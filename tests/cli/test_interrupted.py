@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 
@@ -43,22 +43,19 @@ def alive(process: int) -> bool:
 
 
 @pytest.fixture
-def interrupted(log, tmp_path, command, environment) -> Callable[..., tuple[int, str]]:
+def interrupted(log, tmp_path, start) -> Callable[..., tuple[int, str]]:
     """Start a comparison of `fcfs` and a policy that hangs; send a signal when the first is finished."""
     (tmp_path / "slow.py").write_text(SLOW)
 
     def run(*flags: str, workers: int = 1, number: int = signal.SIGINT) -> tuple[int, str]:
         arguments = ["compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--workers", str(workers), *flags]
-        process = subprocess.Popen(
-            [*command, *arguments], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, start_new_session=True,
-        )  # fmt: skip
+        process = start(*arguments)
         partial = next(flag for flag in (*flags, "results/tiny") if not flag.startswith("-"))
         finished = tmp_path / f"{partial}.partial" / "finished" / "fcfs.json"
         slow = tmp_path / "slow.pid"
         until(lambda: finished.exists() and slow.exists() and bool(slow.read_text()))
         os.killpg(process.pid, number)  # as a terminal and a batch system do: to all processes
-        _, err = process.communicate(timeout=PATIENCE)
+        _, err = process.communicate()
         return process.returncode, err
 
     return run
@@ -101,12 +98,12 @@ def test_workers_end_with_the_one_that_started_them(shell, log, tmp_path, comman
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_resume_takes_what_is_finished(interrupted, shell, log, tmp_path, workers) -> None:
+def test_resume_takes_what_is_finished(interrupted, apart, log, tmp_path, workers) -> None:
     interrupted("--out", "out", workers=workers)
     table = tmp_path / "out.partial" / "jobs" / "fcfs.csv"
     before, content = table.stat().st_mtime_ns, table.read_bytes()
     (tmp_path / "go").touch()
-    outcome = shell(
+    outcome = apart(
         "compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--out", "out", "--resume", "--no-report"
     )
     assert (outcome.code, outcome.err) == (0, "")
@@ -130,26 +127,26 @@ def test_resume_takes_what_is_finished(interrupted, shell, log, tmp_path, worker
         ),
     ],
 )
-def test_resume_takes_only_what_is_the_same(interrupted, shell, log, tmp_path, change) -> None:
+def test_resume_takes_only_what_is_the_same(interrupted, apart, log, tmp_path, change) -> None:
     interrupted("--out", "out")
     before = (tmp_path / "out.partial" / "jobs" / "fcfs.csv").stat().st_mtime_ns
     (tmp_path / "go").touch()
     resume = [] if not change else ["--resume"]
-    shell(
+    apart(
         "compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--out", "out", *resume, *change, "--no-report"
     )
     assert (tmp_path / "out" / "jobs" / "fcfs.csv").stat().st_mtime_ns != before
 
 
-def test_resume_without_out_finds_the_folder(interrupted, shell, log, tmp_path) -> None:
+def test_resume_without_out_finds_the_folder(interrupted, apart, log, tmp_path) -> None:
     interrupted()
     (tmp_path / "go").touch()
     flags = ["compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--no-report"]
-    assert shell(*flags, "--resume").out.splitlines()[-1] == "results: results/tiny"
-    assert shell(*flags).out.splitlines()[-1] == "results: results/tiny-2"
+    assert apart(*flags, "--resume").out.splitlines()[-1] == "results: results/tiny"
+    assert apart(*flags).out.splitlines()[-1] == "results: results/tiny-2"
 
 
-def test_a_policy_of_other_code_runs_again(shell, log, tmp_path) -> None:
+def test_a_policy_of_other_code_runs_again(apart, log, tmp_path) -> None:
     """`first` is finished when `second` fails; then both files change."""
     order = "from hpcsimkit.kernel.policy import Order\nclass Mine(Order):\n    def key(self, job):\n        return {}\n"
     (tmp_path / "first.py").write_text(order.format("job.nodes"))
@@ -166,26 +163,27 @@ def test_a_policy_of_other_code_runs_again(shell, log, tmp_path) -> None:
         "--no-report",
         "-q",
     ]
-    line = shell(*flags).line()
+    line = apart(*flags).line()
     assert line.startswith("second:Mine at t=")
     assert "1 of 2 policies are finished" in line
     before = (tmp_path / "out.partial" / "jobs" / "first_Mine.csv").read_bytes()
     (tmp_path / "first.py").write_text(order.format("-job.nodes"))
     (tmp_path / "second.py").write_text(order.format("-job.nodes"))
-    assert shell(*flags, "--resume").code == 0
+    assert apart(*flags, "--resume").code == 0
     first, second = (
         (tmp_path / "out" / "jobs" / f"{name}_Mine.csv").read_bytes() for name in ("first", "second")
     )
     assert first == second != before
 
 
-def test_another_run_on_the_same_folder(interrupted, cli, log, tmp_path, command, environment) -> None:
+def test_another_run_on_the_same_folder(cli, start, log, tmp_path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     flags = ["compare", log.name, "-p", "fcfs", "--out", "out", "-q"]
-    with subprocess.Popen([*command, *flags, "-p", "slow:Slow"], cwd=tmp_path, env=environment) as process:
-        until(lambda: (tmp_path / "slow.pid").exists())
-        line = cli(*flags).line()
-        (tmp_path / "go").touch()
+    process = start(*flags, "-p", "slow:Slow")
+    until(lambda: (tmp_path / "slow.pid").exists(), process)
+    line = cli(*flags).line()
+    (tmp_path / "go").touch()
+    process.communicate()
     assert line == f"{tmp_path}/out.partial: another run is writing these results now"
     assert process.returncode == 0
     assert (tmp_path / "out" / "report.html").is_file()
@@ -216,7 +214,7 @@ def test_a_stranger_in_the_way_is_left_alone(cli, log, tmp_path) -> None:
     assert (tmp_path / "out.partial" / "notes.txt").read_text() == "mine"
 
 
-def test_a_process_that_dies_once_is_replaced(shell, log, tmp_path) -> None:
+def test_a_process_that_dies_once_is_replaced(apart, log, tmp_path) -> None:
     (tmp_path / "mine.py").write_text(
         "import os, signal\nfrom pathlib import Path\nfrom hpcsimkit.policies import FCFS\n"
         "class Fragile(FCFS):\n"
@@ -226,7 +224,7 @@ def test_a_process_that_dies_once_is_replaced(shell, log, tmp_path) -> None:
         "            os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     flags = ["-p", "fcfs", "-p", "mine:Fragile", "--workers", 2, "--out", "out", "--no-report", "-q"]
-    assert shell("compare", log, *flags) == (0, "", "")
+    assert apart("compare", log, *flags) == (0, "", "")
     assert (tmp_path / "died").exists()
     jobs = tmp_path / "out" / "jobs"
     assert (jobs / "mine_Fragile.csv").read_bytes() == (jobs / "fcfs.csv").read_bytes()

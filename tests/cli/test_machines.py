@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -193,15 +192,15 @@ class Needs(Far):
 
 
 @pytest.mark.parametrize("name", ["mine:far", "mine:Far", "./mine.py:model"])
-def test_locality_of_ones_own(shell, day, tmp_path, name) -> None:
+def test_locality_of_ones_own(apart, day, tmp_path, name) -> None:
     (tmp_path / "mine.py").write_text(LOCALITY)
     flags = ["--machines", "machines.csv", "-p", "sjf", "--locality", name, "--no-report", "-q"]
-    assert shell("compare", day, *flags, "--out", "out").code == 0
+    assert apart("compare", day, *flags, "--out", "out").code == 0
     table = rows(tmp_path / "out" / "jobs" / "sjf.csv")
     assert [int(row["run_time"]) for row in table] == [107, 57, 27]
     (tmp_path / "elsewhere").mkdir()
     shutil.move(tmp_path / "out", tmp_path / "elsewhere" / "out")
-    again = shell(
+    again = apart(
         "compare",
         "elsewhere/out/experiment.toml",
         "--allow-code",
@@ -404,7 +403,7 @@ class Slow(FCFS):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 @pytest.mark.parametrize("changed", [False, True])
-def test_killed_and_resumed(shell, cli, day, tmp_path, command, environment, changed) -> None:
+def test_killed_and_resumed(start, apart, day, tmp_path, changed) -> None:
     """What is finished is taken over, but not if the machines are others by now."""
     (tmp_path / "slow.py").write_text(SLOW)
     flags = [
@@ -419,15 +418,16 @@ def test_killed_and_resumed(shell, cli, day, tmp_path, command, environment, cha
         "--no-report",
         "-q",
     ]
-    with subprocess.Popen([*command, *flags, "--out", "out"], cwd=tmp_path, env=environment) as process:
-        until((tmp_path / "slow.pid").exists, process)
-        process.send_signal(signal.SIGKILL)
+    process = start(*flags, "--out", "out")
+    until((tmp_path / "slow.pid").exists, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
     finished = tmp_path / "out.partial" / "placements" / "sjf.csv"
     finished.write_text(finished.read_text().replace("big", "BIG"))  # to see whether it is written again
     (tmp_path / "go").touch()
     if changed:
         replaced(tmp_path / "machines.csv", "gpu,32000000,4,2", "gpu,32000000,4,3")
-    assert shell(*flags, "--out", "out", "--resume") == (0, "", "")
+    assert apart(*flags, "--out", "out", "--resume") == (0, "", "")
     assert ("BIG" in (tmp_path / "out" / "placements" / "sjf.csv").read_text()) is not changed
     assert schedule(tmp_path / "out", "slow_Slow") == [(0, "big"), (10, "gpu"), (100, "big")]
 

@@ -17,7 +17,7 @@ from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
 from hpcsimkit.agents.spaces.episodes import AnyOf
 from hpcsimkit.agents.spaces.rewards import MinusMeanWait
 from hpcsimkit.reproductions.catalogue import SYSTEMS
-from hpcsimkit.reproductions.masked_ppo import reproduction
+from hpcsimkit.reproductions.masked_ppo import learners, reproduction
 from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, Contestant, Playing
 from hpcsimkit.reproductions.masked_ppo.data import QUICK, Beocat, Scale
 from hpcsimkit.reproductions.masked_ppo.family import Family
@@ -34,7 +34,7 @@ REPORT = ["report.md", "targets.json", "training-improved.png", "training-publis
 
 
 @pytest.fixture
-def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """Two months of a few days each, in the format of Beocat; and a scale that suits them."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     write_months(tmp_path)
@@ -53,8 +53,10 @@ def numbers(report: Path) -> str:
 # --- what it writes ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.pictures
 def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(reproduction, "QUICK", replace(TINY, steps=2048))
+    monkeypatch.setattr(reproduction, "QUICK", replace(TINY, steps=512))
+    monkeypatch.setattr(learners, "SETTINGS", replace(learners.SETTINGS, n_steps=256, n_epochs=1))
     outcome = cli("reproduce", "masked-ppo", *logs, "--quick", "--out", "out", "--workers", 2)
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
@@ -65,7 +67,7 @@ def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
         "  3 days of the test (30 to 60 jobs)",
         "  3 unseen days from 2021-04-01 on, thinned to as many jobs",
     ]
-    assert lines[4].startswith("  agents published: 2 for wait and 2 for utilisation, 2048 decisions each")
+    assert lines[4].startswith("  agents published: 2 for wait and 2 for utilisation, 512 decisions each")
     assert lines[5].startswith("  agents improved: 3 for wait, 1 decisions each")
     assert lines[6].startswith("40 tasks; ")
     assert lines[-1] == "results: out/report.md"
@@ -105,6 +107,7 @@ def contents(agent: Agent) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_one_month_is_enough_and_equal_seeds_give_equal_numbers(cli, logs, tmp_path, monkeypatch) -> None:
     few = Scale(sets=1, steps=2048, random_seeds=1, large_jobs=20, gpu_jobs=1, low=10, high=50, least=10)
     monkeypatch.setattr(reproduction, "QUICK", few)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from hpcsimkit.reproductions.cush import learners, reproduction
 from hpcsimkit.reproductions.cush.data import Scale
@@ -25,20 +24,20 @@ JOBS = "0,0,0,4,200,10,0\n0,1,1,2,100,20,1\n1,0,0,6,1,300,1\n1,1,0,3,30,300,0\n"
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """A file for each system; hardly any learning."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     for name in list(OUTSIDE)[2:]:
         monkeypatch.delitem(OUTSIDE, name)  # type: ignore[arg-type]
     few = replace(learners.EVOLVED, population=2, elite=1, episodes=1)
     monkeypatch.setattr(learners, "EVOLVED", few)
-    torch.optim.RMSprop([torch.zeros(1, requires_grad=True)])  # loads much, here once for all processes
     for name in ("sierra.csv", "mine-Summit.csv"):
         (tmp_path / name).write_text(HEADER + JOBS)
     return ["sierra.csv", "mine-Summit.csv"]
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_the_whole_of_it(cli: CLI, files: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "cush", *files, "--quick", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")

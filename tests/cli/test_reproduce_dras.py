@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from hpcsimkit import Workload
 from hpcsimkit.reproductions.dras import reproduction
@@ -27,13 +26,12 @@ DAYS = 110
 
 
 @pytest.fixture
-def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """A log called as Theta's, which is made smaller, and one paid by equation 2; hardly any learning."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     for rows in (OUTSIDE, SLOTS):
         for name in list(rows)[2:]:
             monkeypatch.delitem(rows, name)  # type: ignore[arg-type]
-    torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads much, here once for all processes
     names = ["ALCF-Theta-2022.swf", "HPC2N-mine.swf"]
     for seed, name in enumerate(names):
         write_swf(stretched(default_workload(np.random.default_rng(seed), jobs=300)), tmp_path / name)
@@ -49,6 +47,7 @@ def stretched(log: Workload) -> Workload:
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")

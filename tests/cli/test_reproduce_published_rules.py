@@ -18,13 +18,15 @@ TINY = Scale(share=0.1, seeds=2, orders=("sjf",), read_me_rules=False)
 
 
 @pytest.fixture
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> str:
     """A log, one of the papers' by its name."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     write_swf(default_workload(np.random.default_rng(0), jobs=3100, load=0.6), tmp_path / "lublin-1.swf")
     return "lublin-1.swf"
 
 
+@pytest.mark.pictures
+@pytest.mark.usefixtures("few_rivals")
 def test_the_whole_of_it(cli: CLI, log: str, tmp_path: Path) -> None:
     outcome = cli("reproduce", "published-rules", log, "--quick", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")

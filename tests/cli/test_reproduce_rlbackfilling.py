@@ -51,7 +51,7 @@ LOG_JOBS = 3200
 
 
 @pytest.fixture
-def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """Two logs, one of the paper's by its name; and as little learning as there can be."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, n_epochs=2))
@@ -70,6 +70,8 @@ def as_long_as_asked(log: Workload) -> Workload:
 # --- the whole of it --------------------------------------------------------------------------------------
 
 
+@pytest.mark.pictures
+@pytest.mark.usefixtures("few_rivals")
 def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "rlbackfilling", logs[0], "--quick", "--out", "out")
     assert (outcome.code, outcome.err) == (0, "")
@@ -85,6 +87,7 @@ def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "rlbackfilling", *logs, "--quick", "--out", "out")
     assert (outcome.code, outcome.err) == (0, "")

@@ -25,7 +25,7 @@ JOBS = 1400
 
 
 @pytest.fixture
-def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """Two logs, one of the paper's by its name; and as little learning as there can be."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, n_epochs=2))
@@ -35,6 +35,8 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["lublin-1.swf", "other.swf"]
 
 
+@pytest.mark.pictures
+@pytest.mark.usefixtures("few_rivals")
 def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "schedinspector", logs[0], "--quick", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")
@@ -48,6 +50,7 @@ def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "schedinspector", *logs, "--quick", "--out", "out", "--workers", 2)
     assert (outcome.code, outcome.err) == (0, "")

@@ -23,7 +23,7 @@ LOG_JOBS = 1400
 
 
 @pytest.fixture
-def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """Two logs, one without estimates, one with jobs that cannot run; and as little learning as can be."""
     monkeypatch.setattr(reproduction, "QUICK", TINY)
     monkeypatch.setattr(made, "INSPECTOR", replace(made.INSPECTOR, episodes=1, n_epochs=1))
@@ -42,6 +42,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "textbook-rules", *logs, "--quick", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.training import trainer
 from hpcsimkit.experiments.console import number_text
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 TINY = """
 [generate]
@@ -68,6 +69,7 @@ def without_rates(folder: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.smoke
+@pytest.mark.pictures
 def test_a_training(cli, tiny, tmp_path) -> None:
     outcome = cli("train", tiny, "--out", "agent")
     assert (outcome.code, outcome.err) == (0, "")
@@ -274,42 +276,44 @@ def test_machines(cli, tmp_path) -> None:
 
 # --- going on --------------------------------------------------------------------------------------------
 
-OFTEN = (
-    "import sys\nimport hpcsimkit.agents.training.trainer as trainer\nfrom hpcsimkit.run import main\n"
-    "trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0\nmain(sys.argv[1:])\n"
-)
-"""The command line, with a checkpoint after every round."""
 
-KILLED = OFTEN.replace(
-    "main(",
-    "import os, signal\nwrite, written = trainer.Trainer._write, []\n"
-    "def last(self, folder):\n    write(self, folder)\n    written.append(folder)\n"
-    "    if len(written) == 5:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
-    "trainer.Trainer._write = last\nmain(",
-)
-"""The same, killed when it has written so many."""
+def often() -> None:
+    """Write a checkpoint after every round."""
+    trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+
+
+def killed_after(checkpoints: int) -> None:
+    """Die of ``kill -9`` when so many checkpoints are written, one after every round."""
+    often()
+    write, written = trainer.Trainer._write, []
+
+    def last(self: Any, folder: Path) -> None:
+        write(self, folder)
+        written.append(folder)
+        if len(written) == checkpoints:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    trainer.Trainer._write = last  # type: ignore[method-assign]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_killed_and_gone_on_bit_for_bit(cli, tiny, tmp_path, environment) -> None:
+def test_killed_and_gone_on_bit_for_bit(cli, start, tiny, tmp_path) -> None:
     flags = ["--steps", "1280", "-q", "--out"]
     assert cli("train", tiny, *flags, "straight").code == 0
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, "train", "tiny.toml", *flags, "killed"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    partial = tmp_path / "killed.partial"
-    assert 1 <= len(without_rates(partial)) < 10
+    killed = start("train", "tiny.toml", *flags, "killed", before=partial(killed_after, 5))
+    _, err = killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, err
+    unfinished = tmp_path / "killed.partial"
+    assert 1 <= len(without_rates(unfinished)) < 10
     assert not (tmp_path / "killed").exists()
 
     line = cli("train", tiny, *flags, "killed").line()
     assert line == (
-        f"{partial}: an interrupted training is there; --resume goes on with it, else choose another --out"
+        f"{unfinished}: an interrupted training is there; --resume goes on with it, else choose another --out"
     )
     line = cli("train", tiny, *flags, "killed", "--resume", "--seed", 1).line()
     assert line == (
-        f"{partial}/training.toml: an interrupted training of other keys is there: seed was 0, is 1; "
+        f"{unfinished}/training.toml: an interrupted training of other keys is there: seed was 0, is 1; "
         "choose another --out"
     )
     assert (
@@ -317,7 +321,7 @@ def test_killed_and_gone_on_bit_for_bit(cli, tiny, tmp_path, environment) -> Non
         in cli("train", tiny, "--steps", 9, "--out", "killed", "--resume").line()
     )
     assert cli("train", tiny, *flags, "killed", "--resume") == (0, "", "")
-    assert not partial.exists()
+    assert not unfinished.exists()
     straight, resumed = tmp_path / "straight", tmp_path / "killed"
     assert names(straight) == names(resumed) == FILES
     assert len(without_rates(straight)) == 10
@@ -329,14 +333,11 @@ def test_killed_and_gone_on_bit_for_bit(cli, tiny, tmp_path, environment) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_ctrl_c(cli, tiny, tmp_path, environment) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", OFTEN, "train", "tiny.toml", "--steps", "1000000"],
-        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+def test_ctrl_c(start, tiny, tmp_path) -> None:
+    process = start("train", "tiny.toml", "--steps", 1_000_000, before=often)
     until((tmp_path / "results" / "lublin-16-ppo.partial" / "checkpoint.safetensors").exists, process)
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=PATIENCE)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
     assert process.returncode == 130
     assert err == (
         "hpcsimkit: stopped; to go on from the last checkpoint: the same command with --resume "

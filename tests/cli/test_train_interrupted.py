@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,44 +11,45 @@ import pytest
 
 from hpcsimkit.agents.networks.model_file import read_model
 from tests.cli.test_train import TINY, names, tiny, without_rates
-from tests.waiting import PATIENCE
+from tests.forking import Forked
 
 __all__ = ["tiny"]
 
-LOUD = (
-    "import sys\nfrom hpcsimkit.agents.training.on_policy import OnPolicyTrainer\nfrom hpcsimkit.run import main\n"
-    "play = OnPolicyTrainer._play\n"
-    "def loud(self):\n    print('round', flush=True)\n    sys.stdin.readline()\n    return play(self)\n"
-    "OnPolicyTrainer._play = loud\nmain(sys.argv[1:])\n"
-)
-"""The command line, which says when a round begins and goes on when told; checkpoints are written as ever."""
+
+def loud() -> None:
+    """Say when a round begins, and go on when told; checkpoints are written as ever."""
+    from hpcsimkit.agents.training.on_policy import OnPolicyTrainer
+
+    play = OnPolicyTrainer._play
+
+    def told(self: Any) -> Any:
+        print("round", flush=True)
+        sys.stdin.readline()
+        return play(self)
+
+    OnPolicyTrainer._play = told  # type: ignore[method-assign]
 
 
-def interrupted(after: int, number: int, *arguments: str, folder: Path, environment: Any) -> Any:
+def interrupted(process: Forked, after: int, number: int) -> tuple[int | None, str]:
     """Send a signal when so many rounds have begun; returns exit code and standard error."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", LOUD, *arguments],
-        cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, bufsize=1,
-    )  # fmt: skip
-    assert process.stdin is not None and process.stdout is not None
     for begun in range(after):
         if begun:
             process.stdin.write("\n")
         assert process.stdout.readline() == "round\n", process.communicate()
-    os.kill(process.pid, number)
-    _, err = process.communicate(timeout=PATIENCE)
+    process.send_signal(number)
+    process.stdin.close()
+    _, err = process.communicate()
     return process.returncode, err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
-def test_nothing_is_lost_by_an_interruption(cli, tiny, tmp_path, environment, number) -> None:
+def test_nothing_is_lost_by_an_interruption(cli, start, tiny, tmp_path, number) -> None:
     """Long before a checkpoint is due: the round at hand is in it, and what follows is the same bit for bit."""
     flags = ["--steps", "1280", "-q", "--out"]
     assert cli("train", tiny, *flags, "straight") == (0, "", "")
     train = ["train", "tiny.toml", *flags, "stopped"]
-    code, err = interrupted(5, number, *train, folder=tmp_path, environment=environment)
+    code, err = interrupted(start(*train, before=loud), 5, number)
     assert code == 128 + number
     assert err == (
         "hpcsimkit: stopped; to go on from the last checkpoint: the same command with --resume --out stopped\n"
@@ -61,7 +60,7 @@ def test_nothing_is_lost_by_an_interruption(cli, tiny, tmp_path, environment, nu
     assert read_model(partial / "checkpoint.safetensors")[1]["rounds"] == played
     assert not list(partial.glob(".*.tmp"))
 
-    code, err = interrupted(2, number, *train, "--resume", folder=tmp_path, environment=environment)
+    code, err = interrupted(start(*train, "--resume", before=loud), 2, number)
     assert code == 128 + number
     assert played + 2 <= len(without_rates(partial)) < 10
     assert cli("train", tiny, *flags, "stopped", "--resume") == (0, "", "")
@@ -72,17 +71,15 @@ def test_nothing_is_lost_by_an_interruption(cli, tiny, tmp_path, environment, nu
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_two_trainings_in_one_folder(cli, tiny, tmp_path, environment) -> None:
+def test_two_trainings_in_one_folder(cli, start, tiny, tmp_path) -> None:
     train = ["train", "tiny.toml", "--steps", "1000000", "-q", "--out", "agent"]
-    with subprocess.Popen(
-        [sys.executable, "-c", LOUD, *train], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        process.stdout.readline()
-        for flags in ([], ["--resume"]):
-            line = cli(*train, *flags).line()
-            assert line == f"{tmp_path}/agent.partial: another run is writing these results now"
-        process.kill()
+    process = start(*train, before=loud)
+    process.stdout.readline()
+    for flags in ([], ["--resume"]):
+        line = cli(*train, *flags).line()
+        assert line == f"{tmp_path}/agent.partial: another run is writing these results now"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
 
 
 # --- files that are not what they were ---------------------------------------------------------------------

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +23,8 @@ from hpcsimkit.kernel.policy import Backfiller, Estimator, Inspector, Order, Pla
 from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY
+from hpcsimkit.run import main
+from tests.forking import Forked
 from tests.kernel.helpers import workload
 
 ROWS = [(5, 10, 10, 3), (7, 10, 10, 3), (8, 2, 2, 1)]
@@ -493,6 +493,7 @@ class Checked(Policy):
 """
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="copies of a process need fork")
 @pytest.mark.parametrize(
     ("name", "workers", "line"),
     [
@@ -505,12 +506,10 @@ class Checked(Policy):
 )
 def test_on_the_command_line(tmp_path: Any, name: str, workers: int, line: str) -> None:
     (tmp_path / "mine.py").write_text(MINE)
-    command = [sys.executable, "-m", "hpcsimkit.run", "compare", "--jobs", "20", "-p", "fcfs", "--no-report"]
-    done = subprocess.run(
-        [*command, "-q", "-p", f"mine.py:{name}", "--workers", str(workers), "-o", "out"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert done.stderr.startswith("hpcsimkit: ")
-    assert line in done.stderr
-    assert "mine.py:" in done.stderr
+    flags = ["-p", "fcfs", "-p", f"mine.py:{name}", "--workers", str(workers), "-o", "out"]
+    done = Forked(lambda: main(["compare", "--jobs", "20", "--no-report", "-q", *flags]), tmp_path)
+    _, err = done.communicate()
+    assert (done.returncode, err.count("\n")) == (2, 1), err
+    assert err.startswith("hpcsimkit: ")
+    assert line in err
+    assert "mine.py:" in err
