@@ -15,16 +15,17 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 
 # No limit on the time of an example: it says how busy the machine is. The same examples in every run: a failure is
-# that of a change. `--hypothesis-profile=search` draws new ones, and more of them.
+# that of a change. `--hypothesis-profile=thorough` has twice as many, `search` draws new ones, and most of them.
 settings.register_profile(
     "suite",
-    max_examples=100,
+    max_examples=50,
     deadline=None,
     derandomize=True,
     database=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("thorough", settings.get_profile("suite"), max_examples=100)
 settings.register_profile("search", settings.get_profile("suite"), max_examples=2000, derandomize=False)
 settings.load_profile("suite")
 

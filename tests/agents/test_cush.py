@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -32,6 +32,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import SJF
 from hpcsimkit.policies.placing.styles import DepthOrBreadth
+from tests.drawn import examples
 
 torch.set_num_threads(1)
 
@@ -253,7 +254,7 @@ def any_jobs(count: int, nodes: int, units: Sequence[int], rng: np.random.Genera
     return Workload(columns, resources=("cpus", "gpus"))
 
 
-@settings(max_examples=40)
+@examples(0.4)
 @given(seed=st.integers(0, 2**32 - 1), nodes=st.integers(1, 5), slots=st.integers(1, 4))
 def test_pictures_and_masks_of_any_run(seed: int, nodes: int, slots: int) -> None:
     """Against units noted one by one; some jobs take no time, or more or less than was requested."""
@@ -286,7 +287,7 @@ def test_pictures_and_masks_of_any_run(seed: int, nodes: int, slots: int) -> Non
     assert asked >= 14
 
 
-@settings(max_examples=20)
+@examples(0.2)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_runs_side_by_side_look_as_they_do_alone(seed: int) -> None:
     """Runs of different jobs, and two of the same; some are looked at, now and then, in any order."""
@@ -512,7 +513,7 @@ def test_sketches_are_drawn_dot_by_dot() -> None:
             assert found == (value if there and row < rows else 0)
 
 
-@settings(max_examples=60)
+@examples(0.6)
 @given(
     seed=st.integers(0, 2**32 - 1), nodes=st.integers(1, 7),
     units=st.lists(st.integers(1, 4), min_size=1, max_size=3), batch=st.integers(1, 9),

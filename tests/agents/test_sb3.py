@@ -321,7 +321,7 @@ def test_the_published_settings_reach_the_model() -> None:
 
 
 def test_what_is_saved_says_all_options(tmp_path: Path) -> None:
-    settings = SB3Settings(total_timesteps=32 * 128, options={"gamma": 0.5})
+    settings = SB3Settings(total_timesteps=128, episodes=1, options={"gamma": 0.5})
     agent = SB3Trainer(small_env(), settings).train(tmp_path)
     about = Agent.load(tmp_path / "last.hpcsim").about
     assert about == agent.about

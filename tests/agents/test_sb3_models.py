@@ -75,15 +75,16 @@ def chosen_by(model: Any, seen: Any, valid: Any) -> int:
     return int(np.where(valid, scores, -np.inf).argmax())
 
 
+@pytest.mark.parametrize("decisions", [150, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "how"), CASES)
-def test_five_hundred_decisions_are_those_of_the_model(name: str, how: str) -> None:
+def test_decisions_are_those_of_the_model(name: str, how: str, decisions: int) -> None:
     """In episodes of the environment, the model's answers leading on; and as many on random observations."""
     variants = OFF_POLICY if name == "DQN" else ON_POLICY
     env, model = small_env(), model_of(name, **variants[how])
     agent, rng = agent_of(model, env), np.random.default_rng(3)
     seen, _ = env.reset(seed=3)
     chosen = set()
-    for _ in range(500):
+    for _ in range(decisions):
         valid = env.action_masks()
         expected = chosen_by(model, seen, valid)
         assert chosen_by_agent(agent, seen, valid) == expected

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.allocation import Allocation, with_all
@@ -29,6 +29,7 @@ from hpcsimkit.kernel.policy import FCFS, Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, SJF, Greedy
 from hpcsimkit.workloads.readers.swf import read_swf
+from tests.drawn import examples
 from tests.kernel.helpers import deep
 from tests.kernel.machine_helpers import (
     Asked,
@@ -542,7 +543,7 @@ def test_machines_equal_counted_nodes_on_a_whole_log(name: str, shared: Path) ->
     on_each_kind(log, POLICIES[name], 100)
 
 
-@settings(max_examples=60)
+@examples(0.6)
 @given(case=crowded(), name=st.sampled_from(sorted(POLICIES)))
 def test_nothing_is_given_twice(case: tuple[Machines, list[Asked]], name: str) -> None:
     cluster, jobs = case

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -34,6 +34,7 @@ from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reports.learning_curve import BINS, draw_learning_curve, plot_column, read_curve
 from hpcsimkit.workloads import default_workload
+from tests.drawn import examples
 
 LOG = default_workload(np.random.default_rng(5), jobs=500)
 
@@ -65,7 +66,7 @@ def test_what_is_not_said() -> None:
     assert [len(part) for parts in division for part in parts] == [4000, 1000]
 
 
-@settings(max_examples=25)
+@examples(0.25)
 @given(
     slots=st.integers(1, 64), share=st.floats(0.01, 1), seed=st.integers(0, 2**40),
     rate=st.floats(0, 1), hidden=st.lists(st.integers(1, 99), min_size=1, max_size=3),

@@ -54,9 +54,12 @@ PAYLOADS = (
     str(HERE / "trap.py"),
     "__import__('trap')",
 )
-"""Texts for fields that hold text; other fields get the first `FEW`."""
+"""Texts for fields that hold text, with `--all`; without, each such field gets `SOME`, not all the same.
 
-FEW = 2
+Other fields get the first `FEW`.
+"""
+
+SOME, FEW = 5, 2
 
 NEVER = (
     "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile",
@@ -130,7 +133,12 @@ def texts(value: Any, path: tuple[Any, ...]) -> tuple[str, ...]:
     """Return the texts that replace a value."""
     for key in path:
         value = value[key]
-    return PAYLOADS if isinstance(value, str) else PAYLOADS[:FEW]
+    if not isinstance(value, str):
+        return PAYLOADS[:FEW]
+    if "--all" in sys.argv:
+        return PAYLOADS
+    first = sum(map(ord, str(path))) % len(PAYLOADS)
+    return (PAYLOADS + PAYLOADS)[first : first + SOME]
 
 
 def changed(value: Any, path: tuple[Any, ...], text: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.experiments.registry import entries, make
@@ -18,6 +18,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY
 from hpcsimkit.results.result import Result
+from tests.drawn import examples
 from tests.kernel.helpers import deep, rows_and_size, run, starts, workload
 
 NAMES = {
@@ -156,7 +157,7 @@ class PromisingEASY(EASY):
 @pytest.mark.parametrize(
     "name", ["fcfs", "sjf+commit", "laf+commit", "wfp3+commit", "fcfs+easy-sjf", "lcfs+easy-bestfit+commit"]
 )
-@settings(max_examples=80)
+@examples(0.8)
 @given(drawn=rows_and_size())
 def test_easy_never_delays_the_reserved_job(name: str, drawn: Any) -> None:
     """Where the head stays the head (FCFS, or committed to) and jobs are killed at their estimates."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from hypothesis import given as drawn
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
@@ -22,6 +21,7 @@ from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, Conservative
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf
+from tests.drawn import examples
 from tests.kernel import naive_machines
 from tests.kernel.helpers import Row, deep, rows_and_size, run, workload
 from tests.kernel.machine_cases import KINDS, cases, given
@@ -51,7 +51,7 @@ def log(shared: Path, trace: str, size: int) -> Workload:
 
 
 @pytest.mark.parametrize("backfilling", BACKFILLINGS)
-@settings(max_examples=60)
+@examples(0.6)
 @drawn(
     case=rows_and_size(), order=st.sampled_from(NAMES["order"]), walltime=st.sampled_from(["run", "kill"]),
     limit=st.sampled_from([200, 2]),
@@ -64,12 +64,13 @@ def test_machines_equal_counted_nodes(
         same_on_machines(workload(rows, size), f"{order}+{backfilling}", size, walltime=walltime)
 
 
+@pytest.mark.parametrize("jobs", [300, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name",
     [*(f"fcfs+{name}" for name in BACKFILLINGS), *(f"{name}+easy" for name in NAMES["order"]), "binpacking"],
 )
-def test_machines_equal_counted_nodes_on_a_log(name: str, shared: Path) -> None:
-    same_on_machines(log(shared, "KTH-SP2-1996-2.1-cln", 100).first(1000), name, 100)
+def test_machines_equal_counted_nodes_on_a_log(name: str, jobs: int, shared: Path) -> None:
+    same_on_machines(log(shared, "KTH-SP2-1996-2.1-cln", 100).first(jobs), name, 100)
 
 
 @pytest.mark.slow
@@ -92,7 +93,7 @@ KEYS = {"fcfs": lambda job: job.submit, "lcfs": lambda job: -job.submit, "sjf": 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backfilling", ["none", "easy"])
-@settings(max_examples=80)
+@examples(0.8)
 @drawn(data=st.data(), order=st.sampled_from(sorted(KEYS)), limit=st.sampled_from([200, 2]))
 def test_none_and_easy_equal_the_naive_simulator(
     backfilling: str, kind: str, data: st.DataObject, order: str, limit: int
@@ -268,7 +269,7 @@ def test_one_reservation_is_easy(
 
 
 @pytest.mark.parametrize("backfilling", ["easy-k(1)", "easy-k(2)", "conservative-replan"])
-@settings(max_examples=60)
+@examples(0.6)
 @drawn(case=cases(), placement=st.sampled_from(NAMES["placement"]))
 def test_the_first_of_many_reservations_is_kept_too(backfilling: str, case: Any, placement: str) -> None:
     """What EASY would promise to the first blocked job."""

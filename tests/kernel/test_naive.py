@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.drawn import examples
 from tests.kernel import naive
 from tests.kernel.helpers import Row, deep, rows_and_size, starts, workload
 
@@ -25,7 +26,7 @@ def killed(rows: list[Row]) -> list[Row]:
 @pytest.mark.parametrize("limit", [200, 2], ids=["lists", "numpy"])
 @pytest.mark.parametrize("walltime", ["run", "kill"])
 @pytest.mark.parametrize("backfilling", ["none", "easy", "easy-k(1)"])
-@settings(max_examples=60)
+@examples(0.6)
 @given(drawn=rows_and_size(), order=st.sampled_from(sorted(ORDERS)))
 def test_none_and_easy(backfilling: str, walltime: str, limit: int, drawn, order: str) -> None:
     rows, size = drawn

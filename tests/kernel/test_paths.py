@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.jobs.job import Job
@@ -17,6 +17,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Backfiller, Order
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, SJF, SQF, WFP3, Conservative, Greedy, LargestFirst, Reservations
+from tests.drawn import examples
 from tests.kernel.helpers import deep, rows_and_size, run, starts, workload
 from tests.kernel.test_invariants import options, policies, workloads
 
@@ -84,7 +85,7 @@ class ScoredArrival(Order):
 @pytest.mark.parametrize(
     "backfiller", [None, EASY(), EASY(candidates=SJF()), Greedy(), Reservations(), Conservative()]
 )
-@settings(max_examples=60)
+@examples(0.6)
 @given(
     jobs=workloads(), how=options(), limit=st.sampled_from([200, 2]),
     pair=st.sampled_from([(ScoredSize(), SQF()), (ScoredLength(), SJF()), (ScoredArrival(), None)]),

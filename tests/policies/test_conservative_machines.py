@@ -9,7 +9,6 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import given as drawn
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.allocation import Allocation
@@ -25,6 +24,7 @@ from hpcsimkit.policies import FCFS, Conservative, Reservations
 from hpcsimkit.policies.backfill.machine_profile import MachineProfile, TotalsProfile
 from hpcsimkit.policies.backfill.profile import LevelProfile, Profile
 from hpcsimkit.policies.placing.placements import WorstFit
+from tests.drawn import examples
 from tests.kernel import naive_machines
 from tests.kernel.helpers import rows_and_size, starts, workload
 from tests.kernel.machine_cases import KINDS, cases, given
@@ -283,7 +283,7 @@ def test_equals_the_naive_simulator(kind: str, data: st.DataObject, order: str) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=80)
+@examples(0.8)
 @drawn(data=st.data(), order=st.sampled_from(sorted(ORDERS)), count=st.sampled_from([None, 1, 2]))
 def test_reservations_equal_the_naive_simulator(
     kind: str, data: st.DataObject, order: str, count: int | None

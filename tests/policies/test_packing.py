@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
@@ -20,6 +20,7 @@ from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import BestFitBinPacking, Greedy, LargestFirst
 from hpcsimkit.policies.placing.packing import DominantShare
 from hpcsimkit.policies.placing.placements import FirstFit
+from tests.drawn import examples
 from tests.kernel.helpers import rows_and_size, workload
 from tests.kernel.machine_helpers import Asked, asked, clusters, one_job, placed, run_on
 
@@ -119,7 +120,7 @@ def test_jobs_that_span_machines_are_refused() -> None:
         )
 
 
-@settings(max_examples=50)
+@examples(0.5)
 @given(rows_and_size(max_jobs=10))
 def test_on_counted_nodes_the_largest_that_fits_comes_first(case: tuple[Any, int]) -> None:
     rows, size = case

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.agents.seats import RandomChoice, Replay, default_choice, play
@@ -40,6 +40,7 @@ from hpcsimkit.policies.placing.placements import (
     margins,
 )
 from hpcsimkit.workloads.models.cush import CushJobSets
+from tests.drawn import examples
 from tests.kernel.machine_helpers import (
     RESOURCES,
     asked,
@@ -357,7 +358,7 @@ def first_set_of_most(free: Rows, wanted: Sequence[int], scarce: Sequence[int], 
     return list(min(sets, key=lambda each: (-len(each), each)))
 
 
-@settings(max_examples=300)
+@examples(3)
 @given(case=st.integers(1, 4).flatmap(totals_that_fit))
 def test_breadth_first_follows_its_written_rule(case: tuple[Rows, list[int]]) -> None:
     free, wanted = case

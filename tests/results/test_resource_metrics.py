@@ -279,7 +279,7 @@ BEOCAT = {"fcfs": "fcfs", "sjf": "sjf+fitting", "oracle": "oracle-sjf+fitting", 
 
 
 @pytest.mark.parametrize("algorithm", BEOCAT)
-@pytest.mark.parametrize("file", ["20210603", "jobscsv", "trainset1"])
+@pytest.mark.parametrize("file", ["20210603", "jobscsv", pytest.param("trainset1", marks=pytest.mark.slow)])
 def test_masked_ppo_papers_metrics(file: str, algorithm: str, shared: Path) -> None:
     folder = shared / "refs" / "beocat"
     cluster = Machines.read(folder / "nine_machines.csv.gz")
