@@ -40,6 +40,7 @@ __all__ = [
     "symlog_axis",
     "time_unit",
     "title",
+    "width_of",
 ]
 
 INK, MUTED, GRID, PAPER, HEAT = "#1c2126", "#67707b", "#dfe3e8", "#fefefe", "#55a3e6"
@@ -131,11 +132,15 @@ STYLE: dict[str, Any] = {
     "lines.linewidth": 1.5,
     "hatch.linewidth": 0.5,
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # TrueType, which publishers accept
     "text.parse_math": False,
 }
 
 NOTHING = "-"
 """Text for an undefined value."""
+
+NARROW = 3.0
+"""Width of axes in a column of a paper [inches], with fewer ticks."""
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 ROUND_DURATIONS = {
@@ -187,6 +192,12 @@ def new_figure(
 def axes_of(ax: Axes | None, width: float = 7.5, height: float = 4.0) -> Axes:
     """Return the axes to draw on: the caller's, or those of a new figure."""
     return ax if ax is not None else new_figure(width, height).axes[0]
+
+
+def width_of(ax: Axes) -> float:
+    """Return the approximate width of axes [inches], before the layout of the figure."""
+    figure = ax.get_figure(root=True)
+    return ax.get_position().width * (figure.get_size_inches()[0] if figure is not None else 0)
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> Path:
@@ -349,6 +360,8 @@ def duration_axis(ax: Axes, longest: float, *, zero: bool = True) -> None:
     """Make the horizontal axis logarithmic in time from 1 s, with a separate position for zero if wanted."""
     end = max(float(longest), 10.0)
     ticks = {label: at for label, at in ROUND_DURATIONS.items() if at <= end and (zero or at)}
+    if width_of(ax) < NARROW and end > HOUR:
+        ticks = {label: at for label, at in ticks.items() if not label.startswith("10 ")}
     ax.set_xlim(0 if zero else 0.8, end * 1.1)
     if zero:
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
@@ -362,7 +375,7 @@ def count_axis(axis: Axis) -> None:
     """Set integer ticks with commas as thousands separators, for an axis of nodes or jobs."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 

@@ -46,7 +46,7 @@ class Picture(NamedTuple):
 
 def grid_figure(rows: int, columns: int, *, height: float, gap: float, left: float, between: float) -> Figure:
     """Return a figure of many small axes [inches], placed directly because layout solvers are slow."""
-    top, bottom, right = 0.55, 0.5, 0.2
+    top, bottom, right = 0.55, 0.6, 0.2
     total = top + rows * height + (rows - 1) * gap + bottom
     width = (WIDTH - left - right - (columns - 1) * between) / columns
     place = {

@@ -26,6 +26,7 @@ from hpcsimkit.reports.figures import (
     format_number,
     line_styles,
     style,
+    width_of,
 )
 from hpcsimkit.reports.gantt import busy_window, plot_gantt
 from hpcsimkit.reports.time_plots import plot_busy, plot_queue, plot_resource
@@ -189,8 +190,11 @@ def plot_boxes(
         ax.plot([sample.max()], [place], marker="x", color=line.colour, **marker)
         ax.plot([sample.mean()], [place], marker="D", color=INK, markeredgecolor=PAPER, **marker)
     if logarithmic:
+        from matplotlib.ticker import LogLocator
+
         ax.set_xscale("log")
         ax.set_xlim(left=0.93)
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(3, int(1.6 * width_of(ax)))))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     ax.set_yticks(range(len(values)), list(values))
     ax.set_ylim(len(values) - 0.4, -0.6)

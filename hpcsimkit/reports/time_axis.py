@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsimkit.reports.figures import DAY, time_unit
+from hpcsimkit.reports.figures import DAY, time_unit, width_of
 from hpcsimkit.workloads.readers.local_time import Calendar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["TimeAxis"]
+
+TICK = 0.55
+"""Least distance of ticks [inches]."""
+
+LETTER = 0.07
+"""Approximate width of a letter of a label [inches]."""
 
 
 class TimeAxis(NamedTuple):
@@ -55,10 +61,13 @@ class TimeAxis(NamedTuple):
         from matplotlib import dates
 
         named: Any = dates  # the type stubs leave these classes untyped
-        locator = named.AutoDateLocator(tz=self.calendar.zone, minticks=4, maxticks=9)
+        most = max(3, int(width_of(ax) / TICK))
+        locator = named.AutoDateLocator(tz=self.calendar.zone, minticks=min(4, most), maxticks=most)
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(
             named.ConciseDateFormatter(locator, tz=self.calendar.zone, show_offset=False)
         )
         days = [f"{date:%-d %b %Y}" for date in self.calendar.dates([int(self.begin), int(self.end)])]
-        ax.set_xlabel(f"{' to '.join(dict.fromkeys(days))}, {self.calendar.label}", loc="left")
+        period, clock = " to ".join(dict.fromkeys(days)), self.calendar.label
+        fits = LETTER * len(period + clock) < width_of(ax)
+        ax.set_xlabel(f"{period},{' ' if fits else chr(10)}{clock}", loc="left")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.reports import figures, plots, workload_plots
+from hpcsimkit.reports.difference import plot_changes
 from hpcsimkit.reports.gallery import draw_comparison, draw_pictures
 from hpcsimkit.reports.time_plots import bin_means
+from hpcsimkit.results.difference import compare_results
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import default_workload
 
@@ -333,6 +336,34 @@ def test_comparison_draws_two_schedules_and_two_metrics(results: dict[str, Resul
     assert sorted(titles) == [
         "A busy window: fcfs", "A busy window: fcfs+easy", "Mean bounded slowdown", "Mean wait", "Wait time of all jobs",
     ]  # fmt: skip
+
+
+# --- in a column of a paper ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("longest", [50, 20_000, 3_000_000, 30_000_000])
+def test_labels_do_not_collide_at_column_width(longest: int) -> None:
+    day = 846_374_400
+    result = outcome([0, 0, 90_000], [0, longest, 90_000], [30, 30, 30])
+    header = {"UnixStartTime": str(day), "TimeZoneString": "Europe/Stockholm"}
+    result = dataclasses.replace(result, workload=dataclasses.replace(result.workload, header=header))
+    for draw in (plots.plot_wait, plots.plot_wait_tail, plots.plot_slowdown):
+        check_labels(draw({"x": result}, figures.new_figure(3.4, 2.4).axes[0]))
+    check_labels(plots.plot_gantt(result, None, figures.new_figure(3.4, 2.4).axes[0]))
+    moves = {"x": compare_results(result, outcome([0] * 3, [0, 0, 90_000], [30] * 3))}
+    check_labels(plot_changes(moves, figures.new_figure(3.4, 2.4).axes[0]))
+
+
+def check_labels(ax: Any) -> None:
+    """No label of a horizontal axis touches the next one or leaves the figure."""
+    figure = ax.figure
+    figure.draw_without_rendering()
+    labels = [text for text in ax.get_xticklabels() if text.get_text()]
+    boxes = sorted((text.get_window_extent() for text in labels), key=lambda box: box.x0)
+    assert len(boxes) > 1
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes)), [text.get_text() for text in labels]
+    title = ax.xaxis.label.get_window_extent()
+    assert 0 <= title.x0 < title.x1 <= figure.bbox.x1, ax.get_xlabel()
 
 
 # --- saving --------------------------------------------------------------------------------------------
