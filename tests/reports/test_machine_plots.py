@@ -172,7 +172,9 @@ def test_resource_over_time_by_hand() -> None:
 
 def test_every_picture_speaks_of_machines(results: dict[str, Result]) -> None:
     pictures = {picture.name: picture for picture in draw_pictures(results)}
-    assert list(pictures) == ["wait_time", "slowdown", "classes", "over_time", "gantt", "start_modes"]
+    assert list(pictures) == [
+        "wait_time", "slowdown", "classes", "difference", "over_time", "gantt", "start_modes",
+    ]  # fmt: skip
     headings = [text.get_text() for text in pictures["over_time"].figure.texts]
     assert headings == ["Jobs waiting", "CPUs busy [%]", "GPUs busy [%]", "Memory busy [%]"]
     assert [ax.get_title(loc="left") for ax in pictures["classes"].figure.axes] == [
