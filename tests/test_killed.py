@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from hpcsimkit.agents.training import trainer
-from hpcsimkit.experiments.tasks import Shelf, Task, Tell
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.reports import figures, learning_curve
 from hpcsimkit.reproductions.cells import Table
@@ -203,8 +204,8 @@ class Sums(Reproduction):
     def stages(self) -> Sequence[Sequence[Task]]:
         return [self.tasks]
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        totals = [float(shelf.outcome(task)["total"]) for task in self.tasks]
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
+        totals = [float(store.outcome(task)["total"]) for task in self.tasks]
         table = Table(["sum"], [[str(total)] for total in totals])
         return Conclusion([Target("a", 9.0, totals[0], None, True)], str(table))
 
@@ -219,10 +220,10 @@ def with_older_tasks(folder: Path) -> None:
     """A task was done from other inputs, another one was set aside before."""
     other = Sums([])
     other.tasks = (Steps("a", 5), Steps("b", 2))  # type: ignore[misc]
-    shelf = Shelf(folder / "out" / "tasks")
-    shelf.perform(Steps("a", 4), lambda done: None)
-    shelf.set_aside(Steps("a", 5))
-    shelf.perform(Steps("a", 5), lambda done: None)
+    store = Store(folder / "out" / "tasks")
+    store.perform(Steps("a", 4), lambda done: None)
+    store.set_aside(Steps("a", 5))
+    store.perform(Steps("a", 5), lambda done: None)
     run_of = ReproductionRun(Sums([]), folder / "out", "sums", workers=1)
     run_of._record(run_of._asked)
 

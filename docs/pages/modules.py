@@ -25,6 +25,7 @@ CHAPTERS = (
     "envs",
     "agents",
     "experiments",
+    "engine",
     "reproductions",
     "reports",
     "cli",

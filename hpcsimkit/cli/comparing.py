@@ -122,9 +122,9 @@ def compare(
     fcfs, fcfs+easy, sjf+easy, drf+easy, sjf+fitting, drf+fitting and random+fitting.
     Of the built-in workload, --jobs and --nodes set the size, and --seed the random seed.
     """
+    from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.campaign import Campaign
-    from hpcsimkit.experiments.results_folder import next_free
 
     experiment = experiment_of(locals(), report=False if no_report else None)
     workload = experiment.workload()

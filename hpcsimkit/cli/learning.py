@@ -81,8 +81,8 @@ def train(
     from hpcsimkit.experiments.training_parts import require_packages
 
     require_packages()
+    from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.results_folder import next_free
     from hpcsimkit.experiments.training import Training
     from hpcsimkit.experiments.training_progress import show_training
     from hpcsimkit.experiments.training_run import TrainingRun
@@ -210,10 +210,10 @@ def evaluate(
     jobs that the agent was trained on.
     """
     arguments = locals()
+    from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.evaluation import Contest, Evaluation
     from hpcsimkit.experiments.evaluation_run import EvaluationRun, verdict_table
-    from hpcsimkit.experiments.results_folder import next_free
     from hpcsimkit.experiments.training_progress import show_evaluation
 
     flags = {name: value for name, value in arguments.items() if name in Evaluation.model_fields}

@@ -133,8 +133,8 @@ def teach_cush(
     from hpcsimkit.agents.cush.taught import TaughtSettings, TaughtTrainer, teacher_of
     from hpcsimkit.agents.cush.training import check_settings, check_unused
     from hpcsimkit.agents.cush.workers import joined_workers
+    from hpcsimkit.engine.lock import in_use
     from hpcsimkit.errors import UsageError
-    from hpcsimkit.experiments.results_folder import in_use
     from hpcsimkit.experiments.training_progress import progress_bar
     from hpcsimkit.kernel.watchdog import Watchdog
 
@@ -169,7 +169,7 @@ def teach_cush(
 def _train(trainer: GamesTrainer, place: Path, *, resume: bool, quiet: bool) -> None:
     """Run a training to its end; show its progress and its final measures."""
     from hpcsimkit.agents.cush.training import AGENTS
-    from hpcsimkit.experiments.results_folder import in_use
+    from hpcsimkit.engine.lock import in_use
     from hpcsimkit.experiments.training_progress import progress_bar
     from hpcsimkit.kernel.watchdog import Watchdog
 

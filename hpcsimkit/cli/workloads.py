@@ -67,7 +67,7 @@ def describe(
         show(described(workload, experiment.cluster))
     if no_picture:
         return
-    from hpcsimkit.experiments.results_folder import writing
+    from hpcsimkit.engine.lock import writing
     from hpcsimkit.reports.figures import save_figure
     from hpcsimkit.reports.workload_plots import draw_workload
 

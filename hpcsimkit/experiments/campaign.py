@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
-import platform
-import shlex
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from hpcsimkit._version import __version__
 from hpcsimkit.cluster.files import write_machines
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.engine.engines import Engine, engine_of
+from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder, file_name, head_of_toml
+from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.store import Store
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.experiment import Experiment, sha256_of
 from hpcsimkit.experiments.on_machines import offered_loads
-from hpcsimkit.experiments.processes import run_in_processes
-from hpcsimkit.experiments.results_folder import (
-    FINISHED,
-    PROVENANCE,
-    ResultsFolder,
-    file_name,
-    head_of_toml,
-)
-from hpcsimkit.experiments.runs import Run, fingerprint, finished_run, prepare, run_policy
+from hpcsimkit.experiments.policy_run import PolicyRun, Run, prepare
 from hpcsimkit.io.files import write_bytes
-from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.workloads.describe import load_remark
@@ -52,9 +41,11 @@ class Campaign:
     workload : Workload
         Workload returned by ``experiment.workload()``.
     place : path
-        Path of the results folder; see :class:`~hpcsimkit.experiments.results_folder.ResultsFolder`.
+        Path of the results folder; see :class:`~hpcsimkit.engine.results_folder.ResultsFolder`.
     command : sequence of str
         Command line, for the records.
+    engine : Engine, optional
+        Engine that executes the simulations; by default as many processes as the experiment has workers.
 
     Examples
     --------
@@ -74,11 +65,17 @@ class Campaign:
         workload: Workload,
         place: str | os.PathLike[str],
         command: Sequence[str] = (),
+        engine: Engine | None = None,
     ) -> None:
         self.experiment = experiment
         self.workload = workload
         self.folder = ResultsFolder(place)
         self.command = tuple(command)
+        self.engine = engine
+        self.store = Store(self.folder.work / FINISHED)
+        self.tasks = [
+            PolicyRun(policy, experiment, workload, self.folder.work) for policy in experiment.policies
+        ]
 
     def run(
         self, *, resume: bool = False, tell: Callable[[str, int], None] = lambda policy, jobs: None
@@ -106,25 +103,14 @@ class Campaign:
             Ctrl-C or SIGTERM was received. Finished runs are kept for `resume`.
         """
         self._check()
-        began = datetime.now(UTC)
-        self.folder.open(*self._folders(), resume=resume)
-        try:
+        provenance = Provenance(self.command, PACKAGES)
+        with self.folder.session(*self._folders(), resume=resume, kept=self._kept):
             self._simulate(tell)
-            runs = list(self._finished().values())
-            self._write_records(runs, began)
+            runs = [Run(**self.store.outcome(task)) for task in self.tasks]
+            self._write_records(runs, provenance)
             if self.experiment.report:
                 tell("", 0)
                 _draw(self.folder)
-            self.folder.publish()
-        except BaseException as error:
-            finished = len(self._finished())
-            self.folder.close(keep=finished > 0)
-            if isinstance(error, KeyboardInterrupt):
-                line = f"{str(error) or 'stopped'}{self._hint(finished)}"
-                raise Stopped(line, signal_of(error)) from None
-            if isinstance(error, HpcsimkitError) and finished:
-                raise type(error)(f"{error}{self._hint(finished)}") from error
-            raise
         return runs
 
     def _folders(self) -> list[str]:
@@ -150,80 +136,47 @@ class Campaign:
                 raise UsageError(f"-p {other!r} and {policy!r} would be written to the same files")
 
     def _simulate(self, tell: Callable[[str, int], None]) -> None:
-        """Simulate the policies without finished runs, in this process or in worker processes."""
-        finished = self._finished()
-        for policy in finished:
-            tell(policy, len(self.workload))
-        missing = [policy for policy in self.experiment.policies if policy not in finished]
-        work = partial(
-            run_policy, experiment=self.experiment, workload=self.workload, folder=self.folder.work
-        )
+        """Simulate the policies without finished runs."""
+        policies = {task.name: task.policy for task in self.tasks}
+        missing = [task for task in self.tasks if not self.store.has(task)]
+        for task in self.tasks:
+            if task not in missing:
+                tell(task.policy, task.size)
         workers = min(self.experiment.workers, len(missing))
         if workers > 1:
             prepare(self.workload)
-            run_in_processes(missing, work, workers=workers, tell=tell)
-            return
-        for policy in missing:
-            work(policy, partial(tell, policy))
+        engine = self.engine or engine_of(max(workers, 1))
+        perform(missing, self.store, engine, tell=lambda name, jobs: tell(policies[name], jobs))
 
-    def _finished(self) -> dict[str, Run]:
-        """Return the complete runs on disk that have the fingerprints of this experiment."""
-        runs = {policy: finished_run(policy, self.folder.work) for policy in self.experiment.policies}
-        return {
-            policy: run
-            for policy, run in runs.items()
-            if run is not None and run.fingerprint == fingerprint(policy, self.experiment, self.workload)
-        }
-
-    def _hint(self, finished: int) -> str:
-        """Return the number of finished runs and the command to resume, as the end of a message."""
-        count = f"{finished} of {len(self.experiment.policies)} policies are finished"
-        place = shlex.quote(os.path.relpath(self.folder.place))
-        return f"; {count}; to go on: the same command with --resume --out {place}" if finished else ""
+    def _kept(self) -> str:
+        """Return the number of finished runs as text; empty if there are none."""
+        finished = sum(map(self.store.has, self.tasks))
+        return f"{finished} of {len(self.tasks)} policies are finished" if finished else ""
 
     # --- records -------------------------------------------------------------------------------------
 
-    def _write_records(self, runs: list[Run], began: datetime) -> None:
+    def _write_records(self, runs: list[Run], provenance: Provenance) -> None:
         """Write the metrics, the experiment and the provenance record."""
-        work = self.folder.work
+        work, experiment = self.folder.work, self.experiment
         metrics = {run.policy: dict(run.metrics) for run in runs}
-        write_bytes(work / "metrics.json", _json(metrics))
+        write_json(work / "metrics.json", metrics)
         write_bytes(work / "metrics.csv", _csv(metrics).encode())
-        if self.experiment.cluster is not None:
-            write_machines(self.experiment.cluster, work / "machines.csv")
-        write_bytes(work / "experiment.toml", self._toml().encode())
-        write_bytes(work / PROVENANCE, _json(self._provenance(runs, began)))
-
-    def _toml(self) -> str:
+        if experiment.cluster is not None:
+            write_machines(experiment.cluster, work / "machines.csv")
         command = "python -m hpcsimkit.run compare experiment.toml --out FOLDER"
-        return head_of_toml(command, self.experiment.code) + self.experiment.saved()
-
-    def _provenance(self, runs: list[Run], began: datetime) -> dict[str, Any]:
-        return {
-            "version": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            "packages": {name: metadata.version(name) for name in PACKAGES},
-            "command": shlex.join(self.command),
-            "started": began.isoformat(timespec="seconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seed": self.experiment.seed,
-            "code": self.experiment.code,
-            "workload": self._about_workload(),
-            "machines": self._about_machines(),
-            "options": self.experiment.model_dump(exclude={"policies"}),
-            "policies": {
-                run.policy: {
-                    "file": file_name(run.policy),
-                    "policy": run.representation,
-                    "seconds": round(run.seconds, 6),
-                    "passes": run.passes,
-                    "schedule_sha256": run.schedule_sha256,
-                    "notes": list(run.notes),
-                }
-                for run in runs
-            },
-        }
+        text = head_of_toml(command, experiment.code) + experiment.saved()
+        write_bytes(work / "experiment.toml", text.encode())
+        write_json(
+            work / PROVENANCE,
+            provenance.record(
+                seed=experiment.seed,
+                code=experiment.code,
+                workload=self._about_workload(),
+                machines=self._about_machines(),
+                options=experiment.model_dump(exclude={"policies"}),
+                policies={run.policy: _about_run(run) for run in runs},
+            ),
+        )
 
     def _about_workload(self) -> dict[str, Any]:
         workload, log = self.workload, self.experiment.log
@@ -261,8 +214,15 @@ def _draw(folder: ResultsFolder) -> None:
     write_report(folder.work)
 
 
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+def _about_run(run: Run) -> dict[str, Any]:
+    return {
+        "file": file_name(run.policy),
+        "policy": run.representation,
+        "seconds": round(run.seconds, 6),
+        "passes": run.passes,
+        "schedule_sha256": run.schedule_sha256,
+        "notes": list(run.notes),
+    }
 
 
 def _csv(metrics: dict[str, dict[str, float | None]]) -> str:

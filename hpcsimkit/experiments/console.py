@@ -18,8 +18,8 @@ from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.workloads.describe import load_remark
 
 if TYPE_CHECKING:
+    from hpcsimkit.experiments.policy_run import Run
     from hpcsimkit.experiments.registry import Entry
-    from hpcsimkit.experiments.runs import Run
 
 __all__ = [
     "comparison",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
@@ -13,17 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field, field_validator
 
-from hpcsimkit._version import __version__
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.spaces.episodes import Windows
+from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places, share_in_several
 from hpcsimkit.experiments.experiment import Experiment, Generate
-from hpcsimkit.experiments.runs import fingerprint
+from hpcsimkit.experiments.policy_run import inputs_of
 from hpcsimkit.experiments.toml_lines import Location
 from hpcsimkit.experiments.training_data import Rules, check_lengths, measured
 from hpcsimkit.experiments.training_parts import seated
@@ -256,13 +254,13 @@ class Contest:
         )
 
     @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of everything that determines the outcome of a sequence."""
+    def identity(self) -> Any:
+        """Identity of everything that determines the outcomes of the sequences."""
         evaluation = self.evaluation
-        facts: list[object] = [__version__, evaluation.jobs, evaluation.warmup, evaluation.seed]
-        facts += [repr(self.policies[name]) for name in (AGENT, RANDOM)]
-        facts += [fingerprint(name, self.experiment, self.workload) for name in evaluation.policies]
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+        lengths = {"jobs": evaluation.jobs, "warmup": evaluation.warmup, "seed": evaluation.seed}
+        seats = {name: self.policies[name] for name in (AGENT, RANDOM)}
+        runs = [inputs_of(name, self.experiment, self.workload) for name in evaluation.policies]
+        return identity_of({**lengths, "seats": seats, "baselines": runs})
 
     def outcome(self, number: int) -> dict[str, Any]:
         """Run all policies on a sequence; return its first job, its seed, and the metrics of all policies.

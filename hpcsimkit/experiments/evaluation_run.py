@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import os
-import platform
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit._version import __version__
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.engine.engines import Engine, engine_of
+from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder
+from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import metric_heading, number_text, plain_table
 from hpcsimkit.experiments.evaluation import AGENT, Contest
 from hpcsimkit.experiments.experiment import sha256_of
-from hpcsimkit.experiments.processes import run_in_processes
-from hpcsimkit.experiments.results_folder import FINISHED, PROVENANCE, ResultsFolder
-from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
-from hpcsimkit.io.interruption import Stopped, signal_of
-from hpcsimkit.kernel.watchdog import Watchdog
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, compared, mean_of
 
@@ -68,6 +63,42 @@ class EvaluationFolder(ResultsFolder):
             super()._check_place()
 
 
+class SequenceRun(Task):
+    """Runs of all policies on one sequence; the outcome is that of :meth:`Contest.outcome`.
+
+    Parameters
+    ----------
+    contest : Contest
+        Policies and sequences to compare.
+    number : int
+        Number of the sequence.
+    """
+
+    kind = "sequence"
+
+    def __init__(self, contest: Contest, number: int) -> None:
+        self.contest = contest
+        self.number = number
+
+    @property
+    def name(self) -> str:
+        """Number of the sequence as text."""
+        return str(self.number)
+
+    @property
+    def size(self) -> int:
+        """Number of jobs over the runs of all policies."""
+        return self.contest.jobs_of_sequence
+
+    def inputs(self) -> Any:
+        """Return the settings of the evaluation and the number of the sequence."""
+        return {"evaluation": self.contest.identity, "sequence": self.number}
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Simulate all policies on the sequence."""
+        return self.contest.outcome(self.number)
+
+
 class EvaluationRun:
     """Run of an evaluation, and its results folder.
 
@@ -79,12 +110,23 @@ class EvaluationRun:
         Path of the results folder; a former evaluation there is replaced when the new one is complete.
     command : sequence of str
         Command line, for the records.
+    engine : Engine, optional
+        Engine that executes the simulations; by default as many processes as the evaluation has workers.
     """
 
-    def __init__(self, contest: Contest, place: str | os.PathLike[str], command: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        contest: Contest,
+        place: str | os.PathLike[str],
+        command: Sequence[str] = (),
+        engine: Engine | None = None,
+    ) -> None:
         self.contest = contest
         self.folder = EvaluationFolder(place)
         self.command = tuple(command)
+        self.engine = engine
+        self.store = Store(self.folder.work / FINISHED)
+        self.tasks = [SequenceRun(contest, number) for number in range(contest.evaluation.sequences)]
 
     def run(
         self, *, resume: bool = False, tell: Callable[[str, int], None] = lambda sequence, jobs: None
@@ -105,65 +147,29 @@ class EvaluationRun:
         Stopped
             Ctrl-C or SIGTERM was received. Finished sequences are kept for `resume`.
         """
-        began = datetime.now(UTC)
-        self.folder.open(FINISHED, resume=resume)
-        try:
+        provenance, work = Provenance(self.command), self.folder.work
+        with self.folder.session(FINISHED, resume=resume, kept=self._kept):
             self._simulate(tell)
-            outcomes = list(self._finished().values())
+            outcomes = [self.store.outcome(task) for task in self.tasks]
             verdicts = [_verdict(metric, outcomes) for metric in self.contest.metrics]
-            write_bytes(self.folder.work / TABLE, _csv(outcomes).encode())
-            write_bytes(self.folder.work / STATISTICS, _json(self._statistics(verdicts)))
-            write_bytes(self.folder.work / PROVENANCE, _json(self._provenance(began)))
-            self.folder.publish()
-        except BaseException as error:
-            finished = len(self._finished())
-            self.folder.close(keep=finished > 0)
-            if isinstance(error, KeyboardInterrupt):
-                line = f"{str(error) or 'stopped'}{self._hint(finished)}"
-                raise Stopped(line, signal_of(error)) from None
-            if isinstance(error, HpcsimkitError) and finished:
-                raise type(error)(f"{error}{self._hint(finished)}") from error
-            raise
+            write_bytes(work / TABLE, _csv(outcomes).encode())
+            write_json(work / STATISTICS, self._statistics(verdicts))
+            write_json(work / PROVENANCE, provenance.record(**self._facts()))
         return verdicts
 
     def _simulate(self, tell: Callable[[str, int], None]) -> None:
-        """Simulate the unfinished sequences, in this process or in worker processes."""
-        finished = self._finished()
-        for number in finished:
-            tell(str(number), self.contest.jobs_of_sequence)
-        missing = [str(number) for number in range(len(self.contest.scenarios)) if number not in finished]
+        """Simulate the sequences without an outcome."""
+        missing = [task for task in self.tasks if not self.store.has(task)]
+        for task in self.tasks:
+            if task not in missing:
+                tell(task.name, task.size)
         workers = min(self.contest.evaluation.workers, len(missing))
-        if workers > 1:
-            run_in_processes(missing, self._work, workers=workers, tell=tell)
-            return
-        for name in missing:
-            self._work(name, partial(tell, name))
+        perform(missing, self.store, self.engine or engine_of(max(workers, 1)), tell=tell)
 
-    def _work(self, number: str, tell: Callable[[int], None]) -> None:
-        """Run all policies on a sequence, and write the outcome to disk."""
-        contest = self.contest
-        with Watchdog():
-            outcome = {"fingerprint": contest.fingerprint, **contest.outcome(int(number))}
-        write_bytes(self._file(int(number)), _json(outcome))
-        tell(contest.jobs_of_sequence)
-
-    def _file(self, number: int) -> Path:
-        return self.folder.work / FINISHED / f"{number}.json"
-
-    def _finished(self) -> dict[int, dict[str, Any]]:
-        """Return the complete sequences on disk that have the fingerprint of this evaluation."""
-        found = {number: json_record(self._file(number)) for number in range(len(self.contest.scenarios))}
-        return {
-            number: outcome
-            for number, outcome in found.items()
-            if outcome.get("fingerprint") == self.contest.fingerprint
-        }
-
-    def _hint(self, finished: int) -> str:
-        """Return the number of finished sequences and the command to resume, as the end of a message."""
-        count = f"{finished} of {len(self.contest.scenarios)} sequences are finished"
-        place = shlex.quote(os.path.relpath(self.folder.place))
-        return f"; {count}; to go on: the same command with --resume --out {place}" if finished else ""
+    def _kept(self) -> str:
+        """Return the number of finished sequences as text; empty if there are none."""
+        finished = sum(map(self.store.has, self.tasks))
+        return f"{finished} of {len(self.tasks)} sequences are finished" if finished else ""
 
     # --- records ---------------------------------------------------------------------------------------
 
@@ -195,17 +201,11 @@ class EvaluationRun:
             },
         }
 
-    def _provenance(self, began: datetime) -> dict[str, Any]:
-        evaluation = self.contest.evaluation
+    def _facts(self) -> dict[str, Any]:
+        """Return the provenance of the evaluation, besides versions and times."""
         return {
-            "version": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            "command": shlex.join(self.command),
-            "started": began.isoformat(timespec="seconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "code": self.contest.code,
-            "options": evaluation.model_dump(exclude_none=True),
+            "options": self.contest.evaluation.model_dump(exclude_none=True),
             "policies": {name: repr(policy) for name, policy in self.contest.policies.items()},
             "training": dict(self.contest.agent.about or {}),
         }
@@ -282,10 +282,6 @@ def _csv(outcomes: Sequence[Mapping[str, Any]]) -> str:
         about = [outcome[name] for name in ("sequence", "first_job", "seed")]
         writer.writerows([*about, name, *values.values()] for name, values in outcome["metrics"].items())
     return text.getvalue()
-
-
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hpcsimkit._version import __version__
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.training.old_names import current_names
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.results_folder import PROVENANCE, ResultsFolder, head_of_toml
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
-from hpcsimkit.experiments.results_folder import PROVENANCE, ResultsFolder, head_of_toml
 from hpcsimkit.experiments.training import Training
 from hpcsimkit.experiments.training_data import Division, Validation
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
-from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.watchdog import Watchdog
 
@@ -130,24 +124,15 @@ class TrainingRun:
         with Watchdog():
             env, validation = environment_of(self.training, division), self.training.validated_on(division)
             rivals = self._rivals(env, validation)
-        began = datetime.now(UTC)
-        self._open(resume=resume)
-        try:
+        provenance = Provenance(self.command, PACKAGES)
+        self._claim(resume=resume)
+        with self.folder.session(resume=resume, kept=self._kept):
             self._write_training()
             with Watchdog():
                 self._train(env, validation, resume, tell)
             trained = self._finish(env, validation, rivals, division)
-            self._write_provenance(trained, division, began, resumed=resume)
-            self.folder.publish()
-        except BaseException as error:
-            kept = any(self.folder.work.glob(CHECKPOINTS))
-            self.folder.close(keep=kept)
-            if isinstance(error, KeyboardInterrupt):
-                hint = self._hint() if kept else " before the first checkpoint"
-                raise Stopped(f"stopped{hint}", signal_of(error)) from None
-            if isinstance(error, HpcsimkitError) and kept:
-                raise type(error)(f"{error}{self._hint()}") from error
-            raise
+            facts = self._facts(trained, division, resumed=resume)
+            write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
         return trained
 
     def _rivals(self, env: SchedulingEnv, validation: Validation) -> dict[str, float]:
@@ -174,21 +159,19 @@ class TrainingRun:
         )
         trainer.train(self.folder.work, resume=resume, tensorboard=training.tensorboard, tell=tell)
 
-    def _hint(self) -> str:
-        """Return the command to resume, as the end of a message."""
-        place = shlex.quote(os.path.relpath(self.folder.place))
-        return f"; to go on from the last checkpoint: the same command with --resume --out {place}"
+    def _kept(self) -> str:
+        """Return whether there is a checkpoint, as text; empty if there is none."""
+        return "the last checkpoint is kept" if any(self.folder.work.glob(CHECKPOINTS)) else ""
 
     # --- existing files --------------------------------------------------------------------------------
 
-    def _open(self, *, resume: bool) -> None:
+    def _claim(self, *, resume: bool) -> None:
         self.folder.claim(resume=resume)
         try:
             self._check_place(resume=resume)
         except BaseException:
             self.folder.close(keep=True)
             raise
-        self.folder.open(resume=resume)
 
     def _check_place(self, *, resume: bool) -> None:
         """Raise an error if agents, a checkpoint or other files would be overwritten."""
@@ -261,19 +244,10 @@ class TrainingRun:
             **{name: [_about_workload(workload) for workload in parts[name]] for name in parts},
         }
 
-    def _write_provenance(
-        self, trained: Trained, division: Division, began: datetime, *, resumed: bool
-    ) -> None:
-        versions = {name: _version(name) for name in PACKAGES}
-        record = {
-            "version": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            "packages": {name: version for name, version in versions.items() if version},
-            "command": shlex.join(self.command),
-            "started": began.isoformat(timespec="seconds"),
+    def _facts(self, trained: Trained, division: Division, *, resumed: bool) -> dict[str, Any]:
+        """Return the provenance of the training, besides versions and times."""
+        return {
             "resumed": resumed,
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "seed": self.training.seed,
             "code": self.training.code,
             "algorithm": self.training.algorithm,
@@ -285,9 +259,6 @@ class TrainingRun:
             "chance": trained.chance,
             **self._about(division),
         }
-        write_bytes(
-            self.folder.work / PROVENANCE, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
-        )
 
 
 def _changed_file(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:
@@ -331,10 +302,3 @@ def _difference(here: Mapping[str, Any], there: Mapping[str, Any], prefix: str =
 def _about_workload(workload: Workload) -> dict[str, Any]:
     facts = {"name": workload.name, "jobs": len(workload), "hash": workload.hash}
     return {**facts, "steps": list(workload.provenance)}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

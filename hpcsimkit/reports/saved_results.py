@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,8 +165,9 @@ def _file(stem: Path) -> Path:
     """Return the path of a table given without suffix."""
     for ending in ("parquet", "csv"):
         file = stem.with_name(f"{stem.name}.{ending}")
-        if file.is_file():
-            return file
+        with suppress(OSError):  # a name too long for the file system
+            if file.is_file():
+                return file
     raise UsageError(f"{stem}.parquet: no such file, and no .csv in its place")
 
 
@@ -183,7 +185,7 @@ def _table(file: Path, needed: Sequence[str]) -> pyarrow.Table:
             table = parquet.read_table(file)
         else:
             table = csv.read_csv(file, convert_options=options)
-    except (ArrowException, OSError) as error:
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: a table of jobs is needed, cannot be read: {_first_line(error)}") from None
     missing = [column for column in needed if column not in table.column_names]
     if missing:

@@ -10,7 +10,8 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.reproduction import Reproduction
 from hpcsimkit.reproductions.rivals import RIVALS
@@ -62,9 +63,9 @@ class Scores(Generic[C]):
     values: Mapping[str, Mapping[str, Floats]]
 
     @classmethod
-    def kept(cls, contest: C, shelf: Shelf) -> Scores[C]:
+    def kept(cls, contest: C, store: Store) -> Scores[C]:
         """Return the values of a comparison from the stored outcomes."""
-        outcomes = {row: shelf.outcome(task) for row, task in contest.meetings.items()}
+        outcomes = {row: store.outcome(task) for row, task in contest.meetings.items()}
         return cls(
             contest,
             {
@@ -154,9 +155,9 @@ class ContestReproduction(TrainedAndRun, Generic[C]):
             "with all their rivals"
         )
 
-    def scores(self, shelf: Shelf) -> list[Scores[C]]:
+    def scores(self, store: Store) -> list[Scores[C]]:
         """Return the measured values of all comparisons."""
-        return [Scores.kept(contest, shelf) for contest in self.contests]
+        return [Scores.kept(contest, store) for contest in self.contests]
 
 
 def learners_of(contests: Iterable[Contest]) -> Iterator[Learner]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.experiments.tasks import Tell
+from hpcsimkit.engine.task import Tell
 from hpcsimkit.reproductions.sequences import OF_PROMISES, Meeting
 
 __all__ = ["Draws", "mean_over_draws"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.engine.store import Store
 from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.targets import Target
@@ -31,12 +31,12 @@ class Findings(ABC):
     ----------
     plan : Reproduction
         The reproduction.
-    shelf : Shelf
+    store : Store
         Store of the tasks' outcomes.
     """
 
     plan: Any  # a reproduction, which imports its report: the other way would be a circle
-    shelf: Shelf
+    store: Store
 
     @abstractmethod
     def values(self) -> Mapping[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any, Self
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.training.catalogue import trainer_named
 from hpcsimkit.agents.training.trainer import BEST, CURVE, LAST, RunSettings
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
-from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reports.learning_curve import Curve, read_curve
 
@@ -97,8 +97,13 @@ class Learner:
         seat = {"stage": env.stage, "skip": env.skip, "attempts": env.attempts}
         return cls(name, *parts, trainer, settings, seed, **{**seat, **others})
 
-    def scheduler(self, shelf: Path) -> Policy:
-        """Return the policy with the open seat; `shelf` is the folder of all tasks."""
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return ()
+
+    def scheduler(self, store: Path) -> Policy:
+        """Return the policy with the open seat; `store` is the folder of all tasks."""
         return self.policy
 
     def train(self, folder: Path, tell: Tell) -> Agent:
@@ -143,6 +148,11 @@ class Training(Task):
     def size(self) -> int:
         """Number of training steps (decisions)."""
         return self.learner.settings.total_timesteps
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return self.learner.requires
 
     def inputs(self) -> Any:
         """Return the learner with all its settings."""

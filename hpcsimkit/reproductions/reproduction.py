@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.rivals import RIVALS, Field
 from hpcsimkit.reproductions.targets import Target
 
@@ -90,5 +91,5 @@ class Reproduction(ABC):
         return ()
 
     @abstractmethod
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return the conclusion from the outcomes, and write figures to a folder."""

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
-from importlib import metadata
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpcsimkit._version import __version__
+from hpcsimkit.engine.engines import Engine, Processes
+from hpcsimkit.engine.lock import LOCK, locked, remove_temporary_files, writing
+from hpcsimkit.engine.pace import Pace
+from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.experiment import sha256_of
-from hpcsimkit.experiments.pace import Pace
-from hpcsimkit.experiments.processes import run_in_processes
-from hpcsimkit.experiments.results_folder import LOCK, locked, remove_temporary_files, writing
-from hpcsimkit.experiments.tasks import Shelf, Task, Tell
 from hpcsimkit.experiments.training_progress import progress_bar
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
-from hpcsimkit.kernel.watchdog import Watchdog
 from hpcsimkit.reproductions.cells import Table
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
 from hpcsimkit.reproductions.rivals import RIVALS, Field, measured_fields
@@ -63,14 +59,24 @@ class ReproductionRun:
         Name of the system on the command line.
     workers : int
         Number of parallel processes.
+    engine : Engine, optional
+        Engine that executes the tasks; by default that number of processes.
     """
 
-    def __init__(self, reproduction: Reproduction, place: Path, system: str, workers: int) -> None:
+    def __init__(
+        self,
+        reproduction: Reproduction,
+        place: Path,
+        system: str,
+        workers: int,
+        engine: Engine | None = None,
+    ) -> None:
         self.reproduction = reproduction
         self.place = place
         self.system = system
         self.workers = workers
-        self.shelf = Shelf(place / TASKS)
+        self.engine = engine or Processes(workers)
+        self.store = Store(place / TASKS)
 
     def run(self, *, quiet: bool = False, say: Callable[[str], None] = print) -> Conclusion:
         """Perform the unfinished tasks, draw the conclusions, and write the folder.
@@ -117,30 +123,23 @@ class ReproductionRun:
         return self.reproduction.fields()
 
     @cached_property
-    def _stages(self) -> list[list[Task]]:
+    def _tasks(self) -> list[Task]:
         """All tasks, each once: those of the reproduction, and those of the additional baselines."""
-        stages = [] if self._alone else [list(stage) for stage in self.reproduction.stages()]
-        stages.append([task for field in self._fields for task in field.tasks])
-        seen: set[str] = set()
-        found = []
-        for stage in stages:
-            fresh = {task.name: task for task in stage if task.name not in seen}
-            seen.update(fresh)
-            found.append(list(fresh.values()))
-        return [stage for stage in found if stage]
+        tasks = [] if self._alone else [task for stage in self.reproduction.stages() for task in stage]
+        tasks += [task for field in self._fields for task in field.tasks]
+        return list({task.name: task for task in tasks}.values())
 
     def _concluded(self) -> Conclusion:
         """Return the conclusion from the outcomes."""
         reproduction = self.reproduction
         if not self._alone:
-            return reproduction.conclude(self.shelf, self.place)
+            return reproduction.conclude(self.store, self.place)
         lines = "\n".join(f"- {line}" for line in reproduction.prepare())
         return Conclusion([], f"# {reproduction.title.partition(':')[0]}: rivals alone\n\n{lines}")
 
     def _perform(self, quiet: bool, say: Callable[[str], None]) -> None:
-        stages = self._stages
-        tasks = [task for stage in stages for task in stage]
-        to_do = [task for task in tasks if not self.shelf.has(task)]
+        tasks = self._tasks
+        to_do = [task for task in tasks if not self.store.has(task)]
         self._set_aside(to_do, say)
         pace = Pace(to_do, self.reproduction.rates, self.workers)
         say(self._plan(len(tasks), pace))
@@ -155,21 +154,17 @@ class ReproductionRun:
                 )
                 draw(f"{over} of {len(tasks)} tasks", decisions, of, rate, "decisions/s")
 
-            for stage in stages:
-                names = [task.name for task in stage if task.name in pace.tasks]
-                run_in_processes(
-                    names, partial(_work, self.shelf, pace.tasks), workers=self.workers, tell=tell
-                )
+            perform(to_do, self.store, self.engine, tell=tell)
 
     def _set_aside(self, tasks: Sequence[Task], say: Callable[[str], None]) -> None:
         """Rename the folders of tasks with changed inputs, and report it."""
-        kept = [old.name for task in tasks if (old := self.shelf.set_aside(task)) is not None]
+        kept = [old.name for task in tasks if (old := self.store.set_aside(task)) is not None]
         if not kept:
             return
         are = "task is" if len(kept) == 1 else "tasks are"
         more = f" and {len(kept) - SHOWN} more" if len(kept) > SHOWN else ""
         say(
-            f"{len(kept)} {are} begun anew, since the kit or its defaults have changed; what was there is "
+            f"{len(kept)} {are} restarted, since hpcsimkit or its defaults have changed; former results are "
             f"kept: {', '.join(kept[:SHOWN])}{more}"
         )
 
@@ -226,14 +221,14 @@ class ReproductionRun:
         return lock
 
     def _record(self, about: Mapping[str, Any]) -> None:
-        write_bytes(self.place / RECORD, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+        write_json(self.place / RECORD, about)
 
     def _write(self, conclusion: Conclusion) -> None:
         """Write the results and their provenance."""
         report = rendered(
             "run.md.jinja",
             text=conclusion.text,
-            fields=list(measured_fields(self._fields, self.shelf, alone=self._alone)),
+            fields=list(measured_fields(self._fields, self.store, alone=self._alone)),
             targets=targets_rows(conclusion.targets),
             command=self._command(),
             origin=Table(("", ""), self._origin()),
@@ -253,27 +248,20 @@ class ReproductionRun:
 
     def _origin(self) -> list[tuple[str, str]]:
         """Return the provenance: time, machine and versions."""
-        tasks = [task for stage in self._stages for task in stage]
         seconds: dict[str, float] = {}
-        for task in tasks:
-            seconds[task.kind] = seconds.get(task.kind, 0.0) + self.shelf.seconds(task)
-        versions = [("hpcsimkit", __version__), *((name, _version(name)) for name in PACKAGES)]
+        for task in self._tasks:
+            seconds[task.kind] = seconds.get(task.kind, 0.0) + self.store.seconds(task)
+        made = Provenance(packages=PACKAGES).record()
+        versions = {"hpcsimkit": made["version"], **made["packages"]}
+        where = f"{made['processor']}, {made['cores']} cores, {self.workers} used, {sys.platform}"
         return [
             ("finished", datetime.now(UTC).isoformat(timespec="minutes")),
             ("seed", str(self.reproduction.seed)),
-            ("versions", ", ".join(f"{name} {version}" for name, version in versions)),
-            ("python", platform.python_version()),
-            ("machine", f"{_processor()}, {os.cpu_count()} cores, {self.workers} used, {sys.platform}"),
+            ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+            ("python", made["python"]),
+            ("machine", where),
             ("processor time", ", ".join(f"{kind} {_clock(value)}" for kind, value in seconds.items())),
         ]
-
-
-def _work(shelf: Shelf, tasks: dict[str, Task], name: str, tell: Tell) -> None:
-    """Perform the task of a name (main function of a process)."""
-    tell(0)
-    with Watchdog():
-        shelf.perform(tasks[name], tell)
-    tell(tasks[name].size)
 
 
 def _says_something(file: Path) -> bool:
@@ -300,19 +288,3 @@ def _said(name: str, value: Any) -> str:
 
 def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "absent"
-
-
-def _processor() -> str:
-    """Return the model name of the processor, if available."""
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

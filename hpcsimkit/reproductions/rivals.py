@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import (
     EASY,
@@ -101,11 +102,11 @@ class Field:
         """Runs of all heuristics."""
         return [task for rows in (self.known, self.rules) for tasks in rows.values() for task in tasks]
 
-    def values(self, shelf: Shelf, rows: Rows) -> dict[str, dict[str, Floats]]:
+    def values(self, store: Store, rows: Rows) -> dict[str, dict[str, Floats]]:
         """Return the measured values of some rows, by row and measure."""
         measures = [measure for measure, _ in self.columns.values()]
         outcomes = {
-            row: [self.measures(shelf.outcome(task)) for task in tasks] for row, tasks in rows.items()
+            row: [self.measures(store.outcome(task)) for task in tasks] for row, tasks in rows.items()
         }
         return {
             row: {measure: np.concatenate([each[measure] for each in found]) for measure in measures}
@@ -156,21 +157,21 @@ def parted(rows: Mapping[str, Meeting]) -> tuple[dict[str, list[Meeting]], dict[
     )
 
 
-def measured_fields(fields: Iterable[Field], shelf: Shelf, *, alone: bool) -> Iterator[dict[str, Any]]:
+def measured_fields(fields: Iterable[Field], store: Store, *, alone: bool) -> Iterator[dict[str, Any]]:
     """Yield the name, the sentences on the best policies and the table of each comparison.
 
     Parameters
     ----------
     fields : iterable of Field
         Comparisons with completed runs of heuristics.
-    shelf : Shelf
+    store : Store
         Store of the outcomes.
     alone : bool
         Whether only the baselines have run.
     """
     for each in fields:
-        known, rules = each.values(shelf, each.known), each.values(shelf, each.rules)
-        learned = {} if alone else each.values(shelf, each.learned)
+        known, rules = each.values(store, each.known), each.values(store, each.rules)
+        learned = {} if alone else each.values(store, each.learned)
         said = sentences(each.decisive, known, rules, learned)
         yield {"name": each.name, "sentences": said, "table": field_table(each.columns, known, rules)}
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places
-from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -145,11 +145,16 @@ class Contestant:
     sample: bool = True
     changes: Mapping[str, Any] | None = None
 
-    def scheduler(self, shelf: Path) -> Policy:
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return () if self.learner is None else (self.learner.name,)
+
+    def scheduler(self, store: Path) -> Policy:
         """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             return self.policy
-        agent = trained_agent(self.learner, shelf / self.learner.name, sample=self.sample)
+        agent = trained_agent(self.learner, store / self.learner.name, sample=self.sample)
         if self.changes:
             encoder = copy.copy(agent.encoder)
             vars(encoder).update(self.changes)
@@ -223,6 +228,11 @@ class Meeting(Task):
     def measures(self) -> tuple[str, ...]:
         """Keys of the outcome."""
         return MEASURES + OF_PROMISES * self.promises
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return self.contestant.requires
 
     def inputs(self) -> Any:
         """Return the policy and the sequences."""

@@ -227,7 +227,7 @@ def test_policy_whose_process_dies(shell, log, mine, tmp_path) -> None:
     outcome = shell(
         "compare", log, "-p", "fcfs", "-p", "mine:Dies", "--workers", 2, "--quiet", "--out", "out"
     )
-    assert outcome.line().startswith("mine:Dies: the process that simulated it ended by signal 9, 2 times")
+    assert outcome.line().startswith("mine:Dies: its process ended by signal 9, 2 times")
     assert not (tmp_path / "out").exists()
 
 

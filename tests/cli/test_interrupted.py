@@ -51,7 +51,7 @@ def interrupted(log, tmp_path, start) -> Callable[..., tuple[int, str]]:
         arguments = ["compare", log.name, "-p", "fcfs", "-p", "slow:Slow", "--workers", str(workers), *flags]
         process = start(*arguments)
         partial = next(flag for flag in (*flags, "results/tiny") if not flag.startswith("-"))
-        finished = tmp_path / f"{partial}.partial" / "finished" / "fcfs.json"
+        finished = tmp_path / f"{partial}.partial" / "finished" / "fcfs" / "outcome.json"
         slow = tmp_path / "slow.pid"
         until(lambda: finished.exists() and slow.exists() and bool(slow.read_text()))
         os.killpg(process.pid, number)  # as a terminal and a batch system do: to all processes

@@ -11,8 +11,8 @@ import pytest
 
 from hpcsimkit import Workload
 from hpcsimkit.agents.rlbackfilling.reward import TimelyImprovement
+from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.rlbackfilling import learners as made
@@ -182,8 +182,8 @@ def test_agents_abroad_take_the_longest_time_of_the_host(logs: list[str], tmp_pa
     guest = rows["FCFS + agent of other"]
     assert guest.changes == {"longest_time": here.longest_time}
     assert guest.learner is not None
-    guest.learner.train(tmp_path / "shelf" / guest.learner.name, lambda steps: None)
-    seat = guest.scheduler(tmp_path / "shelf").backfiller  # type: ignore[attr-defined]
+    guest.learner.train(tmp_path / "store" / guest.learner.name, lambda steps: None)
+    seat = guest.scheduler(tmp_path / "store").backfiller  # type: ignore[attr-defined]
     assert seat.encoder.longest_time == here.longest_time != there.longest_time
     assert (seat.sample, seat.base.guarded) == (True, False)
     assert rows[f"FCFS + {agent_row(AS_PUBLISHED, greedy=True)}"].sample is False
@@ -221,10 +221,10 @@ def played(trace: Trace, scale: Scale, tmp_path: Path, *names: str) -> Scores[Co
     contest = next(each for each in contests(made.Learners(traces)) if each.protocol == "published")
     kept = [each for each in contest.contestants if each.learner is None and each.name in names]
     assert {each.name for each in kept} == set(names)
-    contest, shelf = contest._replace(contestants=kept), Shelf(tmp_path)
+    contest, store = contest._replace(contestants=kept), Store(tmp_path)
     for task in contest.meetings.values():
-        shelf.perform(task, lambda done: None)
-    return Scores.kept(contest, shelf)
+        store.perform(task, lambda done: None)
+    return Scores.kept(contest, store)
 
 
 @pytest.mark.parametrize("name", [pytest.param("lublin-1.swf", marks=pytest.mark.slow), "lublin-2.swf"])

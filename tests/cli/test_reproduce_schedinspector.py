@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.engine.store import Store
 from hpcsimkit.policies.dirlab import published
 from hpcsimkit.reproductions.schedinspector import learners as made
 from hpcsimkit.reproductions.schedinspector import reproduction
@@ -120,28 +120,28 @@ def test_rows_are_of_whom_they_say(logs: list[str], tmp_path: Path) -> None:
     assert rows[BASE].policy == published("schedinspector", "sjf")
     assert rows[NOT_COMMITTED].rules == "textbook"
     assert rows["inspector of other"].changes == {"longest_time": traces.all[0].longest_time}
-    shelf = Shelf(tmp_path / "shelf")
+    store = Store(tmp_path / "store")
     task = contest.meetings[BASE]
-    shelf.perform(task, lambda done: None)
+    store.perform(task, lambda done: None)
     expected = [
         scenario.simulation(published("schedinspector", "sjf")).run().bounded_slowdown().mean()
         for scenario in traces.all[0].rest.scenarios
     ]
-    assert shelf.outcome(task)["mean_bounded_slowdown"] == pytest.approx(expected)
+    assert store.outcome(task)["mean_bounded_slowdown"] == pytest.approx(expected)
 
 
 def test_an_agent_meets_with_the_parameters_of_the_log(logs: list[str], tmp_path: Path) -> None:
     traces = Traces([tmp_path / log for log in logs], TINY, seed=0)
     here, there = traces.all
     learner = made.Learners(traces).own(there, "sjf")
-    learner.train(tmp_path / "shelf" / learner.name, lambda steps: None)
+    learner.train(tmp_path / "store" / learner.name, lambda steps: None)
     guest = Contestant(
         INSPECTOR, learner.policy, learner=learner, changes={"longest_time": here.longest_time}
     )
-    inspector = guest.scheduler(tmp_path / "shelf").inspector  # type: ignore[attr-defined]
+    inspector = guest.scheduler(tmp_path / "store").inspector  # type: ignore[attr-defined]
     assert inspector.encoder.longest_time == here.longest_time != there.longest_time
     assert inspector.sample
-    at_home = replace(guest, changes=None, sample=False).scheduler(tmp_path / "shelf")
+    at_home = replace(guest, changes=None, sample=False).scheduler(tmp_path / "store")
     assert at_home.inspector.encoder == learner.encoder  # type: ignore[attr-defined]
     assert Meeting(guest, SequenceSet("x", here.rest.scenarios)).name == "runs-x-inspector"
 

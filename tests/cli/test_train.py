@@ -340,7 +340,7 @@ def test_ctrl_c(start, tiny, tmp_path) -> None:
     _, err = process.communicate()
     assert process.returncode == 130
     assert err == (
-        "hpcsimkit: stopped; to go on from the last checkpoint: the same command with --resume "
+        "hpcsimkit: stopped; the last checkpoint is kept; to go on: the same command with --resume "
         "--out results/lublin-16-ppo\n"
     )
 
@@ -351,7 +351,7 @@ def test_ctrl_c_before_the_first_checkpoint(cli, tiny, tmp_path, monkeypatch) ->
 
     monkeypatch.setattr(trainer.Trainer, "_reports", stop)
     outcome = cli("train", tiny, "--out", "agent", "-q")
-    assert (outcome.code, outcome.only_line()) == (130, "stopped before the first checkpoint")
+    assert (outcome.code, outcome.only_line()) == (130, "stopped")
     assert names(tmp_path) == ["tiny.toml"]
 
 
@@ -382,7 +382,7 @@ def test_a_full_disk_during_a_checkpoint(cli, tiny, tmp_path, monkeypatch, file)
     line = cli("train", tiny, "--out", "agent", "-q").line()
     assert line == (
         f"{tmp_path}/agent.partial/{file}: cannot be written: No space left on device; "
-        "to go on from the last checkpoint: the same command with --resume --out agent"
+        "the last checkpoint is kept; to go on: the same command with --resume --out agent"
     )
     assert not list((tmp_path / "agent.partial").glob(".*.tmp"))
     assert cli("train", tiny, "--out", "agent", "-q", "--resume") == (0, "", "")

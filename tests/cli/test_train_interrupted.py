@@ -52,7 +52,7 @@ def test_nothing_is_lost_by_an_interruption(cli, start, tiny, tmp_path, number) 
     code, err = interrupted(start(*train, before=loud), 5, number)
     assert code == 128 + number
     assert err == (
-        "hpcsimkit: stopped; to go on from the last checkpoint: the same command with --resume --out stopped\n"
+        "hpcsimkit: stopped; the last checkpoint is kept; to go on: the same command with --resume --out stopped\n"
     )
     partial = tmp_path / "stopped.partial"
     played = len(without_rates(partial))
@@ -210,7 +210,9 @@ def test_parts_that_go_wrong_on_the_way(cli, tiny, tmp_path, monkeypatch, part, 
     flags = ("--out", "agent", "--steps", 2000, "--allow-code", module, "-q")
     line = cli("train", tiny, *flags).line()
     assert message in line
-    assert line.endswith("; to go on from the last checkpoint: the same command with --resume --out agent")
+    assert line.endswith(
+        "; the last checkpoint is kept; to go on: the same command with --resume --out agent"
+    )
     assert 1 <= len(without_rates(tmp_path / "agent.partial")) < 15
     sys.modules[module].calls = -(10**9)  # mended
     assert cli("train", tiny, *flags, "--resume") == (0, "", "")

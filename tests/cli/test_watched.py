@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from hpcsimkit.agents.cush.trainer import CushTrainer
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments import explanation
-from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
 from tests.cli.conftest import CLI
 from tests.reproductions.test_reproductions import Sums

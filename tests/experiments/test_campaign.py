@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import csv
-import os
 import pickle
-import signal
 import sys
-import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +12,16 @@ import pandas
 import pytest
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.errors import HpcsimkitError, PolicyError, UsageError
+from hpcsimkit.engine.store import Store
+from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.campaign import Campaign
 from hpcsimkit.experiments.experiment import Experiment
-from hpcsimkit.experiments.processes import run_in_processes
-from hpcsimkit.experiments.results_folder import ResultsFolder, file_name, next_free, writing
-from hpcsimkit.experiments.runs import FINISHED, fingerprint, finished_run, run_policy, write_tables
+from hpcsimkit.experiments.policy_run import PolicyRun, write_tables
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.metrics import evaluate
-from tests.waiting import PATIENCE
 
 
 def campaign(folder: Path, **changes: object) -> Campaign:
@@ -59,7 +53,7 @@ def test_progress_is_told_to_the_end(tmp_path, workers) -> None:
         tell=lambda policy, jobs: told.append((policy, jobs))
     )
     for policy in ("fcfs", "random+easy"):
-        assert [jobs for name, jobs in told if name == policy] == [1000, 2000, 2500]
+        assert [jobs for name, jobs in told if name == policy] == [0, 1000, 2000, 2500]
 
 
 def test_what_is_told_when_a_policy_fails(tmp_path, monkeypatch) -> None:
@@ -80,9 +74,9 @@ def test_fingerprint_changes_with_whatever_decides_the_outcome(tmp_path) -> None
 
     def mark(policy: str = "fcfs", **changes: object) -> str:
         changed = campaign(tmp_path / "out", **changes)
-        return fingerprint(policy, changed.experiment, changed.workload)
+        return PolicyRun(policy, changed.experiment, changed.workload, tmp_path).fingerprint
 
-    same = fingerprint("fcfs", base.experiment, base.workload)
+    same = base.tasks[0].fingerprint
     assert mark() == mark(workers=3) == mark(report=True) == mark(policies=["fcfs"]) == same
     changes = [
         {"seed": 1}, {"walltime": "kill"}, {"dependencies": True}, {"period": 60}, {"warmup": 1.0}, {"cooldown": 1.0},
@@ -99,7 +93,7 @@ def test_fingerprint_changes_with_machines_placement_and_locality(tmp_path, monk
 
     def mark(policy: str = "fcfs", **changes: object) -> str:
         changed = campaign(tmp_path / "out", nodes=None, **{"machines": one, **changes})
-        return fingerprint(policy, changed.experiment, changed.workload)
+        return PolicyRun(policy, changed.experiment, changed.workload, tmp_path).fingerprint
 
     assert mark() == mark(workers=2)
     counted = campaign(tmp_path / "out")
@@ -108,7 +102,7 @@ def test_fingerprint_changes_with_machines_placement_and_locality(tmp_path, monk
         {"placement": "best-fit"}, {"locality": "sierra"}, {"locality": "summit"}, {"locality": "slow_far.py:far"},
     ]  # fmt: skip
     marks = [mark(**change) for change in changes]
-    marks += [mark(), fingerprint("fcfs", counted.experiment, counted.workload)]
+    marks += [mark(), counted.tasks[0].fingerprint]
     assert len(set(marks)) == len(changes) + 2
     # a policy that has a placement of its own goes its own way
     assert mark("fcfs+first-fit", placement="best-fit") == mark("fcfs+first-fit", placement="worst-fit")
@@ -150,28 +144,26 @@ def test_workload_can_be_pickled() -> None:
     )
 
 
+def sent(job: Campaign, folder: Path) -> str:
+    """Return the schedule of a pickled task of another folder."""
+    task = PolicyRun(job.experiment.policies[0], job.experiment, job.workload, folder / "other")
+    for name in ("jobs", "schedules", "placements"):
+        (folder / "other" / name).mkdir(parents=True)
+    store = Store(folder / "store")
+    store.perform(pickle.loads(pickle.dumps(task)), lambda jobs: None)
+    return str(store.outcome(task)["schedule_sha256"])
+
+
 def test_work_can_be_sent_to_a_process_that_inherits_nothing(tmp_path) -> None:
     job = campaign(tmp_path / "out", policies=["random+easy"])
-    folder = ResultsFolder(tmp_path / "other")
-    folder.open("jobs", "schedules", FINISHED)
-    work = partial(run_policy, experiment=job.experiment, workload=job.workload, folder=folder.work)
-    pickle.loads(pickle.dumps(work))("random+easy", lambda jobs: None)
-    done = finished_run("random+easy", folder.work)
-    assert done is not None
-    assert job.run()[0].schedule_sha256 == done.schedule_sha256
+    assert job.run()[0].schedule_sha256 == sent(job, tmp_path)
 
 
 def test_work_on_machines_can_be_sent_to_a_process_too(tmp_path) -> None:
     job = campaign(
         tmp_path / "out", policies=["fcfs"], nodes=None, machines=[{"cpus": 32}], locality="summit"
     )
-    folder = ResultsFolder(tmp_path / "other")
-    folder.open("jobs", "schedules", "placements", FINISHED)
-    work = partial(run_policy, experiment=job.experiment, workload=job.workload, folder=folder.work)
-    pickle.loads(pickle.dumps(work))("fcfs", lambda jobs: None)
-    done = finished_run("fcfs", folder.work)
-    assert done is not None
-    assert job.run()[0].schedule_sha256 == done.schedule_sha256
+    assert job.run()[0].schedule_sha256 == sent(job, tmp_path)
 
 
 def test_words_that_csv_must_quote(tmp_path) -> None:
@@ -195,156 +187,6 @@ def test_rejected_jobs_are_empty_cells(tmp_path) -> None:
     write_tables(frame, tmp_path, "x")
     assert (tmp_path / "x.csv").read_text() == "job_id,start_time,mode\n1,5,ready\n2,,none\n"
     assert pandas.read_parquet(tmp_path / "x.parquet")["start_time"].isna().tolist() == [False, True]
-
-
-# --- processes -------------------------------------------------------------------------------------------
-
-
-def count(name: str, tell, folder: Path = Path()) -> None:
-    """Tell 1, 2, 3 and leave a file."""
-    for number in (1, 2, 3):
-        tell(number)
-    (folder / name).write_text(str(os.getpid()))
-
-
-def test_each_task_has_a_process(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    told: list[tuple[str, int]] = []
-    run_in_processes(["a", "b", "c"], count, workers=2, tell=lambda name, number: told.append((name, number)))
-    pids = {(tmp_path / name).read_text() for name in "abc"}
-    assert len(pids | {str(os.getpid())}) == 4
-    assert sorted(told) == [(name, number) for name in "abc" for number in (1, 2, 3)]
-
-
-def fails_or_sleeps(name: str, tell) -> None:
-    Path(f"{name}.pid").write_text(str(os.getpid()))
-    if name == "sleeps":
-        time.sleep(PATIENCE)
-        Path("slept").touch()
-    while not Path("sleeps.pid").exists():
-        time.sleep(0.01)
-    raise ValueError("wrong") if name == "fails" else UsageError("not understood")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"), [("fails", "^fails: ValueError: wrong$"), ("refuses", "^not understood$")]
-)
-def test_an_error_ends_the_others(tmp_path, monkeypatch, name, message) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(HpcsimkitError, match=message):
-        run_in_processes(["sleeps", name], fails_or_sleeps, workers=2, tell=lambda *_: None)
-    assert not Path("slept").exists()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(Path("sleeps.pid").read_text()), 0)
-
-
-def dies(name: str, tell) -> None:
-    with Path("attempts").open("a") as file:
-        file.write(name)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_death_is_noticed_and_tried_twice(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(HpcsimkitError, match=r"^x: the process that simulated it ended by signal 9, 2 times"):
-        run_in_processes(["x"], dies, workers=2, tell=lambda *_: None)
-    assert Path("attempts").read_text() == "xx"
-
-
-# --- results folders -------------------------------------------------------------------------------------
-
-
-def test_nothing_is_at_the_place_before_it_is_published(tmp_path) -> None:
-    folder = ResultsFolder(tmp_path / "deep" / "out")
-    folder.open("jobs", FINISHED)
-    (folder.work / "jobs" / "x.csv").write_text("1")
-    (folder.work / "jobs" / ".x.csv.99.tmp").write_text("half")
-    assert not folder.place.exists()
-    folder.publish()
-    assert [path.name for path in folder.place.iterdir()] == ["jobs"]
-    assert [path.name for path in (folder.place / "jobs").iterdir()] == ["x.csv"]
-    assert [path.name for path in folder.place.parent.iterdir()] == ["out"]
-
-
-def test_an_interrupted_folder_is_emptied_or_taken_over(tmp_path) -> None:
-    first = ResultsFolder(tmp_path / "out")
-    first.open("jobs")
-    (first.work / "jobs" / "x.csv").write_text("1")
-    first.close(keep=True)
-    second = ResultsFolder(tmp_path / "out")
-    second.open("jobs", resume=True)
-    assert (second.work / "jobs" / "x.csv").exists()
-    second.close(keep=True)
-    third = ResultsFolder(tmp_path / "out")
-    third.open("jobs")
-    assert not (third.work / "jobs" / "x.csv").exists()
-    third.close(keep=False)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_empty_folder_is_a_place(tmp_path) -> None:
-    (tmp_path / "out").mkdir()
-    folder = ResultsFolder(tmp_path / "out")
-    folder.open("jobs")
-    folder.publish()
-    assert (tmp_path / "out" / "jobs").is_dir()
-
-
-def test_a_link_is_not_followed(tmp_path) -> None:
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "out").symlink_to("disk")
-    with pytest.raises(
-        UsageError, match="out: a symbolic link is not followed; name the folder it points to"
-    ):
-        campaign(tmp_path / "out").run()
-    assert list((tmp_path / "disk").iterdir()) == []
-    campaign(tmp_path / "disk").run()
-    (tmp_path / "way").symlink_to(tmp_path)
-    campaign(tmp_path / "way" / "disk").run()  # on the way to it, links are the user's own
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no such locks")
-def test_two_at_a_time_are_refused(tmp_path) -> None:
-    first, second = ResultsFolder(tmp_path / "out"), ResultsFolder(tmp_path / "out")
-    first.open("jobs")
-    with pytest.raises(UsageError, match="another run is writing"):
-        second.open("jobs")
-    second.close(keep=False)
-    assert (first.work / "jobs").is_dir(), "who has not got the folder must not remove it"
-    first.close(keep=False)
-
-
-def test_next_free_place(tmp_path) -> None:
-    place = tmp_path / "x"
-    assert next_free(place) == place
-    place.mkdir()
-    assert next_free(place).name == "x-2"
-    (tmp_path / "x-2.partial").mkdir()
-    assert next_free(place).name == "x-3"
-    assert next_free(place, resume=True).name == "x-2"
-
-
-def test_names_of_files() -> None:
-    assert file_name("fcfs+easy") == "fcfs+easy"
-    assert file_name("../x.py:A") == ".._x.py_A"
-    assert "\0" not in file_name("a\0b")
-
-
-def test_errors_of_the_system_become_one_line(tmp_path) -> None:
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(HpcsimkitError, match=r"file/x: cannot be written: Not a directory$"),
-        writing("elsewhere"),
-    ):
-        (tmp_path / "file" / "x").write_text("1")
-
-
-def test_workload_with_no_span_has_nothing_to_trim(tmp_path) -> None:
-    workload = Workload({"submit_time": [5], "run_time": [1], "nodes": [1]}, machine_size=1)
-    experiment = Experiment(policies=["fcfs"], warmup=1.0, report=False)
-    with pytest.raises(UsageError, match="leave nothing of the 0 s"):
-        Campaign(experiment, workload, tmp_path / "out").run()
 
 
 # --- what a stranger stumbled over -----------------------------------------------------------------------
@@ -387,3 +229,23 @@ def test_dependencies_that_cannot_be_kept_are_counted(tmp_path) -> None:
     experiment = Experiment(log=str(log), dependencies=True, policies=["fcfs"], report=False)
     assert experiment.workload().notes["preceding job not usable: ignored"] == 3
     assert "preceding job not usable: ignored" not in Experiment(log=str(log)).workload().notes
+
+
+def test_a_link_is_not_followed(tmp_path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to("disk")
+    with pytest.raises(
+        UsageError, match="out: a symbolic link is not followed; name the folder it points to"
+    ):
+        campaign(tmp_path / "out").run()
+    assert list((tmp_path / "disk").iterdir()) == []
+    campaign(tmp_path / "disk").run()
+    (tmp_path / "way").symlink_to(tmp_path)
+    campaign(tmp_path / "way" / "disk").run()  # on the way to it, links are the user's own
+
+
+def test_workload_with_no_span_has_nothing_to_trim(tmp_path) -> None:
+    workload = Workload({"submit_time": [5], "run_time": [1], "nodes": [1]}, machine_size=1)
+    experiment = Experiment(policies=["fcfs"], warmup=1.0, report=False)
+    with pytest.raises(UsageError, match="leave nothing of the 0 s"):
+        Campaign(experiment, workload, tmp_path / "out").run()

@@ -16,7 +16,7 @@ import pytest
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments.campaign import Campaign
 from hpcsimkit.experiments.experiment import Experiment
-from hpcsimkit.experiments.runs import write_tables
+from hpcsimkit.experiments.policy_run import write_tables
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy

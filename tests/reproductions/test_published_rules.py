@@ -323,7 +323,7 @@ def test_share_of_gain() -> None:
 
 
 class Made:
-    """Stands for a shelf on which everything is done: values drawn by chance."""
+    """Stands for a store on which everything is done: values drawn by chance."""
 
     def outcome(self, task: Runs) -> dict[str, list[float]]:
         rng = np.random.default_rng(len(task.name))

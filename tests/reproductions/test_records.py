@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.results_folder import FINISHED
-from hpcsimkit.experiments.runs import finished_run
-from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.experiments.campaign import Campaign
+from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.io.documents import json_record
 from tests.reproductions.test_reproductions import Counting, run
 
@@ -37,19 +37,22 @@ def test_a_damaged_record_is_empty(damaged: bytes, tmp_path: Path) -> None:
 
 
 def test_a_run_with_a_damaged_record_is_not_finished(damaged: bytes, tmp_path: Path) -> None:
-    (tmp_path / FINISHED).mkdir()
-    (tmp_path / FINISHED / "fcfs.json").write_bytes(damaged)
-    assert finished_run("fcfs", tmp_path) is None
+    experiment = Experiment(jobs=5, policies=["fcfs"], report=False)
+    campaign = Campaign(experiment, experiment.workload(), tmp_path / "out")
+    folder = campaign.store.folder(campaign.tasks[0])
+    folder.mkdir(parents=True)
+    (folder / "outcome.json").write_bytes(damaged)
+    assert not campaign.store.has(campaign.tasks[0])
 
 
 def test_a_task_with_a_damaged_outcome_is_done_again(damaged: bytes, tmp_path: Path) -> None:
     run(tmp_path / "out")
     (tmp_path / "out" / "tasks" / "a" / "outcome.json").write_bytes(damaged)
-    shelf = Shelf(tmp_path / "out" / "tasks")
-    assert not shelf.has(Counting("a", 5))
+    store = Store(tmp_path / "out" / "tasks")
+    assert not store.has(Counting("a", 5))
     _, said = run(tmp_path / "out")
     assert "3 tasks, 2 of them done" in said[1]
-    assert shelf.outcome(Counting("a", 5)) == {"sum": 10}
+    assert store.outcome(Counting("a", 5)) == {"sum": 10}
 
 
 def test_a_folder_with_a_damaged_record_is_left_alone(damaged: bytes, tmp_path: Path) -> None:

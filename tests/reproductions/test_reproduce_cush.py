@@ -17,8 +17,8 @@ from hpcsimkit import Workload
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS
+from hpcsimkit.engine.identity import fingerprint
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.identity import fingerprint
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, SuitsKind
 from hpcsimkit.reproductions.contests import Scores

@@ -16,12 +16,12 @@ from hpcsimkit.agents.dras.settings import LEARNERS, dras_environment
 from hpcsimkit.agents.spaces.rewards import Capability, Capacity
 from hpcsimkit.agents.training.catalogue import trainer_named
 from hpcsimkit.agents.training.trainer import BEST
+from hpcsimkit.engine.identity import fingerprint
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.identity import fingerprint
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.one_seat.two_level import TwoLevel

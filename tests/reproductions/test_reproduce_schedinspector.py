@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.engine.store import Store
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training
@@ -79,7 +79,7 @@ def test_ratios_of_figure_7_are_of_one_log() -> None:
     def ratios(first: str, figure: str) -> Any:
         plan: Any = SimpleNamespace(traces=SimpleNamespace(first=SimpleNamespace(name=first)))
         study: Any = SimpleNamespace(name=figure)
-        return SchedInspectorFindings(plan, Shelf(Path())).rejection_ratios(study)
+        return SchedInspectorFindings(plan, Store(Path())).rejection_ratios(study)
 
     assert ratios("SDSC-SP2", "figure-7") == REJECTION_RATIOS
     assert ratios("Lublin", "figure-7") == {}
@@ -165,7 +165,7 @@ def test_published_inspectors_learn_without_a_limit_and_are_tested_with_one(tmp_
 
 
 def test_training_times_are_those_of_all_stretches() -> None:
-    """By the shelf, which adds them up; of the agents of tables only, each kind for itself."""
+    """By the store, which adds them up; of the agents of tables only, each kind for itself."""
     took = {"table": 450.0, "other": 900.0, "prompt": 60.0, "study": 5000.0}
 
     class Clock:
@@ -178,7 +178,7 @@ def test_training_times_are_those_of_all_stretches() -> None:
     contestants: Any = [SimpleNamespace(learner=each) for each in learners]
     found = scores("Lublin", above={BASE: 5})
     contest = found.contest._replace(contestants=contestants, order="f1")
-    plan: Any = SimpleNamespace(scores=lambda shelf: [Scores(contest, found.values)])
+    plan: Any = SimpleNamespace(scores=lambda store: [Scores(contest, found.values)])
     findings = SchedInspectorFindings(plan, Clock())  # type: ignore[arg-type]
     assert list(findings.targets()) == [
         training_target("schedinspector agents", [450.0, 900.0]),

@@ -17,9 +17,9 @@ from hpcsimkit.agents.spaces.episodes import Fixed
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.agents.spaces.rewards import MinusMeanWait
 from hpcsimkit.agents.training.ppo import PPOSettings
+from hpcsimkit.engine.store import Store
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import FCFS, SJF
@@ -161,7 +161,7 @@ class Duels(ContestReproduction[Duel]):
     def prepare(self) -> Iterator[str]:
         yield self.words()
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         raise AssertionError
 
 
@@ -174,10 +174,10 @@ def test_agents_are_trained_once_then_everybody_runs(tmp_path: Path) -> None:
     expected = ["runs-all-first", "runs-all-agent", "runs-all-greedy", "runs-all-fcfs", "runs-all-sjf"]
     assert [task.name for task in runs] == expected
 
-    shelf = Shelf(tmp_path)
+    store = Store(tmp_path)
     for task in runs[3:]:
-        shelf.perform(task, lambda done: None)
-    kept = Scores.kept(duels.contests[1], shelf)
+        store.perform(task, lambda done: None)
+    kept = Scores.kept(duels.contests[1], store)
     assert list(kept.values) == ["fcfs", "sjf"]
     assert kept.of("fcfs", "mean_wait_time").tolist() == [4.0]  # 0 and 8 s
     assert kept.contest is duels.contests[1]

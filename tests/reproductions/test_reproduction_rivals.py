@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Workload
+from hpcsimkit.engine.store import Store
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
 from hpcsimkit.reproductions.rivals import RIVALS, RULES, USUAL, Field, field_of, field_table, measured_fields
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
@@ -32,10 +32,10 @@ def test_each_heuristic_has_a_folder_of_its_own(field: Field) -> None:
 
 
 def test_the_best_of_both_kinds_is_said(field: Field, tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    store = Store(tmp_path)
     for task in field.tasks:
-        shelf.perform(task, lambda done: None)
-    (found,) = measured_fields([field], shelf, alone=True)
+        store.perform(task, lambda done: None)
+    (found,) = measured_fields([field], store, alone=True)
     values = {row[0].strip("*"): float(row[1]) for row in found["table"].rows}
     assert list(values) == ["own", *RULES]
     assert values["own"] == values["FCFS/EASY"] == pytest.approx((1 + 599 / 500 + 608 / 10) / 3, abs=0.005)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit import Workload
+from hpcsimkit.engine.store import Store
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.tasks import Shelf
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import EASY, SJF, Greedy
 from hpcsimkit.policies.dirlab import published
@@ -78,10 +78,10 @@ def meeting(policy: Pipeline, *, promises: bool, rules: str = "textbook") -> Mee
 
 
 def test_broken_promises_are_counted_sequence_by_sequence(tmp_path: Path) -> None:
-    shelf, told = Shelf(tmp_path), []
+    store, told = Store(tmp_path), []
     task = meeting(Pipeline(backfiller=Greedy()), promises=True)
-    shelf.perform(task, told.append)
-    outcome = shelf.outcome(task)
+    store.perform(task, told.append)
+    outcome = store.outcome(task)
     assert told == [6, 8]
     assert tuple(outcome) == task.measures == MEASURES + OF_PROMISES
     assert outcome["promises"] == [2, 0]
@@ -97,10 +97,10 @@ def test_broken_promises_are_counted_sequence_by_sequence(tmp_path: Path) -> Non
 def test_promises_are_counted_only_if_asked_for(tmp_path: Path) -> None:
     without = meeting(Pipeline(backfiller=Greedy()), promises=False)
     assert tuple(without.run(tmp_path, lambda done: None)) == without.measures == MEASURES
-    shelf = Shelf(tmp_path)
-    shelf.perform(without, lambda done: None)
-    assert shelf.has(without)
-    assert not shelf.has(meeting(Pipeline(backfiller=Greedy()), promises=True)), "it says more"
+    store = Store(tmp_path)
+    store.perform(without, lambda done: None)
+    assert store.has(without)
+    assert not store.has(meeting(Pipeline(backfiller=Greedy()), promises=True)), "it says more"
 
 
 @pytest.mark.parametrize("rules", ["dirlab", "textbook"])

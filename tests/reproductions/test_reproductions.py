@@ -17,14 +17,17 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Workload
+from hpcsimkit._version import __version__
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.episodes import AnyOf, Fixed
 from hpcsimkit.agents.spaces.rewards import MinusMeanWait
+from hpcsimkit.engine import code_version
+from hpcsimkit.engine import store as stores
+from hpcsimkit.engine.identity import fingerprint, identity_of
+from hpcsimkit.engine.pace import BELIEF, Pace
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, UsageError
-from hpcsimkit.experiments import tasks
-from hpcsimkit.experiments.identity import fingerprint, identity_of
-from hpcsimkit.experiments.pace import BELIEF, Pace
-from hpcsimkit.experiments.tasks import Shelf, Task, Tell
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions import reproduction_run
@@ -82,8 +85,8 @@ class Sums(Reproduction):
     def stages(self) -> Sequence[Sequence[Task]]:
         return [self.counts[:2], self.counts[2:]]
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
-        found = {task.name: float(shelf.outcome(task)["sum"]) for task in self.counts}
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
+        found = {task.name: float(store.outcome(task)["sum"]) for task in self.counts}
         table = Table(["count", "sum"], [[name, str(value)] for name, value in found.items()])
         return Conclusion([Target("sum of a", 10.0, found["a"], None, found["a"] == 10)], str(table))
 
@@ -132,7 +135,7 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 
     _, said = run(tmp_path / "out", Counting("a", 5), Counting("b", 6), Counting("c", 3))
     assert said[1] == (
-        "1 task is begun anew, since the kit or its defaults have changed; what was there is kept: b.old"
+        "1 task is restarted, since hpcsimkit or its defaults have changed; former results are kept: b.old"
     )
     assert said[2].startswith("3 tasks, 2 of them done; 6 decisions to go")
     after = {name: processes(tmp_path / "out", name) for name in "abc"}
@@ -145,33 +148,37 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 def test_another_version_of_the_kit_begins_anew_and_keeps_the_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = [Counting(name, 5) for name in "abcd"]
-    run(tmp_path / "out", *counts)
+    def counts() -> list[Counting]:
+        return [Counting(name, 5) for name in "abcd"]  # a task keeps its fingerprint
+
+    run(tmp_path / "out", *counts())
     first = {name: processes(tmp_path / "out", name) for name in "abcd"}
     for version in ("next", "last"):
         before = {name: processes(tmp_path / "out", name) for name in "abcd"}
-        monkeypatch.setattr(tasks, "__version__", version)
-        _, said = run(tmp_path / "out", *counts)
+        monkeypatch.setattr(code_version, "__version__", version)
+        _, said = run(tmp_path / "out", *counts())
         assert said[1] == (
-            "4 tasks are begun anew, since the kit or its defaults have changed; what was there is kept: "
+            "4 tasks are restarted, since hpcsimkit or its defaults have changed; former results are kept: "
             "a.old, b.old, c.old and 1 more"
         )
         assert said[2].startswith("4 tasks; 20 decisions to go")
         assert {name: processes(tmp_path / "out", f"{name}.old") for name in "abcd"} == before
     assert before != first, "an older .old was replaced"
-    assert json.loads((tmp_path / "out" / "tasks" / "a" / "inputs.json").read_text())["kit"] == "last"
-    assert run(tmp_path / "out", *counts)[1][1] == "all 4 tasks are done"
+    assert (
+        json.loads((tmp_path / "out" / "tasks" / "a" / "inputs.json").read_text())["version"] == __version__
+    )
+    assert run(tmp_path / "out", *counts())[1][1] == "all 4 tasks are done"
 
 
 def test_nothing_is_set_aside_that_can_be_gone_on_with(tmp_path: Path) -> None:
-    shelf, task = Shelf(tmp_path), Counting("a", 5)
-    assert shelf.set_aside(task) is None
-    shelf.perform(task, lambda done: None)
-    assert shelf.set_aside(task) is None
-    (tmp_path / "a" / tasks.OUTCOME).unlink()
-    assert shelf.set_aside(task) is None, "begun, with the same inputs"
-    (tmp_path / "a" / tasks.INPUTS).unlink()
-    assert shelf.set_aside(task) == tmp_path / "a.old", "whose is it?"
+    store, task = Store(tmp_path), Counting("a", 5)
+    assert store.set_aside(task) is None
+    store.perform(task, lambda done: None)
+    assert store.set_aside(task) is None
+    (tmp_path / "a" / stores.OUTCOME).unlink()
+    assert store.set_aside(task) is None, "begun, with the same inputs"
+    (tmp_path / "a" / stores.INPUTS).unlink()
+    assert store.set_aside(task) == tmp_path / "a.old", "whose is it?"
     assert (tmp_path / "a.old" / "so-far").exists()
     assert not (tmp_path / "a").exists()
 
@@ -204,7 +211,7 @@ def test_ctrl_c_and_sigterm(
     def interrupted(*_: Any, **__: Any) -> None:
         raise interrupt
 
-    monkeypatch.setattr(reproduction_run, "run_in_processes", interrupted)
+    monkeypatch.setattr(reproduction_run, "perform", interrupted)
     with pytest.raises(Stopped, match=r"^stopped; the same command goes on where it was$") as stopped:
         run(tmp_path / "out")
     assert stopped.value.number == number
@@ -213,14 +220,14 @@ def test_ctrl_c_and_sigterm(
 
 
 def test_an_outcome_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf, task = Shelf(tmp_path), Counting("a", 5)
-    shelf.perform(task, lambda done: None)
-    assert shelf.has(task)
-    assert shelf.outcome(task) == {"sum": 10}
-    assert shelf.seconds(task) >= 0
-    (tmp_path / "a" / tasks.OUTCOME).write_text('{"fingerprint": "')
-    assert not shelf.has(task)
-    assert not shelf.has(replace(task, to=6))
+    store, task = Store(tmp_path), Counting("a", 5)
+    store.perform(task, lambda done: None)
+    assert store.has(task)
+    assert store.outcome(task) == {"sum": 10}
+    assert store.seconds(task) >= 0
+    (tmp_path / "a" / stores.OUTCOME).write_text('{"fingerprint": "')
+    assert not store.has(task)
+    assert not store.has(replace(task, to=6))
     assert not list((tmp_path / "a").glob(".*.tmp"))
 
 
@@ -238,41 +245,41 @@ class Interrupted(Counting):
 
 
 def test_the_time_of_all_stretches_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.time, "process_time", lambda: Interrupted.clock)
-    shelf, task = Shelf(tmp_path), Interrupted("a", 5, stumbles_at=3)
+    monkeypatch.setattr(stores.time, "process_time", lambda: Interrupted.clock)
+    store, task = Store(tmp_path), Interrupted("a", 5, stumbles_at=3)
     with pytest.raises(HpcsimkitError):
-        shelf.perform(task, lambda done: None)
-    assert json.loads((tmp_path / "a" / tasks.SPENT).read_text()) == {"seconds": 45.0}
+        store.perform(task, lambda done: None)
+    assert json.loads((tmp_path / "a" / stores.SPENT).read_text()) == {"seconds": 45.0}
     Interrupted.clock = 1000.0  # another process
-    shelf.perform(task, lambda done: None)
-    assert shelf.seconds(task) == 75.0
+    store.perform(task, lambda done: None)
+    assert store.seconds(task) == 75.0
 
     changed = replace(task, to=4, stumbles_at=-1)
-    shelf.perform(changed, lambda done: None)
-    assert shelf.seconds(changed) == 60.0, "what was spent on other inputs is another matter"
+    store.perform(changed, lambda done: None)
+    assert store.seconds(changed) == 60.0, "what was spent on other inputs is another matter"
 
 
 def test_a_killed_task_has_noted_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.time, "process_time", lambda: Interrupted.clock)
+    monkeypatch.setattr(stores.time, "process_time", lambda: Interrupted.clock)
     noted = []
 
     def look(done: int) -> None:
-        file = tmp_path / "a" / tasks.SPENT
+        file = tmp_path / "a" / stores.SPENT
         noted.append(json.loads(file.read_text())["seconds"] if file.exists() else None)
 
-    Shelf(tmp_path).perform(Interrupted("a", 5), look)
+    Store(tmp_path).perform(Interrupted("a", 5), look)
     assert noted == [None, 30.0, 30.0, 60.0, 60.0], "at most 20 s are lost, plus a step"
 
 
 def test_ctrl_c_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.time, "process_time", lambda: Interrupted.clock)
+    monkeypatch.setattr(stores.time, "process_time", lambda: Interrupted.clock)
 
     def interrupt(done: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Shelf(tmp_path).perform(Interrupted("a", 5), interrupt)
-    assert json.loads((tmp_path / "a" / tasks.SPENT).read_text()) == {"seconds": 15.0}
+        Store(tmp_path).perform(Interrupted("a", 5), interrupt)
+    assert json.loads((tmp_path / "a" / stores.SPENT).read_text()) == {"seconds": 15.0}
 
 
 # --- the folder ------------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from hpcsimkit.agents.seats import RandomAgent, play
 from hpcsimkit.agents.training.catalogue import trainer_named
 from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
 from hpcsimkit.agents.training.trainer import LAST
+from hpcsimkit.engine.identity import fingerprint, identity_of
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.experiments.identity import fingerprint, identity_of
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
@@ -175,10 +175,10 @@ def first_of(learner: SeatLearner) -> Agent:
     return Agent(learner.encoder, learner.mask, trainer.network(), learner.stage)
 
 
-def seated(agent: Agent, learner: SeatLearner, shelf: Path) -> Policy:
+def seated(agent: Agent, learner: SeatLearner, store: Path) -> Policy:
     """The agent on its seat, as it meets others."""
-    put(agent, shelf / learner.name)
-    return Team("someone", learner.policy, "textbook", learner, sample=False).scheduler(shelf)
+    put(agent, store / learner.name)
+    return Team("someone", learner.policy, "textbook", learner, sample=False).scheduler(store)
 
 
 def test_a_backfiller_begins_as_the_rival(trace: Trace, learners: Learners, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_backfiller_begins_as_the_rival_on_a_real_log(shared: Path, tmp_path: 
 # --- two in one pipeline -----------------------------------------------------------------------------------
 
 
-def env_of(learner: SeatLearner, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> SchedulingEnv:
+def env_of(learner: SeatLearner, store: Path, monkeypatch: pytest.MonkeyPatch) -> SchedulingEnv:
     """What the learner's trainer is given to learn from."""
     found: list[SchedulingEnv] = []
 
@@ -218,7 +218,7 @@ def env_of(learner: SeatLearner, shelf: Path, monkeypatch: pytest.MonkeyPatch) -
             """Learn nothing."""
 
     monkeypatch.setattr(frame, "trainer_named", lambda name: Noted)
-    learner.train(shelf / learner.name, lambda done: None)
+    learner.train(store / learner.name, lambda done: None)
     (env,) = found
     return env
 

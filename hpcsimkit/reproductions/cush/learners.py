@@ -15,8 +15,8 @@ from hpcsimkit.agents.cush.taught import TaughtSettings, TaughtTrainer, teacher_
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS, GamesSettings, GamesTrainer
 from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.reproductions.cush.data import Scale, label_of
 from hpcsimkit.reproductions.learners import Learner
 

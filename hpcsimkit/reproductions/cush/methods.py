@@ -174,12 +174,17 @@ class Method(Contestant):
     selectors: SelectorsLearner | None = None
     by_chance: bool = False
 
-    def scheduler(self, shelf: Path) -> Policy:
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return super().requires if self.selectors is None else (self.selectors.name,)
+
+    def scheduler(self, store: Path) -> Policy:
         """Return the policy; agents are loaded from the folder of all tasks."""
         learner = self.selectors
         if learner is None:
-            return super().scheduler(shelf)
-        return learner.problem.pipeline(**learner.agents(shelf / learner.name, sample=self.sample))
+            return super().scheduler(store)
+        return learner.problem.pipeline(**learner.agents(store / learner.name, sample=self.sample))
 
 
 def heuristics(problem: CushProblem) -> Iterator[Method]:

@@ -38,7 +38,7 @@ class CuSHFindings(Findings):
     @cached_property
     def scores(self) -> list[Scores[Contest]]:
         """Scores of all comparisons."""
-        return self.plan.scores(self.shelf)
+        return self.plan.scores(self.store)
 
     @cached_property
     def ways(self) -> dict[str, dict[str, tuple[float, float]]]:
@@ -79,7 +79,7 @@ class CuSHFindings(Findings):
         """Return the learning curves of CuSH, seed by seed."""
         prefix = f"{label_of(problem)}-{kind}-"
         return [
-            learning_curve_of(self.shelf.folder(task))
+            learning_curve_of(self.store.folder(task))
             for task in self.plan.trainings
             if task.name.startswith(prefix)
         ]
@@ -109,10 +109,10 @@ class CuSHFindings(Findings):
         return [self._about(task) for task in self.plan.trainings]
 
     def _about(self, task: CushTraining | Training) -> tuple[str, int, float, float, float]:
-        seconds = self.shelf.seconds(task)
+        seconds = self.store.seconds(task)
         if isinstance(task, Training):
             return task.name, task.size, seconds, float("nan"), float("nan")
-        values = learning_curve_of(self.shelf.folder(task))["normalised_turnaround"]
+        values = learning_curve_of(self.store.folder(task))["normalised_turnaround"]
         tenth = max(1, len(values) // 10)
         return task.name, len(values), seconds, float(values[:tenth].mean()), float(values[-tenth:].mean())
 
@@ -165,5 +165,5 @@ class CuSHFindings(Findings):
         for _, unseen in self.systems.values():
             yield from gain_targets(unseen)
             yield from placement_targets(unseen)
-        longest = max(self.plan.trainings, key=self.shelf.seconds)
-        yield time_target(longest.name, self.shelf.seconds(longest))
+        longest = max(self.plan.trainings, key=self.store.seconds)
+        yield time_target(longest.name, self.store.seconds(longest))

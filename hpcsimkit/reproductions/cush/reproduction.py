@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.cush.contest import Contest, contests
 from hpcsimkit.reproductions.cush.data import FULL, QUICK, JobSets
@@ -74,6 +75,6 @@ class CuSH(ContestReproduction[Contest]):
         """Return the baselines that the paper leaves out, on the job sets of each table 1."""
         return fields(self.contests)
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw figures."""
-        return CuSHFindings(self, shelf).conclusion(pictures)
+        return CuSHFindings(self, store).conclusion(pictures)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.episode import Episode, Player
-from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.sequences import SequenceSet
 
@@ -94,6 +94,11 @@ class Habits(Task):
     def size(self) -> int:
         """Expected number of decisions: one per job."""
         return self.sequences.jobs
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return (self.learner.name,)
 
     def inputs(self) -> Any:
         """Return the inputs of the task: learner and jobs."""

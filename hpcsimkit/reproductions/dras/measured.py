@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.engine.store import Store
 from hpcsimkit.reports.figures import DAY, HOUR
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.dras.data import Trace
@@ -111,10 +111,10 @@ class Measured:
     rewards: Mapping[str, float]
 
     @classmethod
-    def of(cls, validation: Scores[Contest], test: Scores[Contest], shelf: Shelf) -> Measured:
+    def of(cls, validation: Scores[Contest], test: Scores[Contest], store: Store) -> Measured:
         """Load the measurements from the store of outcomes."""
         rewards = {row: validation.mean(row, REWARD) for row in validation.values}
-        return cls(test.contest.trace, _families(test, shelf), rewards)
+        return cls(test.contest.trace, _families(test, store), rewards)
 
     @property
     def learned(self) -> list[Family]:
@@ -165,19 +165,19 @@ class Measured:
         }
 
 
-def _families(scores: Scores[Contest], shelf: Shelf) -> dict[str, Family]:
+def _families(scores: Scores[Contest], store: Store) -> dict[str, Family]:
     learners = {each.name: each.learner for each in scores.contest.contestants}
     meetings = scores.contest.meetings
     found = {}
     for family, rows in scores.contest.families.items():
         validations = {
-            row: float(shelf.outcome(Training(learner))["best"])
+            row: float(store.outcome(Training(learner))["best"])
             for row in rows
             if (learner := learners[row]) is not None
         }
         measures = {
             row: {measure: float(values[0]) for measure, values in scores.values[row].items()} for row in rows
         }
-        results = {row: kept(shelf, meetings[row]) for row in rows}
+        results = {row: kept(store, meetings[row]) for row in rows}
         found[family] = Family(family, measures, validations, results)
     return found

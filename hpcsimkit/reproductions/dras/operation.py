@@ -10,9 +10,9 @@ from typing import Any
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dras.trainer import DrasTrainer
 from hpcsimkit.agents.training.catalogue import trainer_named
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.reproductions.dras.runs import earned, in_full_size, keep, seated
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.sequences import SequenceSet
@@ -21,11 +21,11 @@ from hpcsimkit.results.result import Result
 __all__ = ["Operation", "best_of"]
 
 
-def best_of(learners: Sequence[Learner], shelf: Path) -> Learner:
-    """Return the learner with the highest validation reward; `shelf` is the folder of all tasks."""
+def best_of(learners: Sequence[Learner], store: Path) -> Learner:
+    """Return the learner with the highest validation reward; `store` is the folder of all tasks."""
 
     def earned_by(learner: Learner) -> float:
-        about = trained_agent(learner, shelf / learner.name, sample=False).about or {}
+        about = trained_agent(learner, store / learner.name, sample=False).about or {}
         return float(about["validation"])
 
     return max(learners, key=earned_by)
@@ -69,6 +69,11 @@ class Operation(Task):
     def size(self) -> int:
         """Expected number of decisions: one per job."""
         return self.sequences.jobs
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return tuple(learner.name for learner in self.learners)
 
     def inputs(self) -> Any:
         """Return the inputs of the task: learners, jobs and update interval."""

@@ -14,7 +14,7 @@ from hpcsimkit.agents.dras.settings import WINDOW, dras_environment, hidden_of
 from hpcsimkit.agents.dras.trainer import DrasTrainer, Steps
 from hpcsimkit.agents.spaces.episodes import InTurn
 from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
-from hpcsimkit.experiments.tasks import Task, Tell
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.dras.data import DAY
 

@@ -42,32 +42,32 @@ class DRASFindings(Findings):
     @cached_property
     def scores(self) -> list[Scores[Contest]]:
         """Scores of all comparisons."""
-        return self.plan.scores(self.shelf)
+        return self.plan.scores(self.store)
 
     @cached_property
     def logs(self) -> list[Measured]:
         """Measurements by log, on the validation month and on the test part."""
         pairs = zip(self.scores[::2], self.scores[1::2], strict=True)
-        return [Measured.of(validation, test, self.shelf) for validation, test in pairs]
+        return [Measured.of(validation, test, self.store) for validation, test in pairs]
 
     @property
     def habits(self) -> dict[str, behaviour.Watched]:
         """Measured use of slots, by log and learner."""
         return {
-            log: {name: [self.shelf.outcome(task) for task in tasks] for name, tasks in of_log.items()}
+            log: {name: [self.store.outcome(task) for task in tasks] for name, tasks in of_log.items()}
             for log, of_log in self.plan.habits.items()
         }
 
     @cached_property
     def measured_overheads(self) -> list[tuple[Overhead, dict[str, float]]]:
         """Processor times of decisions and updates."""
-        return [(task, self.shelf.outcome(task)) for task in self.plan.overheads]
+        return [(task, self.store.outcome(task)) for task in self.plan.overheads]
 
     @cached_property
     def curves(self) -> dict[str, NDArray[np.float64]]:
         """Validation rewards of each agent, after each round of its training."""
         return {
-            each.name: learning_curve_of(self.shelf.place / each.name)["validation"]
+            each.name: learning_curve_of(self.store.place / each.name)["validation"]
             for each in self.plan.trained
         }
 
@@ -80,14 +80,14 @@ class DRASFindings(Findings):
     def about_trainings(self) -> Iterator[tuple[str, int, float, NDArray[np.float64]]]:
         """Name, decisions, time [s] and validation rewards of each training."""
         for learner in self.plan.trained:
-            steps = int(learning_curve_of(self.shelf.place / learner.name)["steps"][-1])
-            yield learner.name, steps, self.shelf.seconds(Training(learner)), self.curves[learner.name]
+            steps = int(learning_curve_of(self.store.place / learner.name)["steps"][-1])
+            yield learner.name, steps, self.store.seconds(Training(learner)), self.curves[learner.name]
 
     def in_operation(self, log: Measured) -> dict[str, Mapping[str, float]]:
         """Return the measures of the best agent in operation, and of baselines."""
         ppo = log.families[IN_OPERATION]
         best = max(ppo.validations, key=lambda row: ppo.validations[row])
-        outcomes = [self.shelf.outcome(task) for task in self.plan.operations(log.trace)]
+        outcomes = [self.store.outcome(task) for task in self.plan.operations(log.trace)]
         drawing, learning = (
             {measure: value[0] for measure, value in outcome.items() if isinstance(value, list)}
             for outcome in outcomes
@@ -122,8 +122,8 @@ class DRASFindings(Findings):
             for family in [*log.leaders, *log.added_agents]:
                 yield from waiting_targets(log, family)
         of_dras = [learner for learner in self.plan.trained if learner.trainer in LEARNERS]
-        longest = max(of_dras, key=lambda learner: self.shelf.seconds(Training(learner)))
-        yield from speed_targets(longest, self.shelf.seconds(Training(longest)), self.measured_overheads)
+        longest = max(of_dras, key=lambda learner: self.store.seconds(Training(learner)))
+        yield from speed_targets(longest, self.store.seconds(Training(longest)), self.measured_overheads)
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""
@@ -135,7 +135,7 @@ class DRASFindings(Findings):
             yield f"{name}-sizes", figures.draw_sizes(results)
             yield f"{name}-modes", figures.draw_modes(results)
             yield f"{name}-learning", self._draw_learning(log)
-            drawing, learning = (kept(self.shelf, task) for task in self.plan.operations(log.trace))
+            drawing, learning = (kept(self.store, task) for task in self.plan.operations(log.trace))
             ppo = log.families[IN_OPERATION].shown
             rules = {rule: log.families[rule].shown for rule in (FCFS, OPTIMIZATION)}
             shown = {**rules, "static": ppo, DRAWING: drawing, LEARNING: learning}

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.dras.behaviour import BEHAVING
 from hpcsimkit.reproductions.dras.data import FULL, QUICK, Trace, Traces
@@ -139,9 +140,9 @@ class DRAS(ContestReproduction[Contest]):
         trainings = [Training(learner, _kind(learner)) for learner in self.trained]
         return [trainings, list(self.runs()), [] if self._behaviour_alone else self.overheads]
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, targets and figures, or only those on the use of slots."""
-        findings = DRASFindings(self, shelf)
+        findings = DRASFindings(self, store)
         return findings.behaviour_alone() if self._behaviour_alone else findings.conclusion(pictures)
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.experiments.tasks import Shelf, Task, Tell
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
@@ -143,11 +144,11 @@ class Method(Contestant):
     family: str = ""
     reserves: bool = False
 
-    def scheduler(self, shelf: Path) -> Policy:
+    def scheduler(self, store: Path) -> Policy:
         """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             return self.policy
-        agent = trained_agent(self.learner, shelf / self.learner.name, sample=self.sample)
+        agent = trained_agent(self.learner, store / self.learner.name, sample=self.sample)
         return seated(self.policy, agent)
 
 
@@ -196,6 +197,6 @@ def keep(result: Result, folder: Path, total: float) -> dict[str, list[float]]:
     return {**measured, REWARD: [total]}
 
 
-def kept(shelf: Shelf, task: Task) -> Result:
+def kept(store: Store, task: Task) -> Result:
     """Return the saved schedule of a task."""
-    return Result.load(shelf.folder(task) / RESULT)
+    return Result.load(store.folder(task) / RESULT)

@@ -12,8 +12,8 @@ import numpy as np
 
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
 from hpcsimkit.agents.spaces.masks import JobMachine
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.experiments.evaluation import RandomAgent
-from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
@@ -82,7 +82,12 @@ class Contestant:
     seeds: tuple[int, ...] = (0,)
     for_day: ForDay | None = None
 
-    def scheduler(self, shelf: Path) -> Policy:
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return () if self.learner is None else (self.learner.name,)
+
+    def scheduler(self, store: Path) -> Policy:
         """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             assert self.policy is not None
@@ -90,7 +95,7 @@ class Contestant:
         seat = self.learner.policy
         assert isinstance(seat, Dispatch)
         taken = copy(seat)
-        taken.seat = trained_agent(self.learner, shelf / self.learner.name, sample=self.sample)
+        taken.seat = trained_agent(self.learner, store / self.learner.name, sample=self.sample)
         return taken
 
 
@@ -123,6 +128,11 @@ class Playing(Task):
     def size(self) -> int:
         """Expected number of decisions: one per job."""
         return sum(map(len, self.days.values())) * len(self.contestant.seeds)
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return self.contestant.requires
 
     def inputs(self) -> Any:
         """Return the inputs of the task: policy and days."""

@@ -39,7 +39,7 @@ class MaskedPPOFindings(Findings):
     def scores(self) -> Scores:
         """Scores on all days."""
         days = [str(day) for day in self.plan.beocat.all_days]
-        return Scores.of(((play.contestant.row, self.shelf.outcome(play)) for play in self.plan.plays), days)
+        return Scores.of(((play.contestant.row, self.store.outcome(play)) for play in self.plan.plays), days)
 
     @property
     def day_sets(self) -> dict[str, Scores]:
@@ -85,7 +85,7 @@ class MaskedPPOFindings(Findings):
                 yield f"{measure}-{name}", draw_boxes(values, label, logarithmic=measure == WAIT)
         for family in self.plan.families:
             curves = {
-                metric: [learning_curve_of(self.shelf.place / learner.name) for learner in learners]
+                metric: [learning_curve_of(self.store.place / learner.name) for learner in learners]
                 for metric, learners in family.learners.items()
             }
             yield f"training-{family.name}", draw_training_curves(curves)

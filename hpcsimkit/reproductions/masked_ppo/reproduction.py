@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.experiments.tasks import Shelf
+from hpcsimkit.engine.store import Store
 from hpcsimkit.reproductions.contests import TrainedAndRun
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.masked_ppo.contest import Playing, contestants
@@ -67,6 +67,6 @@ class MaskedPPO(TrainedAndRun):
         """Return the kit's heuristics on the test days and on the unseen days."""
         return fields(self.beocat, self.plays)
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw training curves and box plots."""
-        return MaskedPPOFindings(self, shelf).conclusion(pictures)
+        return MaskedPPOFindings(self, store).conclusion(pictures)

@@ -34,7 +34,7 @@ class PublishedRulesFindings(Findings):
         """Mean bounded slowdowns of all runs."""
         of_tests, of_seeds = {}, {}
         for runs in self.plan.runs:
-            outcome = self.shelf.outcome(runs).items()
+            outcome = self.store.outcome(runs).items()
             values = {row: np.array(each, dtype=np.float64) for row, each in outcome}
             if runs.of_seeds:
                 shape = len(runs.trial.seeds), -1

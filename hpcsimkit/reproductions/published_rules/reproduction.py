@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.published_rules.data import FULL, QUICK, Scale, Traces, Trial
 from hpcsimkit.reproductions.published_rules.published_numbers import READ_ME_ORDERS
 from hpcsimkit.reproductions.published_rules.report import PublishedRulesFindings
@@ -69,6 +70,6 @@ class PublishedRules(Reproduction):
             found.append(replace(everyone, known=known, rules=rules))
         return found
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables and targets; draw figures."""
-        return PublishedRulesFindings(self, shelf).conclusion(pictures)
+        return PublishedRulesFindings(self, store).conclusion(pictures)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hpcsimkit.experiments.tasks import Task, Tell
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.policies.dirlab import published
 from hpcsimkit.reproductions.published_rules.data import Scale, Trace, Traces, Trial
 from hpcsimkit.reproductions.published_rules.published_numbers import BACKFILLING_ORDERS, READ_ME_ORDERS

@@ -53,19 +53,19 @@ class RLBackfillingFindings(Findings):
     @cached_property
     def scores(self) -> list[Scores[Contest]]:
         """Scores of all comparisons."""
-        return self.plan.scores(self.shelf)
+        return self.plan.scores(self.store)
 
     @cached_property
     def noises(self) -> dict[tuple[str, str], float]:
         """Mean bounded slowdowns of figure 1, by level of noise and row."""
         meetings = self.plan.noise.meetings
-        return {place: float(np.mean(self.shelf.outcome(task)[BSLD])) for place, task in meetings.items()}
+        return {place: float(np.mean(self.store.outcome(task)[BSLD])) for place, task in meetings.items()}
 
     @cached_property
     def trainings(self) -> dict[str, tuple[Curve, float]]:
         """Learning curve and time [s] of each agent."""
         return {
-            each.name: (learning_curve_of(self.shelf.place / each.name), self.shelf.seconds(Training(each)))
+            each.name: (learning_curve_of(self.store.place / each.name), self.store.seconds(Training(each)))
             for each in self.plan.trained
         }
 

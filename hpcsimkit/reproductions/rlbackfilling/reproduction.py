@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
@@ -63,6 +64,6 @@ class RLBackfilling(ContestReproduction[Contest]):
             found.append(field_of(f"{each.trace.name}, {part}", each.sequences, each.trace.seed, rows))
         return found
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw curves, boxes and lines."""
-        return RLBackfillingFindings(self, shelf).conclusion(pictures)
+        return RLBackfillingFindings(self, store).conclusion(pictures)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.explanation import Explanation, explained
-from hpcsimkit.experiments.tasks import Task, Tell
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.learners import Learner, trained_agent
@@ -52,6 +52,11 @@ class Explaining(Task):
     def size(self) -> int:
         """Expected number of decisions: one per job."""
         return len(self.log)
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return (self.learner.name,)
 
     def inputs(self) -> Any:
         """Return the inputs of the task: learner and log."""

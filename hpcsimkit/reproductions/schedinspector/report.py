@@ -36,14 +36,14 @@ class SchedInspectorFindings(Findings):
     @cached_property
     def scores(self) -> list[Scores[Contest]]:
         """Scores of all comparisons."""
-        return self.plan.scores(self.shelf)
+        return self.plan.scores(self.store)
 
     @cached_property
     def curves(self) -> dict[str, dict[str, Curve]]:
         """Learning curves by study and panel."""
         return {
             study.name: {
-                name: learning_curve_of(self.shelf.place / each.name) for name, each in study.learners.items()
+                name: learning_curve_of(self.store.place / each.name) for name, each in study.learners.items()
             }
             for study in self.plan.learning.studies
         }
@@ -52,7 +52,7 @@ class SchedInspectorFindings(Findings):
     def explanation(self) -> Explanation:
         """Features of rejected jobs (figure 13)."""
         task = self.plan.explaining
-        return task.explanation(self.shelf.folder(task), self.shelf.outcome(task))
+        return task.explanation(self.store.folder(task), self.store.outcome(task))
 
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
@@ -86,7 +86,7 @@ class SchedInspectorFindings(Findings):
                 yield from published_targets(scores)
         seconds: dict[str, dict[str, float]] = {}
         for learner in learners_of(each.contest for each in self.scores):
-            seconds.setdefault(learner.trainer, {})[learner.name] = self.shelf.seconds(Training(learner))
+            seconds.setdefault(learner.trainer, {})[learner.name] = self.store.seconds(Training(learner))
         for trainer, of_agents in seconds.items():
             yield training_target(f"{trainer} agents", list(of_agents.values()))
 

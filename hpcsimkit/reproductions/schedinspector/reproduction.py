@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.reproduction import Conclusion
@@ -81,6 +82,6 @@ class SchedInspector(ContestReproduction[Contest]):
                     found.append(field_of(name, met[0].sequences, trace.seed, rows))
         return found
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw curves, boxes and distributions."""
-        return SchedInspectorFindings(self, shelf).conclusion(pictures)
+        return SchedInspectorFindings(self, store).conclusion(pictures)

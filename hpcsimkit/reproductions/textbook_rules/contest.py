@@ -47,11 +47,11 @@ RIVALS = tuple(row(order, "EASY-SJF") for order in ORDERS)
 class Team(Contestant):
     """A pipeline with a trained agent on its open seat, and its partner, if it has one, on the other seat."""
 
-    def scheduler(self, shelf: Path) -> Policy:
+    def scheduler(self, store: Path) -> Policy:
         """Return the policy; agents are loaded from the folder of all tasks."""
-        policy, learner = super().scheduler(shelf), self.learner
+        policy, learner = super().scheduler(store), self.learner
         if isinstance(learner, SeatLearner) and learner.partner is not None:
-            return with_agent(policy, learner.partner_agent(shelf, sample=self.sample))
+            return with_agent(policy, learner.partner_agent(store, sample=self.sample))
         return policy
 
 

@@ -20,8 +20,8 @@ from hpcsimkit.agents.training.learning_curve import Report, curve_table
 from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
 from hpcsimkit.agents.training.together import Together
 from hpcsimkit.agents.training.trainer import CURVE, LAST
+from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.episode import Player
-from hpcsimkit.experiments.tasks import Tell
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.learners import Learner, trained_agent
@@ -60,18 +60,23 @@ class SeatLearner(Learner):
     attempts: int = ATTEMPTS
     partner: Learner | None = None
 
-    def scheduler(self, shelf: Path) -> Policy:
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return () if self.partner is None else (self.partner.name,)
+
+    def scheduler(self, store: Path) -> Policy:
         """Return the policy with the learned seat open and the partner, if any, on the other seat."""
         if self.partner is None:
             return self.policy
-        return with_agent(self.policy, self.partner_agent(shelf, sample=True))
+        return with_agent(self.policy, self.partner_agent(store, sample=True))
 
-    def partner_agent(self, shelf: Path, *, sample: bool) -> Agent:
+    def partner_agent(self, store: Path, *, sample: bool) -> Agent:
         """Return the agent on the other seat, from the folder of all tasks; CEM agents never sample."""
         partner = self.partner
         assert partner is not None
         sample = sample and partner.trainer != "cem"
-        return trained_agent(partner, shelf / partner.name, sample=sample)
+        return trained_agent(partner, store / partner.name, sample=sample)
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,11 @@ class TogetherLearner(SeatLearner):
     """
 
     PARTNER = "partner.hpcsim"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before: none."""
+        return ()
 
     @property
     def rounds(self) -> int:
@@ -111,10 +121,10 @@ class TogetherLearner(SeatLearner):
         write_bytes(folder / CURVE, curve_table(curve))
         return agents[self.stage]
 
-    def partner_agent(self, shelf: Path, *, sample: bool) -> Agent:
+    def partner_agent(self, store: Path, *, sample: bool) -> Agent:
         """Return the agent on the other seat, from the folder of all tasks."""
         assert self.partner is not None
-        file = shelf / self.name / self.PARTNER
+        file = store / self.name / self.PARTNER
         return Agent.load(file, encoder=self.partner.encoder, mask=self.partner.mask, sample=sample)
 
 

@@ -39,7 +39,7 @@ class TextbookFindings(Findings):
     @cached_property
     def logs(self) -> list[Judged]:
         """Measurements and comparisons of each log."""
-        return [judged(scores) for scores in self.plan.scores(self.shelf)]
+        return [judged(scores) for scores in self.plan.scores(self.store)]
 
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
@@ -62,7 +62,7 @@ class TextbookFindings(Findings):
         for kind in CLASSES:
             learners = {_panel(learner, kind): learner for learner in self._of(kind)}
             curves = {
-                name: learning_curve_of(self.shelf.place / each.name) for name, each in learners.items()
+                name: learning_curve_of(self.store.place / each.name) for name, each in learners.items()
             }
             yield f"curves-{kind}", draw_rewards(curves)
 
@@ -80,7 +80,7 @@ class TextbookFindings(Findings):
         """Training times [s of a core], grouped as in their targets."""
         found: dict[str, list[float]] = {who: [] for who in MINUTES}
         for kind, who in CLASSES.items():
-            found[who] += [self.shelf.seconds(Training(learner)) for learner in self._of(kind)]
+            found[who] += [self.store.seconds(Training(learner)) for learner in self._of(kind)]
         return found
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from hpcsimkit.experiments.tasks import Shelf, Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.contests import ContestReproduction
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.reproduction import Conclusion
@@ -65,9 +66,9 @@ class TextbookRules(ContestReproduction[Contest]):
             for each in self.contests
         ]
 
-    def conclude(self, shelf: Shelf, pictures: Path) -> Conclusion:
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw curves and ratios."""
-        return TextbookFindings(self, shelf).conclusion(pictures)
+        return TextbookFindings(self, store).conclusion(pictures)
 
 
 def training_of(learner: object) -> Training:

@@ -7,30 +7,28 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcsimkit._version import __version__
+from hpcsimkit.engine.lock import LOCK, locked, remove_temporary_files, writing
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.io.files import make_folder, unlinked
+from hpcsimkit.io.interruption import Stopped, signal_of
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 __all__ = [
     "FINISHED",
-    "LOCK",
+    "PROVENANCE",
     "ResultsFolder",
     "file_name",
     "head_of_toml",
-    "in_use",
-    "locked",
     "next_free",
-    "remove_temporary_files",
-    "writing",
 ]
 
 PROVENANCE = "provenance.json"
@@ -39,11 +37,8 @@ PROVENANCE = "provenance.json"
 FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 """Characters that some operating system forbids in names of files."""
 
-LOCK = ".lock"
-"""File that identifies an incomplete folder; locked while a process works on it."""
-
 FINISHED = "finished"
-"""Subfolder of an incomplete folder with a file for each finished piece of work."""
+"""Subfolder of an incomplete folder with the outcomes of its tasks."""
 
 FORMER = ".former"
 """Subfolder of an incomplete folder with the former results while they are being replaced."""
@@ -117,6 +112,45 @@ class ResultsFolder:
             except (OSError, HpcsimkitError):
                 self.close(keep=resume)
                 raise
+
+    @contextmanager
+    def session(
+        self, *folders: str, resume: bool = False, kept: Callable[[], str] = lambda: ""
+    ) -> Iterator[None]:
+        """Open the folder for the work of the context, and publish it at the end.
+
+        Parameters
+        ----------
+        *folders : str
+            Names of the subfolders.
+        resume : bool
+            Whether the unfinished results of a former run are kept. Default: False.
+        kept : callable
+            Function that returns a text on the finished part of the work; empty if there is none. If the work
+            ends early, the finished part is kept, and the message says how to resume.
+
+        Raises
+        ------
+        UsageError, HpcsimkitError
+            See :meth:`open`; errors of the work are those with the hint to resume.
+        Stopped
+            Ctrl-C or SIGTERM was received.
+        """
+        self.open(*folders, resume=resume)
+        try:
+            yield
+            self.publish()
+        except BaseException as error:
+            finished = kept()
+            self.close(keep=bool(finished))
+            place = shlex.quote(os.path.relpath(self.place))
+            again = f"to go on: the same command with --resume --out {place}"
+            hint = f"; {finished}; {again}" if finished else ""
+            if isinstance(error, KeyboardInterrupt):
+                raise Stopped(f"{str(error) or 'stopped'}{hint}", signal_of(error)) from None
+            if isinstance(error, HpcsimkitError) and finished:
+                raise type(error)(f"{error}{hint}") from error
+            raise
 
     def claim(self, *, resume: bool) -> None:
         """Lock the unfinished results of a former run, if there are any.
@@ -235,74 +269,12 @@ class ResultsFolder:
                 _remove(entry)
 
 
-def locked(file: Path, message: str) -> BaseFileLock:
-    """Lock a file, created if absent; processes forked later do not hold the lock.
-
-    Raises
-    ------
-    UsageError
-        Another process holds the lock; the text is `message`.
-    """
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(file)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise UsageError(message) from None
-    return lock
-
-
-@contextmanager
-def in_use(folder: Path, lock: str = LOCK) -> Iterator[None]:
-    """Create a folder, and hold a lock file in it that is removed afterwards.
-
-    Raises
-    ------
-    UsageError
-        Another process holds the lock.
-    HpcsimkitError
-        The folder cannot be written.
-    """
-    with writing(folder):
-        make_folder(folder)
-        held = locked(folder / lock, f"{folder}: another run is writing there now")
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # Windows does not remove open files; the lock file may stay
-            (folder / lock).unlink()
-        held.release()
-
-
-def remove_temporary_files(folder: Path) -> None:
-    """Remove the temporary files that killed processes have left."""
-    for leftover in folder.rglob(".*.tmp"):
-        leftover.unlink()
-
-
 def _remove(path: Path) -> None:
     """Remove a file, a folder or a symbolic link, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-@contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Convert errors of the operating system in writing to one-line messages with the path.
-
-    Raises
-    ------
-    HpcsimkitError
-        Writing failed, for example ``results: cannot be written: No space left on device``.
-    """
-    try:
-        yield
-    except OSError as error:
-        where = error.filename if isinstance(error.filename, str) else path
-        raise HpcsimkitError(f"{where}: cannot be written: {error.strerror or error}") from None
 
 
 def head_of_toml(command: str, code: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from hpcsimkit.experiments.tasks import Task
+from hpcsimkit.engine.task import Task
 
 __all__ = ["Pace"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["fingerprint", "identity_of"]
+__all__ = ["digest", "fingerprint", "identity_of", "modules_of"]
 
 
 def fingerprint(value: Any) -> str:
@@ -24,8 +24,27 @@ def fingerprint(value: Any) -> str:
     >>> fingerprint(one) == fingerprint(same), fingerprint(one) == fingerprint(other)
     (True, False)
     """
-    words = json.dumps(identity_of(value), sort_keys=True)
+    return digest(identity_of(value))
+
+
+def digest(identity: Any) -> str:
+    """Return the hash of a JSON value, 32 hexadecimal digits."""
+    words = json.dumps(identity, sort_keys=True)
     return hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+def modules_of(identity: Any) -> set[str]:
+    """Return the modules of all functions and types in an identity.
+
+    >>> sorted(modules_of([{"is": "mine:Best", "order": {"is": "hpcsimkit.policies.orders:SJF"}}]))
+    ['hpcsimkit.policies.orders', 'mine']
+    """
+    if isinstance(identity, list):
+        return set().union(*map(modules_of, identity))
+    if not isinstance(identity, dict):
+        return set()
+    own = {str(identity["is"]).partition(":")[0]} if "is" in identity else set()
+    return own.union(*map(modules_of, identity.values()))
 
 
 def identity_of(value: Any) -> Any:

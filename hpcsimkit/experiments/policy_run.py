@@ -1,35 +1,28 @@
-"""Runs of policies, and their files: tables of jobs, the schedule, metrics and further facts."""
+"""Runs of policies as tasks, and their files: tables of jobs, the schedule, and placements."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpcsimkit import _version
-from hpcsimkit._version import __version__
 from hpcsimkit.cluster.files import machines_text
+from hpcsimkit.engine.results_folder import file_name
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, PolicyError
 from hpcsimkit.experiments.experiment import Experiment
-from hpcsimkit.experiments.results_folder import FINISHED, file_name
-from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import EVENT_ORDERS
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.observers import Observer
-from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
-from hpcsimkit.kernel.watchdog import Watchdog
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
@@ -37,7 +30,7 @@ from hpcsimkit.results.result import Result
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Run", "fingerprint", "finished_run", "prepare", "run_policy"]
+__all__ = ["PolicyRun", "Run", "metrics_of", "prepare", "simulated", "write_tables"]
 
 DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup", "cooldown", "trace")
 """Settings of an experiment that determine the files of a run, besides the workload and the policy."""
@@ -45,14 +38,12 @@ DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup",
 
 @dataclass(frozen=True)
 class Run:
-    """Record of a run, besides its tables.
+    """Record of a finished run, besides its tables.
 
     Parameters
     ----------
     policy : str
         Name of the policy as given by the user.
-    fingerprint : str
-        Hash of the inputs; see :func:`fingerprint`.
     representation : str
         Representation of the policy with its parameters.
     metrics : mapping of str to float or None
@@ -68,7 +59,6 @@ class Run:
     """
 
     policy: str
-    fingerprint: str
     representation: str
     metrics: Mapping[str, float | None]
     schedule_sha256: str
@@ -77,52 +67,106 @@ class Run:
     notes: Sequence[str] = ()
 
 
-def run_policy(
-    policy: str, tell: Callable[[int], None], *, experiment: Experiment, workload: Workload, folder: Path
-) -> None:
-    """Simulate one policy and write its files; the last one marks the run as finished.
+class PolicyRun(Task):
+    """Simulation of a policy; its outcome is the record of a :class:`Run`.
 
     Parameters
     ----------
     policy : str
         Name of the policy.
-    tell : callable
-        Callback, called from time to time with the number of ended jobs.
-    experiment, workload : Experiment, Workload
-        Settings and jobs to simulate.
-    folder : Path
-        Path of the incomplete results folder.
-
-    Raises
-    ------
-    HpcsimkitError
-        The policy failed, or a file cannot be written; the message begins with the name of the policy.
+    experiment : Experiment
+        Settings of the simulation.
+    workload : Workload
+        Jobs to simulate.
+    results : Path
+        Path of the incomplete results folder, with the subfolders of the tables.
     """
-    finished = folder / FINISHED / f"{file_name(policy)}.json"
-    try:
-        finished.unlink(missing_ok=True)  # a record of another experiment is not valid for the new files
-        with guarded(policy):
-            made = experiment.policy(policy)
-            mark, representation = fingerprint(policy, experiment, workload), repr(made)
-        with Watchdog():
-            result = _simulate(policy, made, tell, experiment, workload, folder)
-        run = Run(
-            policy=policy,
-            fingerprint=mark,
-            representation=representation,
-            metrics=_metrics(result, experiment),
-            schedule_sha256=result.hash,
-            seconds=result.seconds,
-            passes=result.passes,
-            notes=made.remarks_on(result),
-        )
-        _write_files(result, run, folder)
-        write_bytes(finished, json.dumps(asdict(run)).encode())
-        tell(len(workload))
-    except PolicyError:  # its message names the policy
-        raise
-    except HpcsimkitError as error:
-        raise type(error)(f"{policy}: {error}") from error
+
+    kind = "simulation"
+
+    def __init__(self, policy: str, experiment: Experiment, workload: Workload, results: Path) -> None:
+        self.policy = policy
+        self.experiment = experiment
+        self.workload = workload
+        self.results = results
+
+    @property
+    def name(self) -> str:
+        """Name of the policy's files."""
+        return file_name(self.policy)
+
+    @property
+    def label(self) -> str:
+        """Name of the policy."""
+        return self.policy
+
+    @property
+    def size(self) -> int:
+        """Number of jobs."""
+        return len(self.workload)
+
+    def inputs(self) -> Any:
+        """Return the policy, the jobs and the settings."""
+        return inputs_of(self.policy, self.experiment, self.workload.name, self.workload)
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Simulate, and write the tables.
+
+        Raises
+        ------
+        HpcsimkitError
+            The policy failed, or a file cannot be written; the message begins with the name of the policy.
+        """
+        try:
+            with guarded(self.policy):
+                policy = self.experiment.policy(self.policy)
+                representation = repr(policy)
+            trace = self.results / "traces" / f"{self.name}.jsonl"
+            result = simulated(self.policy, policy, self.experiment, self.workload, tell, trace)
+            self._write_files(result)
+        except PolicyError:  # its message names the policy
+            raise
+        except HpcsimkitError as error:
+            raise type(error)(f"{self.policy}: {error}") from error
+        return {
+            "policy": self.policy,
+            "representation": representation,
+            "metrics": metrics_of(result, self.experiment),
+            "schedule_sha256": result.hash,
+            "seconds": result.seconds,
+            "passes": result.passes,
+            "notes": list(policy.remarks_on(result)),
+        }
+
+    def _write_files(self, result: Result) -> None:
+        """Write the tables and the schedule of a run."""
+        write_tables(result.to_frame(), self.results / "jobs", self.name)
+        result.to_swf(self.results / "schedules" / f"{self.name}.swf")
+        if result.placements is not None:
+            write_tables(_placements(result, result.placements), self.results / "placements", self.name)
+
+
+def inputs_of(policy: str, experiment: Experiment, *workload: Any) -> dict[str, Any]:
+    """Return everything that determines the files of a run.
+
+    Parameters
+    ----------
+    policy : str
+        Name of the policy.
+    experiment : Experiment
+        Settings of the simulation.
+    *workload
+        Workload, or values that identify it.
+    """
+    cluster = experiment.cluster
+    return {
+        "name": policy,
+        "policy": experiment.policy(policy),
+        "workload": workload,
+        "settings": {name: getattr(experiment, name) for name in DECISIVE},
+        "machines": None if cluster is None else machines_text(cluster),
+        "service_time": experiment.service_time,
+    }
 
 
 def prepare(workload: Workload) -> None:
@@ -133,57 +177,32 @@ def prepare(workload: Workload) -> None:
     workload.jobs, workload.hash  # noqa: B018 - made when first asked for
 
 
-def finished_run(policy: str, folder: Path) -> Run | None:
-    """Return the finished run of a policy in an incomplete results folder, if there is one."""
-    try:
-        return Run(**json_record(folder / FINISHED / f"{file_name(policy)}.json"))
-    except TypeError:  # a record with other fields
-        return None
-
-
-def fingerprint(policy: str, experiment: Experiment, workload: Workload) -> str:
-    """Return the SHA-256 of everything that determines the files of a run."""
-    made, cluster, model = experiment.policy(policy), experiment.cluster, experiment.service_time
-    facts: list[object] = [
-        __version__,
-        policy,
-        repr(made),
-        _foreign_code(*parts(made)),
-        workload.name,
-        workload.hash,
-    ]
-    facts.append({name: getattr(experiment, name) for name in DECISIVE})
-    if cluster is not None:
-        facts.append(machines_text(cluster))
-    if model is not None:  # a model made from a function stores it
-        facts += [repr(model), _foreign_code(model, *vars(model).values())]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-
-def _foreign_code(*things: object) -> list[str]:
-    """Return the hashes of the files outside hpcsimkit that define some objects (stages, functions)."""
-    modules = {str(getattr(thing, "__module__", "")) for thing in things}
-    files = (getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules))
-    kit = Path(_version.__file__).parent.resolve()
-    own = (kit, *(kit.parent / room for room in ("policies", "agents", "workloads")))
-    return [
-        hashlib.sha256(Path(file).read_bytes()).hexdigest()
-        for file in files
-        if file is not None and not any(Path(file).resolve().is_relative_to(folder) for folder in own)
-    ]
-
-
-def _simulate(
+def simulated(
     name: str,
     policy: Policy,
-    tell: Callable[[int], None],
     experiment: Experiment,
     workload: Workload,
-    folder: Path,
+    tell: Tell,
+    trace: Path,
 ) -> Result:
+    """Simulate a policy with the settings of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        Name of the policy, for messages.
+    policy : Policy
+        The policy.
+    experiment, workload : Experiment, Workload
+        Settings and jobs to simulate.
+    tell : callable
+        Callback, called from time to time with the number of ended jobs.
+    trace : Path
+        Path of the file of all events, if the experiment asks for it.
+    """
     observers: list[Observer] = [Ended(tell)]
     if experiment.trace:
-        observers.append(Trace(folder / "traces" / f"{file_name(name)}.jsonl"))
+        observers.append(Trace(trace))
     return Simulation(
         workload,
         policy,
@@ -210,7 +229,7 @@ class Ended(Observer):
 
     EVERY = 1000
 
-    def __init__(self, tell: Callable[[int], None]) -> None:
+    def __init__(self, tell: Tell) -> None:
         self.tell = tell
         self.jobs = 0
 
@@ -221,18 +240,10 @@ class Ended(Observer):
             self.tell(self.jobs)
 
 
-def _metrics(result: Result, experiment: Experiment) -> dict[str, float | None]:
+def metrics_of(result: Result, experiment: Experiment) -> dict[str, float | None]:
+    """Return the metrics of a run; None for undefined ones."""
     metrics = evaluate(result, warmup=experiment.warmup, cooldown=experiment.cooldown)
     return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
-
-
-def _write_files(result: Result, run: Run, folder: Path) -> None:
-    """Write the tables and the schedule of a run."""
-    stem = file_name(run.policy)
-    write_tables(result.to_frame(), folder / "jobs", stem)
-    result.to_swf(folder / "schedules" / f"{stem}.swf")
-    if result.placements is not None:
-        write_tables(_placements(result, result.placements), folder / "placements", stem)
 
 
 def _placements(result: Result, placements: Placements) -> pandas.DataFrame:

@@ -1,72 +1,34 @@
-"""Tasks with stored outcomes: a completed task is not repeated."""
+"""Store of the outcomes of tasks: a completed task is not repeated."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hpcsimkit._version import __version__
+from hpcsimkit.engine.lock import remove_temporary_files, writing
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError
-from hpcsimkit.experiments.identity import fingerprint, identity_of
-from hpcsimkit.experiments.results_folder import remove_temporary_files, writing
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 
-__all__ = ["Shelf", "Task", "Tell"]
+__all__ = ["Store"]
 
-Tell = Callable[[int], None]
-"""Callback that receives the progress of a task [decisions]."""
-
-INPUTS, OUTCOME, SPENT = "inputs.json", "outcome.json", "spent.json"
+INPUTS, OUTCOME, FAILURE, SPENT = "inputs.json", "outcome.json", "failure.json", "spent.json"
 
 SECONDS_BETWEEN_NOTES = 20.0
 """Interval between records of the time spent on a task [s of CPU time]."""
 
 
-class Task(ABC):
-    """Piece of work with its own folder, of the same name.
+class Store:
+    """Outcomes of tasks, with a folder for each task.
 
-    Tasks may read the folders of tasks completed before them.
-    """
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Short, unique name, which is also the name of the folder."""
-
-    @property
-    @abstractmethod
-    def kind(self) -> str:
-        """Name of the group of tasks with the same processing rate."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Amount of work [decisions]."""
-
-    @abstractmethod
-    def inputs(self) -> Any:
-        """Return everything that determines the outcome; see :mod:`~hpcsimkit.experiments.identity`."""
-
-    @abstractmethod
-    def run(self, folder: Path, tell: Tell) -> Any:
-        """Perform the task, or resume it from the files of an interrupted run in the folder.
-
-        Returns a JSON value; further files may be written to the folder.
-        """
-
-
-class Shelf:
-    """Store of the outcomes of tasks, with a folder for each task.
-
-    A task is repeated if its inputs have changed, defaults of settings included, or if the version of
-    hpcsimkit has changed; its former folder is kept as ``<task>.old``.
+    A task is repeated if its fingerprint has changed: its inputs, defaults of settings included, or the code
+    that determines its outcome. Its former folder is kept as ``<task>.old``.
 
     Parameters
     ----------
@@ -86,9 +48,9 @@ class Shelf:
     ...         return {"sum": sum(self.terms)}
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as place:
-    ...     shelf = Shelf(Path(place))
-    ...     shelf.perform(Adding(2, 3), lambda done: None)
-    ...     shelf.has(Adding(2, 3)), shelf.outcome(Adding(2, 3)), shelf.has(Adding(2, 4))
+    ...     store = Store(Path(place))
+    ...     store.perform(Adding(2, 3), lambda done: None)
+    ...     store.has(Adding(2, 3)), store.outcome(Adding(2, 3)), store.has(Adding(2, 4))
     (True, {'sum': 5}, False)
     """
 
@@ -101,7 +63,7 @@ class Shelf:
 
     def has(self, task: Task) -> bool:
         """Return whether a task is complete with its current inputs."""
-        return json_record(self.folder(task) / OUTCOME).get("fingerprint") == _mark(task)
+        return self._record(task, OUTCOME) is not None
 
     def outcome(self, task: Task) -> Any:
         """Return the outcome of a complete task."""
@@ -111,8 +73,13 @@ class Shelf:
         """Return the CPU time of a complete task [s], including that of interrupted runs."""
         return float(json_record(self.folder(task) / OUTCOME)["seconds"])
 
+    def failure(self, task: Task) -> str | None:
+        """Return the reason for which a task failed with its current inputs; None if it did not."""
+        record = self._record(task, FAILURE)
+        return None if record is None else str(record["reason"])
+
     def set_aside(self, task: Task) -> Path | None:
-        """Rename the folder of a task that cannot be resumed, because its inputs have changed.
+        """Rename the folder of a task that cannot be resumed, because its fingerprint has changed.
 
         Returns
         -------
@@ -125,7 +92,7 @@ class Shelf:
             The folder cannot be renamed.
         """
         folder = self.folder(task)
-        if not folder.exists() or json_record(folder / INPUTS).get("fingerprint") == _mark(task):
+        if not folder.exists() or self._record(task, INPUTS) is not None:
             return None
         old = folder.with_name(f"{folder.name}.old")
         with writing(old):
@@ -146,20 +113,36 @@ class Shelf:
             The task fails, or its outcome cannot be written.
         """
         self.set_aside(task)
-        folder, mark = self.folder(task), _mark(task)
+        folder, mark = self.folder(task), task.fingerprint
         make_folder(folder)
-        _write(
-            folder / INPUTS, {"fingerprint": mark, "kit": __version__, "inputs": identity_of(task.inputs())}
-        )
+        _write(folder / INPUTS, {"fingerprint": mark, "version": __version__, "inputs": task.identity})
+        with writing(folder):
+            (folder / FAILURE).unlink(missing_ok=True)
         stopwatch = Stopwatch(folder / SPENT)
         try:
             outcome = task.run(folder, stopwatch.with_it(tell))
-        except BaseException:  # interrupted or failed: its time counts too
+        except BaseException as error:  # interrupted or failed: its time counts too
             with suppress(HpcsimkitError):
                 stopwatch.note()
+                if isinstance(error, Exception):
+                    _write(folder / FAILURE, {"fingerprint": mark, "reason": reason_of(error)})
             raise
         record = {"fingerprint": mark, "seconds": stopwatch.seconds(), "outcome": outcome}
         _write(folder / OUTCOME, record)
+
+    def _record(self, task: Task, file: str) -> dict[str, Any] | None:
+        """Return a record of a task with its current fingerprint; None if there is none."""
+        record = json_record(self.folder(task) / file)
+        return record if record.get("fingerprint") == task.fingerprint else None
+
+
+def reason_of(error: Exception) -> str:
+    """Return an error as one line.
+
+    >>> reason_of(HpcsimkitError("no jobs")), reason_of(ValueError("wrong"))
+    ('no jobs', 'ValueError: wrong')
+    """
+    return str(error) if isinstance(error, HpcsimkitError) else f"{type(error).__name__}: {error}"
 
 
 class Stopwatch:
@@ -194,11 +177,6 @@ class Stopwatch:
             tell(done)
 
         return telling
-
-
-def _mark(task: Task) -> str:
-    """Return the fingerprint of a task with its inputs and the version of hpcsimkit."""
-    return fingerprint({"kit": __version__, "inputs": task.inputs()})
 
 
 def _write(path: Path, record: Any) -> None:

@@ -1,0 +1,63 @@
+"""Version of the code that determines an outcome: a change of it changes fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+
+from hpcsimkit import _version
+from hpcsimkit._version import __version__
+
+__all__ = ["code_version"]
+
+DECISIVE = ("agents", "cluster", "envs", "jobs", "kernel", "policies", "results", "workloads")
+"""Packages of hpcsimkit that decide the outcome of simulations and trainings."""
+
+
+def code_version(modules: Collection[str]) -> str:
+    """Return the version of hpcsimkit with hashes of the code that determines an outcome.
+
+    The code consists of the packages for simulation and training, and of the given modules outside of them:
+    those of the user, and those of the reproductions.
+
+    Parameters
+    ----------
+    modules : collection of str
+        Names of imported modules; names of modules without a file add nothing.
+
+    Examples
+    --------
+    >>> code_version(["hpcsimkit.kernel.policy", "math"]) == code_version([])
+    True
+    """
+    files = filter(None, map(_file_of, sorted(modules)))
+    hashes = [_of_file(file, file.stat().st_mtime_ns) for file in files]
+    return " ".join([__version__, _of_kit(), *hashes])
+
+
+@cache
+def _of_kit() -> str:
+    """Return the hash of the decisive packages, the same for an editable and an installed kit."""
+    root = Path(_version.__file__).parent
+    total = hashlib.sha256()
+    for package in DECISIVE:
+        for file in sorted((root / package).rglob("*.py")):
+            total.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
+    return total.hexdigest()[:16]
+
+
+@cache
+def _of_file(file: Path, modified: int) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+
+
+def _file_of(module: str) -> Path | None:
+    """Return the source file of a module outside the decisive packages and the standard library."""
+    top, *rest = module.split(".")
+    if top in sys.stdlib_module_names or (top == "hpcsimkit" and rest and rest[0] in DECISIVE):
+        return None
+    file = Path(str(getattr(sys.modules.get(module), "__file__", None)))
+    return file if file.is_file() else None

@@ -1,0 +1,82 @@
+"""Locks of folders, and one-line messages for errors in writing to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.io.files import make_folder
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+__all__ = ["LOCK", "in_use", "locked", "remove_temporary_files", "writing"]
+
+LOCK = ".lock"
+"""File that is locked while a process works on its folder."""
+
+
+def locked(file: Path, message: str) -> BaseFileLock:
+    """Lock a file, created if absent; processes forked later do not hold the lock.
+
+    Raises
+    ------
+    UsageError
+        Another process holds the lock; the text is `message`.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(file)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UsageError(message) from None
+    return lock
+
+
+@contextmanager
+def in_use(folder: Path, lock: str = LOCK) -> Iterator[None]:
+    """Create a folder, and hold a lock file in it that is removed afterwards.
+
+    Raises
+    ------
+    UsageError
+        Another process holds the lock.
+    HpcsimkitError
+        The folder cannot be written.
+    """
+    with writing(folder):
+        make_folder(folder)
+        held = locked(folder / lock, f"{folder}: another run is writing there now")
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows does not remove open files; the lock file may stay
+            (folder / lock).unlink()
+        held.release()
+
+
+def remove_temporary_files(folder: Path) -> None:
+    """Remove the temporary files that killed processes have left."""
+    for leftover in folder.rglob(".*.tmp"):
+        leftover.unlink()
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Convert errors of the operating system in writing to one-line messages with the path.
+
+    Raises
+    ------
+    HpcsimkitError
+        Writing failed, for example ``results: cannot be written: No space left on device``.
+    """
+    try:
+        yield
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else path
+        raise HpcsimkitError(f"{where}: cannot be written: {error.strerror or error}") from None

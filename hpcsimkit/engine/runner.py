@@ -1,0 +1,60 @@
+"""Execution of tasks: those without an outcome in the store, each after those that it requires."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NoReturn
+
+from hpcsimkit.engine.engines import Engine
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.kernel.watchdog import Watchdog
+
+__all__ = ["perform", "stop"]
+
+
+def stop(task: Task, error: Exception) -> NoReturn:
+    """Raise the error of a failed task, which ends the others."""
+    raise error
+
+
+def perform(
+    tasks: Sequence[Task],
+    store: Store,
+    engine: Engine,
+    *,
+    tell: Callable[[str, int], None] = lambda name, done: None,
+    failed: Callable[[Task, Exception], None] = stop,
+) -> None:
+    """Perform the tasks that the store does not have.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        Tasks in the order of execution, as far as their requirements allow it.
+    store : Store
+        Store of the outcomes.
+    engine : Engine
+        Engine that executes the tasks.
+    tell : callable
+        Callback ``tell(name, done)`` for the progress of a task, from 0 to its size.
+    failed : callable
+        Callback ``failed(task, error)``; by default the error is raised. If it returns, the other tasks go
+        on, except those that require the failed one.
+
+    Raises
+    ------
+    HpcsimkitError
+        A task failed, and `failed` raised its error.
+    """
+    missing = [task for task in tasks if not store.has(task)]
+    engine.run(missing, partial(_perform, store), tell, failed)
+
+
+def _perform(store: Store, task: Task, tell: Tell) -> None:
+    """Perform one task, in any process."""
+    tell(0)
+    with Watchdog():
+        store.perform(task, tell)
+    tell(task.size)

@@ -1,0 +1,71 @@
+"""Tasks: pieces of work with an identity, a folder, and an outcome."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hpcsimkit.engine.code_version import code_version
+from hpcsimkit.engine.identity import digest, identity_of, modules_of
+
+__all__ = ["Task", "Tell"]
+
+Tell = Callable[[int], None]
+"""Callback that receives the progress of a task, in its unit of work."""
+
+
+class Task(ABC):
+    """Piece of work with its own folder, of the same name.
+
+    Tasks may read the folders of the tasks that they require.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Short, unique name, which is also the name of the folder."""
+
+    @property
+    def label(self) -> str:
+        """Name of the task in messages; by default the same."""
+        return self.name
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """Name of the group of tasks with the same processing rate."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Amount of work, in units of the kind: decisions or jobs."""
+
+    @property
+    def requires(self) -> Collection[str]:
+        """Names of the tasks that must be complete before this one starts; by default none."""
+        return ()
+
+    @abstractmethod
+    def inputs(self) -> Any:
+        """Return everything that determines the outcome; see :mod:`~hpcsimkit.engine.identity`."""
+
+    @abstractmethod
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Perform the task, or resume it from the files of an interrupted run in the folder.
+
+        Returns a JSON value; further files may be written to the folder.
+        """
+
+    @cached_property
+    def identity(self) -> Any:
+        """Identity of the inputs, a JSON value."""
+        return identity_of(self.inputs())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the inputs, and of the code that determines the outcome, as 32 hexadecimal digits."""
+        code = code_version({type(self).__module__, *modules_of(self.identity)})
+        return digest({"code": code, "inputs": self.identity})
