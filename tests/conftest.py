@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 from collections import Counter
@@ -55,6 +56,20 @@ def shared() -> Path:
             f"no real logs in {folder}: set HPCSIMKIT_SHARED to the folder that holds traces/ and refs/"
         )
     return folder
+
+
+BLANK = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg></svg>", "pdf": b"%PDF-1.4"}
+
+
+@pytest.fixture
+def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made, and files written, but nothing is drawn in them, which takes most of the time."""
+    from hpcsimkit.reports import figures
+
+    def blank(figure: Any, buffer: io.BytesIO, kind: str, **options: Any) -> None:
+        buffer.write(BLANK[kind])
+
+    monkeypatch.setattr(figures, "_print", blank)
 
 
 # --- what a run left out ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
@@ -114,7 +115,8 @@ def name_of(path: Path, root: Path) -> str:
 MODULES = product_modules()
 
 
-def imports(name: str) -> Iterator[Import]:
+@cache
+def imports(name: str) -> tuple[Import, ...]:
     """Everything a module imports, except for the sake of types only."""
     path = MODULES[name]
 
@@ -133,7 +135,7 @@ def imports(name: str) -> Iterator[Import]:
             else:
                 yield from visit(child, late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
-    return visit(ast.parse(path.read_text(encoding="utf-8")), late=False)
+    return tuple(visit(ast.parse(path.read_text(encoding="utf-8")), late=False))
 
 
 def libraries_at_the_top(modules: list[str]) -> set[str]:

@@ -6,8 +6,8 @@ The blocks of a page run one after the other, in a folder of their own:
 * a block of text right after it is what it prints, where ``...`` stands for anything;
 * a block with a caption, or whose first line is a comment with a file name, is that file, and not executed;
 * in a console block, lines after ``$`` are commands, and the lines below what they print; nothing below:
-  whatever they print. Those of the README run as a user types them; elsewhere the command line runs in this
-  process, which saves the start of an interpreter and of PyTorch for each;
+  whatever they print. The command line runs in this process, which saves the start of an interpreter and of
+  PyTorch for each; a slow test runs those of the README as a user types them;
 * in a block after the comment ``% numbers vary``, numbers may be others: what was learned depends on the processor.
 """
 
@@ -178,7 +178,19 @@ TRAINING = (
     ],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_examples(page: Path, empty_folder: Path) -> None:
+def test_examples(page: Path, empty_folder: Path, request: pytest.FixtureRequest) -> None:
+    if page.name != "README.md":
+        request.getfixturevalue("blank_pictures")
+    check_examples(page, empty_folder, as_typed=False)
+
+
+@pytest.mark.slow
+def test_the_readme_as_typed(empty_folder: Path) -> None:
+    check_examples(ROOT / "README.md", empty_folder, as_typed=True)
+
+
+def check_examples(page: Path, empty_folder: Path, *, as_typed: bool) -> None:
+    """Run a page's examples and compare what they print."""
     namespace: dict[str, Any] = {"__name__": "__page__"}
     printed = None
     for block in blocks(page):
@@ -188,7 +200,7 @@ def test_examples(page: Path, empty_folder: Path) -> None:
             printed = run_python(block, namespace)
             continue
         elif block.language == "console":
-            run_console(block, empty_folder, as_typed=page.name == "README.md")
+            run_console(block, empty_folder, as_typed=as_typed)
         elif block.language == "text" and block.follows_directly and printed is not None:
             check(block.text, printed, block.where, varies=block.varies)
         printed = None

@@ -14,7 +14,13 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("hpcsimkit", "policies", "agents", "workloads")
+FIND_EVERYTHING = """
+import importlib.util, sys
+for name in sys.argv[1:]:
+    print(importlib.util.find_spec(name).origin)
+"""
 IMPORT_EVERYTHING = """
 import importlib, pkgutil, hpcsimkit
 optional = {"torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard"}
@@ -30,13 +36,13 @@ print(hpcsimkit.__file__)
 """
 
 
-def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """Run a command; returns what it printed, and fails with all of it if the command fails."""
+def run(*command: str | Path, cwd: Path, code: int = 0, **environment: str) -> str:
+    """Run a command; returns what it printed, and fails with all of it if its exit code is another."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [str(word) for word in command], cwd=cwd, env={**clean, **environment}, capture_output=True, text=True
     )
-    assert done.returncode == 0, f"{command} in {cwd}:\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == code, f"{command} in {cwd}:\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
@@ -181,19 +187,38 @@ def install(environment: Path, *what: str | Path) -> None:
     run(*pip, "--no-deps", "--no-index", "--no-build-isolation", *what, cwd=environment)
 
 
+def modules_of(root: Path) -> set[str]:
+    """Every module of the product, by the name it is imported by."""
+    files = {file.removesuffix(".py") for file in product_files(root) if file.endswith(".py")}
+    return {file.removesuffix("/__init__").replace("/", ".") for file in files} - {"hpcsimkit"}
+
+
 def check_commands(environment: Path, cwd: Path, expected_in: Path) -> None:
-    """As a user types: the module, the console script, an import of everything."""
+    """As a user types: the module, the console script, where all modules are; they import as those of the wheel."""
     commands = environment / ("Scripts" if os.name == "nt" else "bin")
     assert "compare" in run(commands / "python", "-m", "hpcsimkit.run", "--help", cwd=cwd)
     assert "compare" in run(commands / "hpcsimkit", "--help", cwd=cwd)
-    printed = run(commands / "python", "-c", IMPORT_EVERYTHING, cwd=cwd)
-    assert Path(printed.strip()).is_relative_to(expected_in)
+    found = run(commands / "python", "-c", FIND_EVERYTHING, *sorted(modules_of(ROOT)), cwd=cwd).splitlines()
+    assert all(Path(place).is_relative_to(expected_in) for place in found)
 
 
 def test_plain_install(environment: Path, source: Path, wheel: Path, tmp_path: Path) -> None:
     install(environment, wheel)
     check_commands(environment, cwd=tmp_path, expected_in=site_packages(environment))
     check_commands(environment, cwd=source, expected_in=source)
+    check_own_policy(environment, tmp_path)
+
+
+def check_own_policy(environment: Path, folder: Path) -> None:
+    """The console script imports a policy from the working folder, and ends with 2 where there is none."""
+    (folder / "mine.py").write_text(
+        "from hpcsimkit.kernel.policy import Order\n\n"
+        "class Smallest(Order):\n    def key(self, job):\n        return job.nodes\n"
+    )
+    script = environment / ("Scripts" if os.name == "nt" else "bin") / "hpcsimkit"
+    compare = (script, "compare", "--jobs", "10", "--no-report", "--out", "out", "-p")
+    assert "mine:Smallest" in run(*compare, "mine:Smallest", cwd=folder)
+    run(*compare, "mine:Largest", cwd=folder, code=2)
 
 
 @pytest.mark.parametrize("tree", ["source", "source_without_links"])

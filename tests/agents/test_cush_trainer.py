@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -340,6 +341,12 @@ def networks_of(agents: dict[str, Agent]) -> list[Any]:
     return [agents[seat].network for seat in ("order", "placement")]
 
 
+@cache
+def straight() -> list[Any]:
+    """The networks of a training from beginning to end."""
+    return networks_of(trainer().train())
+
+
 def test_same_seed_same_training_other_seed_another() -> None:
     runs: list[Any] = []
     for seed in (3, 3, 4):
@@ -444,7 +451,7 @@ def test_the_checkpoint_before_is_enough(tmp_path: Path) -> None:
     rest: list[Report] = []
     gone_on = trainer().train(tmp_path, resume=True, tell=rest.append)
     assert rest[0].steps == 3
-    assert networks_of(gone_on) == networks_of(trainer().train())
+    assert networks_of(gone_on) == straight()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
@@ -464,7 +471,7 @@ def test_who_is_asked_to_stop_does_so_when_workers_agree_next(number: int, tmp_p
     rest: list[Report] = []
     gone_on = trainer().train(tmp_path, resume=True, tell=rest.append)
     assert [report.steps for report in rest] == [5, 6, 7]
-    assert networks_of(gone_on) == networks_of(trainer().train())
+    assert networks_of(gone_on) == straight()
     with pytest.raises(KeyboardInterrupt):  # without a folder
         trainer().train(tell=lambda report: signal.raise_signal(number) if report.steps == 2 else None)
 
@@ -497,7 +504,7 @@ def test_what_is_over_may_go_on_for_longer(tmp_path: Path) -> None:
     rest: list[Report] = []
     longer = trainer().train(tmp_path, resume=True, tell=rest.append)
     assert [report.steps for report in rest] == [5, 6, 7]
-    assert networks_of(longer) == networks_of(trainer().train())
+    assert networks_of(longer) == straight()
 
 
 @pytest.mark.usefixtures("often")
@@ -681,6 +688,12 @@ def beside_each_other(
     return learners
 
 
+@cache
+def straight_of_two() -> list[Any]:
+    """The networks of a training of two workers from beginning to end."""
+    return networks_of(beside_each_other(None)[0].agents())
+
+
 def test_workers_agree_and_each_learns_from_games_of_its_own() -> None:
     one, other = beside_each_other(None)
     assert networks_of(one.agents()) == networks_of(other.agents())
@@ -741,9 +754,8 @@ def test_workers_go_on_from_the_last_checkpoint_that_all_have(
         path.unlink()
     learners = beside_each_other(tmp_path, resume=True, stop=goes_on_after + 1)
     assert [learner.epoch for learner in learners] == [goes_on_after + 1] * 2
-    straight, _ = beside_each_other(None)
     gone_on = beside_each_other(tmp_path, resume=True)
-    assert [networks_of(each.agents()) for each in gone_on] == [networks_of(straight.agents())] * 2
+    assert [networks_of(each.agents()) for each in gone_on] == [straight_of_two()] * 2
 
 
 @pytest.mark.usefixtures("often")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from hpcsimkit.reports import figures
 from hpcsimkit.reproductions import rivals
 from hpcsimkit.run import main
 from tests.forking import Forked
@@ -40,19 +38,12 @@ class Outcome(NamedTuple):
 
 CLI = Callable[..., Outcome]
 
-BLANK = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg></svg>", "pdf": b"%PDF-1.4"}
-
 
 @pytest.fixture(autouse=True)
-def blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made, and files written, but what they show is drawn for tests with the mark `pictures` only."""
-    if request.node.get_closest_marker("pictures"):
-        return
-
-    def blank(figure: Any, buffer: io.BytesIO, kind: str, **options: Any) -> None:
-        buffer.write(BLANK[kind])
-
-    monkeypatch.setattr(figures, "_print", blank)
+def drawn_where_told(request: pytest.FixtureRequest) -> None:
+    """Pictures are blank but for tests with the mark `pictures`."""
+    if not request.node.get_closest_marker("pictures"):
+        request.getfixturevalue("blank_pictures")
 
 
 @pytest.fixture(scope="session")

@@ -162,8 +162,8 @@ def test_table_and_page_show_the_same_metrics() -> None:
     assert tuple(HEADLINES) == tuple(SUMMARY)
 
 
-def test_text_without_a_terminal_is_plain(shell, log) -> None:
-    out = shell("compare", log, "-p", "fcfs", "-p", "sjf+easy", "--no-report").out
+def test_text_without_a_terminal_is_plain(apart, log) -> None:
+    out = apart("compare", log, "-p", "fcfs", "-p", "sjf+easy", "--no-report").out
     assert re.fullmatch(r"[\n -~]*", out), "printable characters and line ends only"
     assert "…" not in out and "..." not in out
 
@@ -183,8 +183,8 @@ def test_quiet_prints_nothing(cli, log, tmp_path) -> None:
     assert (tmp_path / "out" / "report.html").is_file()
 
 
-def test_progress_is_for_terminals_only(shell, log) -> None:
-    assert shell("compare", log, "-p", "fcfs").err == ""
+def test_progress_is_for_terminals_only(apart, log) -> None:
+    assert apart("compare", log, "-p", "fcfs").err == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

@@ -223,8 +223,8 @@ def test_policies_that_misbehave(cli, log, mine, tmp_path, policy, message, work
     assert left_behind(tmp_path) == []
 
 
-def test_policy_whose_process_dies(shell, log, mine, tmp_path) -> None:
-    outcome = shell(
+def test_policy_whose_process_dies(apart, log, mine, tmp_path) -> None:
+    outcome = apart(
         "compare", log, "-p", "fcfs", "-p", "mine:Dies", "--workers", 2, "--quiet", "--out", "out"
     )
     assert outcome.line().startswith("mine:Dies: its process ended by signal 9, 2 times")
@@ -243,17 +243,17 @@ def test_policy_whose_process_dies(shell, log, mine, tmp_path) -> None:
         ("absent", None, "No module named 'absent'"),
     ],
 )
-def test_modules_that_cannot_be_imported(shell, log, tmp_path, module, text, message) -> None:
+def test_modules_that_cannot_be_imported(apart, log, tmp_path, module, text, message) -> None:
     if text is not None:
         (tmp_path / f"{module}.py").write_text(text)
-    line = shell("compare", log, "-p", f"{module}:Mine").line()
+    line = apart("compare", log, "-p", f"{module}:Mine").line()
     assert line.startswith(f"-p: '{module}:Mine' cannot be imported: ")
     assert message.format(folder=tmp_path) in line
 
 
-def test_names_that_are_no_policies(shell, log, mine) -> None:
-    assert "mine has no 'Nobody'" in shell("compare", log, "-p", "mine:Nobody").line()
-    assert "'mine:number' is no policy" in shell("compare", log, "-p", "mine:number").line()
+def test_names_that_are_no_policies(apart, log, mine) -> None:
+    assert "mine has no 'Nobody'" in apart("compare", log, "-p", "mine:Nobody").line()
+    assert "'mine:number' is no policy" in apart("compare", log, "-p", "mine:number").line()
 
 
 # --- the operating system --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ log = "{log}"
 machines = "{machines}"
 stage = "dispatch"
 slots = 4
-jobs = 1500
+jobs = {jobs}
 {more}
 
 [encoder]
@@ -42,15 +42,18 @@ metric = "mean_wait_time"
 windows = 2
 every = 2
 """
+MONTH, DAY = "traces/beocat-2021-03.csv.gz", "refs/beocat/20210603_jobs.csv.gz"
 OURS = "n_steps = 32\nn_epochs = 2\nbatch_size = 64\nclip_range_vf = 1.0\nnormalise = 'batch'\n"
 THEIRS = "[trainer.options]\nn_steps = 32\nbatch_size = 64\nn_epochs = 2\n"
 
 
-def training(folder: Path, shared: Path, algorithm: str, encoder: str, settings: str, more: str = "") -> Path:
+def training(
+    folder: Path, shared: Path, algorithm: str, encoder: str, settings: str, more: str = "", log: str = DAY
+) -> Path:
     (folder / "t.toml").write_text(
         BEOCAT.format(
-            log=shared / "traces/beocat-2021-03.csv.gz", machines=shared / "refs/beocat/nine_machines.csv.gz",
-            algorithm=algorithm, encoder=encoder, settings=settings, more=more,
+            log=shared / log, machines=shared / "refs/beocat/nine_machines.csv.gz",
+            algorithm=algorithm, encoder=encoder, settings=settings, more=more, jobs=900 if log == DAY else 1500,
         )
     )  # fmt: skip
     return folder / "t.toml"
@@ -70,7 +73,7 @@ def test_pairs_on_a_real_log(cli, tmp_path, shared, encoder, algorithm, settings
         line = cli("train", training(tmp_path, shared, algorithm, encoder, settings), "-q").line()
         assert line == "a network of slots needs rows for 36 actions, found shape (43,)"
         return
-    file = training(tmp_path, shared, algorithm, encoder, settings)
+    file = training(tmp_path, shared, algorithm, encoder, settings, log=MONTH)
     outcome = cli("train", file, "--out", "agent")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines()[0].startswith("beocat-2021-03: ")

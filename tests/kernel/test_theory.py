@@ -61,7 +61,9 @@ def test_erlang_c_of_one_server_is_the_load() -> None:
     assert erlang_c(2, 0.5) == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(("servers", "load"), [(1, 0.6), (3, 0.6), (8, 0.7)])
+@pytest.mark.parametrize(
+    ("servers", "load"), [(1, 0.6), pytest.param(3, 0.6, marks=pytest.mark.slow), (8, 0.7)]
+)
 def test_m_m_c(servers: int, load: float) -> None:
     rng = np.random.default_rng(servers)
     workload = simulate(rng.exponential(MEAN_SERVICE, JOBS), load, servers, rng)
@@ -85,7 +87,7 @@ SERVICES = {
 """Service times and their squared coefficients of variation."""
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", ["constant", pytest.param("uniform", marks=pytest.mark.slow), "gamma"])
 def test_m_g_1(name: str) -> None:
     """Pollaczek and Khinchine: load / (1 - load) x mean x (1 + variation^2) / 2."""
     draw, variation = SERVICES[name]

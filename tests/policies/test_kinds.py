@@ -409,7 +409,7 @@ def runs_of(system: str, placement: Placement, least_used: float, jobsets: int =
     ]
 
 
-@pytest.mark.parametrize("system", LOCALITIES)
+@pytest.mark.parametrize("system", [pytest.param("sierra", marks=pytest.mark.slow), "summit"])
 def test_a_few_executions_are_enough(system: str) -> None:
     """Two to try; of the third to sixth more than nine in ten are right, of the later ones nearly all."""
     runs = runs_of(system, LearnedKinds(), least_used=1.0)
@@ -424,7 +424,9 @@ def test_a_few_executions_are_enough(system: str) -> None:
         assert mean_ntat(runs) < breadth
 
 
-@pytest.mark.parametrize(("least_used", "wanted"), [(0.5, 0.9), (0.0, 0.75)])
+@pytest.mark.parametrize(
+    ("least_used", "wanted"), [(0.5, 0.9), pytest.param(0.0, 0.75, marks=pytest.mark.slow)]
+)
 def test_loose_requests_take_more_executions(least_used: float, wanted: float) -> None:
     """Run times between all and half of the requested time, or none of it, uniform."""
     runs = runs_of("summit", LearnedKinds(), least_used)

@@ -159,6 +159,7 @@ def spring(shared: Path) -> Workload:
     return months[0].merge(*months[1:])
 
 
+@pytest.mark.slow
 def test_the_days_of_three_months(spring: Workload, shared: Path) -> None:
     found = dict(days(spring))
     assert [str(day) for day in found] == [f"{month}-{day}" for month, there in DAYS.items() for day in there]

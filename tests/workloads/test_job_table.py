@@ -434,7 +434,9 @@ MONTHS = {"03": (68_552, 283, 2), "04": (88_971, 353, 4), "05": (92_417, 201, 8)
 """Jobs, of which so many ended at once, and the most GPUs asked for."""
 
 
-@pytest.mark.parametrize("month", MONTHS)
+@pytest.mark.parametrize(
+    "month", ["03", *(pytest.param(month, marks=pytest.mark.slow) for month in ("04", "05"))]
+)
 def test_beocat_months(shared: Path, tmp_path: Path, month: str) -> None:
     path = shared / "traces" / f"beocat-2021-{month}.csv.gz"
     jobs, ended_at_once, gpus = MONTHS[month]

@@ -45,7 +45,17 @@ def test_no_log_is_forgotten(shared: Path) -> None:
     assert {path.name for path in (shared / "traces").glob("*.swf*")} == {file for file, *_ in LOGS.values()}
 
 
-@pytest.mark.parametrize("log", ["KTH-SP2", "SDSC-SP2", "HPC2N", "lublin-1", "lublin-2", "ALCF-Theta-2022"])
+@pytest.mark.parametrize(
+    "log",
+    [
+        "KTH-SP2",
+        "SDSC-SP2",
+        pytest.param("HPC2N", marks=pytest.mark.slow),
+        "lublin-1",
+        "lublin-2",
+        "ALCF-Theta-2022",
+    ],
+)
 def test_jobs_are_those_of_the_reference_schedules(shared: Path, log: str) -> None:
     file, machine, *_ = LOGS[log]
     workload = read_swf(shared / "traces" / file).fitting(machine)
