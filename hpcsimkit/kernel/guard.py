@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import ClassVar, NamedTuple
 
+import simpy
 from simpy.core import EmptySchedule
 
 from hpcsimkit.errors import HpcsimkitError, PolicyError, ScheduleError
@@ -26,8 +27,16 @@ from hpcsimkit.kernel.system import System
 
 __all__ = ["Guard", "Place", "guarded", "line_of", "message_of"]
 
-LIBRARIES = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), "<frozen ")
+LIBRARIES = (
+    str(Path(__file__).parents[1]),
+    str(Path(simpy.__file__).parent),
+    sysconfig.get_path("stdlib"),
+    "<frozen ",
+)
 """Path prefixes of files that are not user code."""
+
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of other libraries; the latter on Debian."""
 
 Frames = Sequence[tuple[FrameType, int]]
 """A stack with line numbers, from the innermost frame outwards."""
@@ -76,7 +85,7 @@ class Place(NamedTuple):
 def _is_own(frame: FrameType) -> bool:
     """Return whether code belongs neither to hpcsimkit nor to a library."""
     file = frame.f_code.co_filename
-    return not file.startswith(LIBRARIES) and "site-packages" not in file
+    return not file.startswith(LIBRARIES) and not any(folder in file for folder in INSTALLED)
 
 
 def _holder(frames: Frames) -> tuple[str, Job | None]:
