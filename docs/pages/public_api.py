@@ -51,6 +51,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
         "hpcsimkit.results.breakdown": ("breakdown",),
         "hpcsimkit.results.difference": ("compare_results", "summarize_moves"),
         "hpcsimkit.reports.report": ("write_report",),
+        "hpcsimkit.reports.sweep.report": ("write_sweep_report",),
     },
     "Run experiments from settings": {
         "hpcsimkit.experiments.experiment": ("Experiment",),

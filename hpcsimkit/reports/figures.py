@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -400,10 +401,12 @@ def legend_columns(names: Iterable[str], width: float, most: int = 4) -> int:
     >>> legend_columns(["fcfs", "fcfs+easy"], 10.0), legend_columns(["x" * 200, "y"], 10.0)
     (2, 1)
     """
-    lengths = [len(name) + 7 for name in names]  # a line and a gap are as wide as seven letters
+    lengths = [len(name) + 9 for name in names]  # a line and its gaps are as wide as nine letters
     for columns in range(min(most, len(lengths)), 1, -1):
-        rows = -(-len(lengths) // columns)
-        if sum(max(lengths[first : first + rows]) for first in range(0, len(lengths), rows)) <= 14 * width:
+        rows, longer = divmod(len(lengths), columns)  # as matplotlib does: the first columns are longer
+        firsts = [column * rows + min(column, longer) for column in range(columns + 1)]
+        widest = [max(lengths[first:end]) for first, end in pairwise(firsts)]
+        if sum(widest) <= 14 * width:
             return columns
     return 1
 

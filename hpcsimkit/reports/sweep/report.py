@@ -1,0 +1,181 @@
+"""Report of a sweep: one page, pictures, and tables as CSV and LaTeX."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.reports.figures import format_count, format_duration, line_styles, save_figure
+from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
+from hpcsimkit.reports.picture import Picture
+from hpcsimkit.reports.sweep.pictures import draw_metric
+from hpcsimkit.reports.sweep.table import SweepTable
+from hpcsimkit.reports.sweep.texts import Table, headline_table, joined, tables_of, value_text
+from hpcsimkit.results.metrics import METRICS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["write_sweep_report"]
+
+MOST_ROWS = 100
+"""Largest number of rows of a table on the page; the files have all of them."""
+
+FEW = 10
+"""Number of replicates below which bootstrap intervals are known to be too narrow."""
+
+Sections = Mapping[str, tuple[list[Table], list[Picture]]]
+
+
+def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write the report of a finished sweep into its folder.
+
+    The report is ``report.html``, one self-contained page; ``pictures`` as PNG and SVG, and as PDF with the
+    width of one or two columns of a paper; ``tables`` as CSV with all digits and as LaTeX (booktabs).
+
+    Parameters
+    ----------
+    folder : path
+        Folder with ``cells.parquet`` (or ``cells.csv``) and ``sweep.json``.
+
+    Returns
+    -------
+    list of Path
+        Paths of the written files, the page last.
+
+    Raises
+    ------
+    UsageError
+        The folder is not that of a finished sweep, or a file in it is damaged.
+    WorkloadError
+        A file cannot be written.
+    """
+    place = Path(folder)
+    table = SweepTable.read(place)
+    for name in ("pictures", "tables"):
+        make_folder(place / name, parents=False)
+    files = list(_table_files(place / "tables", headline_table(table)))
+    sections = {}
+    for metric in table.metrics:
+        tables, pictures = list(tables_of(table, metric)), list(draw_metric(table, metric))
+        sections[metric] = tables, pictures
+        for each in tables:
+            files += _table_files(place / "tables", each)
+        for kind in ("png", "svg"):
+            files += _picture_files(place / "pictures", pictures, kind)
+        files += _picture_files(place / "pictures", draw_metric(table, metric, paper=True), "pdf")
+    page = place / "report.html"
+    write_bytes(page, _page(table, sections, place.resolve().name).encode())
+    return [*files, page]
+
+
+def _table_files(place: Path, table: Table) -> Iterator[Path]:
+    """Write a table as CSV and as LaTeX."""
+    columns = "l" + "r" * (table.shown.shape[1] - 1)
+    latex = table.shown.to_latex(index=False, escape=True, column_format=columns)
+    for suffix, text in (("csv", table.data.to_csv(index=False)), ("tex", latex)):
+        path = place / f"{table.name}.{suffix}"
+        write_bytes(path, text.encode())
+        yield path
+
+
+def _picture_files(place: Path, pictures: Iterable[Picture], kind: str) -> Iterator[Path]:
+    for picture in pictures:
+        yield save_figure(picture.figure, place / f"{picture.name}.{kind}")
+
+
+# --- page ------------------------------------------------------------------------------------------------
+
+
+def _page(table: SweepTable, sections: Sections, name: str) -> str:
+    return rendered_page(
+        "sweep.html.jinja",
+        title=f"Sweep {name}",
+        tiles=list(_tiles(table)),
+        remarks=list(_remarks(table)),
+        headline=_shown(headline_table(table)),
+        swatches={name: swatch(line) for name, line in line_styles(table.policies).items()},
+        sections=[
+            {
+                "name": metric,
+                "title": metric.replace("_", " "),
+                "about": METRICS.get(metric),
+                "remark": _missing(table, metric),
+                "pictures": [shown_picture(picture) for picture in pictures],
+                "tables": [_shown(each) for each in tables],
+            }
+            for metric, (tables, pictures) in sections.items()
+        ],
+        failed=_rows(table.failed),
+        failures=len(table.failed),
+        facts=list(_facts(table)),
+    )
+
+
+def _shown(table: Table) -> dict[str, Any]:
+    return {**table._asdict(), **_rows(table.shown)}
+
+
+def _rows(frame: DataFrame) -> dict[str, Any]:
+    """Return the headings and the first rows of a table, and the number of those left out."""
+    return {
+        "headings": list(frame.columns),
+        "rows": frame.head(MOST_ROWS).astype(str).to_numpy().tolist(),
+        "left_out": max(len(frame) - MOST_ROWS, 0),
+    }
+
+
+def _tiles(table: SweepTable) -> Iterator[tuple[str, str]]:
+    """Yield the key figures as pairs of value and label."""
+    yield f"{len(table.cells):,}", "cells"
+    yield f"{len(table.failed):,}", "failed"
+    for axis, values in table.axes.items():
+        note = ", replicates" if axis in table.replicates else ""
+        if len(values) > 1:
+            yield f"{len(values):,}", f"values of {axis}{note}"
+
+
+def _remarks(table: SweepTable) -> Iterator[str]:
+    """Yield remarks about the sample that limit the conclusions."""
+    replicates = table.repetitions
+    if replicates == 1:
+        yield (
+            "There are no replicates: no axis of this sweep repeats a simulation with other random numbers "
+            "or in another period. There are therefore no intervals and no tests; a difference may be chance."
+        )
+    elif replicates < FEW:
+        yield (
+            f"With {replicates} replicates, bootstrap intervals are too narrow, and Wilcoxon's test cannot "
+            f"give a p-value below {2 / 2**replicates:.2g}."
+        )
+    if table.settings and replicates > 1:
+        yield (
+            f"Statistics count replicates ({joined(table.replicates)}), not cells: cells of one replicate "
+            f"that differ in {joined(table.settings)} share their jobs."
+        )
+
+
+def _missing(table: SweepTable, metric: str) -> str:
+    """Return the number of cells without a value that did not fail, and why there are no differences."""
+    missing = int(table.cells[metric].isna().sum()) - len(table.failed)
+    text = f"Undefined in {format_count(missing, 'cell')} of {len(table.cells):,}. " if missing else ""
+    if len(table.policies) > 1 and not table.replicate_means(metric)[table.baseline].notna().any():
+        text += f"No differences are shown: no replicate has all values of the baseline, {table.baseline}."
+    return text
+
+
+def _facts(table: SweepTable) -> Iterator[tuple[str, str]]:
+    """Yield the axes with their values, and the origin of the cells."""
+    for axis, values in table.axes.items():
+        more = f" and {len(values) - MOST_ROWS} more" if len(values) > MOST_ROWS else ""
+        yield axis, ", ".join(map(value_text, values[:MOST_ROWS])) + more
+    yield "replicates", joined(table.replicates) or "none"
+    yield "baseline", table.baseline
+    if "seconds" in table.cells.columns:
+        yield "computing time", format_duration(float(table.cells["seconds"].sum()))
+    for column in ("host", "version"):
+        if column in table.cells.columns:
+            yield column, ", ".join(sorted(set(table.cells[column].dropna().astype(str))))

@@ -1,0 +1,244 @@
+"""Tables of a sweep as text: numbers with intervals in the cells, for pages, LaTeX and the console."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hpcsimkit.reports.figures import format_count, format_number
+from hpcsimkit.reports.sweep.summaries import differences, direction_of, means, ranks
+from hpcsimkit.reports.sweep.table import POLICY, SweepTable
+from hpcsimkit.results.metrics import METRICS
+from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Ranking, p_value_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = [
+    "INTERVAL",
+    "Table",
+    "file_name",
+    "headline",
+    "headline_table",
+    "joined",
+    "metric_label",
+    "rank_note",
+    "tables_of",
+    "value_text",
+]
+
+INTERVAL = f"{100 * CONFIDENCE:.0f} % interval"
+
+LONGEST = 36
+"""Largest length of the value of an axis in headings [characters]."""
+
+
+class Table(NamedTuple):
+    """Table of the report.
+
+    Parameters
+    ----------
+    name : str
+        Name of its files, without suffix.
+    title : str
+        Heading.
+    note : str
+        Explanation of the numbers.
+    data : DataFrame
+        Numbers, for CSV.
+    shown : DataFrame
+        Texts, for the page and for LaTeX.
+    """
+
+    name: str
+    title: str
+    note: str
+    data: DataFrame
+    shown: DataFrame
+
+
+def headline(table: SweepTable) -> str:
+    """Return the mean of each policy and chosen metric with its interval, as plain text for the console.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"policy": ["fcfs", "fcfs+easy"], "seed": [1, 1], "makespan": [120.0, 90.0]})
+    >>> print(headline(SweepTable.of(cells, {"policy": ["fcfs", "fcfs+easy"]})))
+    policy    makespan [s]
+    fcfs               120
+    fcfs+easy           90
+    """
+    shown = headline_table(table).shown
+    width = max(map(len, [POLICY, *shown[POLICY]]))
+    shown[POLICY] = shown[POLICY].str.ljust(width)
+    return shown.rename(columns={POLICY: POLICY.ljust(width)}).to_string(index=False)
+
+
+def headline_table(table: SweepTable) -> Table:
+    """Return the means of all chosen metrics: a row for each policy."""
+    import pandas as pd
+
+    found = {metric: means(table, metric) for metric in table.metrics}
+    shown = {metric_label(metric): list(map(_mean, data.itertuples())) for metric, data in found.items()}
+    over = f" over {joined(table.settings)}" if table.settings else ""
+    spread = f", with {INTERVAL}s over {joined(table.replicates)} (BCa bootstrap)"
+    return Table(
+        "means",
+        "Means",
+        f"Means{over}{spread if table.repetitions > 1 else ''}.",
+        pd.concat(found, names=["metric"]).reset_index("metric") if found else pd.DataFrame(),
+        pd.DataFrame({POLICY: table.policies, **shown}),
+    )
+
+
+def tables_of(table: SweepTable, metric: str) -> Iterator[Table]:
+    """Yield the tables of a metric: differences, means by axis and by all settings, ranks."""
+    import pandas as pd
+
+    label, baseline = metric_label(metric), table.baseline
+    if len(table.policies) > 1 and table.replicate_means(metric)[baseline].notna().any():
+        data, name = differences(table, metric), f"{metric}_differences"
+        yield _table(name, f"Paired differences to {baseline}", _difference_note(table, metric), data)
+        if table.settings:
+            title = f"Paired differences to {baseline} by {joined(table.settings)}"
+            corrected = " p-values are corrected for all rows of this table." if table.repetitions > 1 else ""
+            data = differences(table, metric, table.settings)
+            yield _table(f"{name}_by_setting", title, f"The same for each setting.{corrected}", data)
+    for axis in table.settings:
+        others = [name for name in table.settings if name != axis]
+        note = f"{label}, averaged over {joined(others)}." if others else f"{label}."
+        yield _table(
+            f"{metric}_by_{file_name(axis)}", f"Means by {axis}", note, means(table, metric, (axis,))
+        )
+    if len(table.settings) > 1:
+        data = means(table, metric, table.settings)
+        yield _table(f"{metric}_by_setting", f"Means by {joined(table.settings)}", f"{label}.", data)
+    if ranking := ranks(table, metric):
+        data = pd.DataFrame(ranking.ranks.items(), columns=[POLICY, "rank"])
+        yield _table(f"{metric}_ranks", "Average ranks", rank_note(ranking, table), data)
+
+
+def _table(name: str, title: str, note: str, data: DataFrame) -> Table:
+    """Return a table with its numbers as texts, the policy first; columns without a text are left out."""
+    import pandas as pd
+
+    shown, alone = {}, "replicates" in data and data["replicates"].max() <= 1
+    for column in [POLICY, *data.columns.drop(POLICY)]:
+        if alone and column in ("wins", "replicates"):
+            continue
+        label, form = FORMS.get(column, (str(column), value_text))
+        texts = [form(value) for value in data[column]]
+        if column == "low":
+            texts = [_interval(*ends) for ends in zip(data["low"], data["high"], strict=True)]
+        elif column == "wins":
+            counts = data[["wins", "ties", "losses"]].astype(str)
+            texts = counts.agg(", ".join, axis=1).tolist()
+        if any(texts) and label:
+            shown[label] = texts
+    return Table(name, title, note, data, pd.DataFrame(shown))
+
+
+def _difference_note(table: SweepTable, metric: str) -> str:
+    less = {"lower": " Negative is better.", "higher": " Positive is better."}
+    words = f"{metric_label(metric)}, policy minus {table.baseline}.{less.get(direction_of(metric), '')}"
+    if table.settings:
+        words += f" Differences are averaged over {joined(table.settings)}."
+    if table.repetitions == 1:
+        return f"{words} Without replicates there are no intervals and no tests."
+    return (
+        f"{words} p-values are of the paired t-test and of Wilcoxon's signed-rank test, corrected for all "
+        f"rows (Holm); * below {SIGNIFICANT}. Replicates with a missing value are left out."
+    )
+
+
+def rank_note(ranking: Ranking, table: SweepTable) -> str:
+    """Return the explanation of average ranks: tests, and what is left out."""
+    words = (
+        f"Rank 1 is best; averages over {ranking.replicates} replicates. Friedman's test: p = "
+        f"{format_number(ranking.friedman, 2)}. Critical difference of Nemenyi's test at {SIGNIFICANT}: "
+        f"{ranking.critical_difference:.2f}."
+    )
+    if ranking.friedman >= SIGNIFICANT:
+        words += " Friedman's test does not reject that all policies are equal: no pair should be compared."
+    if left_out := table.repetitions - ranking.replicates:
+        words += f" Left out: {format_count(left_out, 'replicate')} with a missing value."
+    if unranked := [policy for policy in table.policies if policy not in ranking.ranks]:
+        words += f" Without any value: {', '.join(unranked)}."
+    return words
+
+
+# --- words and numbers -----------------------------------------------------------------------------------
+
+
+def metric_label(metric: str) -> str:
+    """Return the name of a metric with its unit.
+
+    >>> metric_label("mean_wait_time"), metric_label("utilisation"), metric_label("episode_return")
+    ('mean wait time [s]', 'utilisation', 'episode return')
+    """
+    unit = METRICS[metric].unit if metric in METRICS else "1"
+    return metric.replace("_", " ") + ("" if unit == "1" else f" [{unit}]")
+
+
+def file_name(axis: str) -> str:
+    """Return the name of an axis as a part of a file name.
+
+    >>> file_name("policy.window")
+    'policy_window'
+    """
+    return "".join(letter if letter.isalnum() else "_" for letter in axis)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return names as the words of a sentence.
+
+    >>> joined(["log"]), joined(["log", "seed", "window"])
+    ('log', 'log, seed and window')
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def value_text(value: Any) -> str:
+    """Return the value of an axis, or the name of a policy, as text: a long one without its middle.
+
+    >>> value_text(0.8), value_text("a/very/long/path/to/the/logs/KTH-SP2.swf.gz")
+    ('0.8', 'a/very/long/pat ... /KTH-SP2.swf.gz')
+    """
+    text = value if isinstance(value, str) else format_number(value, 6)
+    half = (LONGEST - 5) // 2
+    return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
+
+
+def _mean(row: Any) -> str:
+    ends = _interval(row.low, row.high)
+    return f"{format_number(row.mean)} ({ends})" if ends else format_number(row.mean)
+
+
+def _interval(low: float, high: float) -> str:
+    return "" if math.isnan(low) else f"{format_number(low)} to {format_number(high)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:+.1f} %" if math.isfinite(share) else ""
+
+
+FORMS: dict[Any, tuple[str, Callable[[Any], str]]] = {
+    POLICY: (POLICY, str),
+    "mean": ("mean", format_number),
+    "difference": ("difference", format_number),
+    "low": (INTERVAL, str),
+    "high": ("", str),
+    "relative": ("relative", _percent),
+    "t_test": ("", str),
+    "wilcoxon": ("", str),
+    "t_test_holm": ("p, t", p_value_text),
+    "wilcoxon_holm": ("p, Wilcoxon", p_value_text),
+    "wins": ("wins, ties, losses", str),
+    "ties": ("", str),
+    "losses": ("", str),
+    "left_out": ("left out", lambda count: str(count) if count else ""),
+    "rank": ("average rank", "{:.2f}".format),
+}
+"""Heading and format of each column; columns with an empty heading are only in files."""
