@@ -5,22 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.request import amounts_text
 from hpcsimkit.io.files import make_folder, write_bytes
-from hpcsimkit.reports.figures import (
-    PALETTE,
-    Line,
-    format_duration,
-    format_number,
-    inline_svg,
-    line_styles,
-    save_figure,
-)
+from hpcsimkit.reports.figures import format_duration, format_number, line_styles, save_figure
 from hpcsimkit.reports.gallery import draw_comparison, draw_pictures
+from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
 from hpcsimkit.reports.saved_results import SavedResults
 from hpcsimkit.results.metrics import METRICS
@@ -134,26 +126,13 @@ def _write_page(folder: Path, saved: SavedResults, pictures: Iterable[Picture]) 
 
 def _page(saved: SavedResults, pictures: Iterable[Picture]) -> str:
     """Return the page rendered from the template."""
-    from importlib import resources
-
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    shown = [
-        {**picture._asdict(), "svg": Markup(inline_svg(picture.figure, picture.name, picture.title))}
-        for picture in pictures
-    ]
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = (resources.files("hpcsimkit.reports") / "templates" / "report.html.jinja").read_text("utf-8")
     rows = _metrics(saved.metrics)
-    return environment.from_string(template).render(
+    return rendered_page(
+        "report.html.jinja",
         title=f"Scheduling policies on {saved.provenance['workload']['name']}",
         subtitle=_subtitle(saved.provenance),
         tiles=list(_tiles(saved)),
-        pictures=shown,
-        palette=PALETTE,
+        pictures=[shown_picture(picture) for picture in pictures],
         metrics=rows,
         summary=[row for row in rows if row["name"] in SUMMARY],
         cell=_cell,
@@ -272,7 +251,7 @@ def _policies(saved: SavedResults) -> list[Row]:
     return [
         {
             "name": name,
-            "swatch": _swatch(styles[name]),
+            "swatch": swatch(styles[name]),
             "parts": about.get("policy", ""),
             "seconds": f"{format_number(about.get('seconds'), 3)} s",
             "passes": f"{about.get('passes', 0):,}",
@@ -280,17 +259,6 @@ def _policies(saved: SavedResults) -> list[Row]:
         }
         for name, about in saved.provenance["policies"].items()
     ]
-
-
-def _swatch(line: Line) -> Markup:
-    """Return a short line in the style of a policy."""
-    from markupsafe import Markup
-
-    dashes = " ".join(f"{2 * length:g}" for length in line.dash[1]) if line.dash != "solid" else "none"
-    return Markup(
-        f'<svg class="swatch" viewBox="0 0 24 10" aria-hidden="true"><path d="M0 5H24" fill="none" '
-        f'stroke="var(--{escape(line.variable)})" stroke-width="4" stroke-dasharray="{dashes}"/></svg>'
-    )
 
 
 def _trimmed(options: Mapping[str, Any]) -> str:

@@ -1,0 +1,54 @@
+"""Pages of reports: self-contained HTML from the templates of this package."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.reports.figures import PALETTE, Line, inline_svg
+from hpcsimkit.reports.picture import Picture
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+__all__ = ["rendered_page", "shown_picture", "swatch"]
+
+
+def rendered_page(template: str, **values: Any) -> str:
+    """Return a page rendered from a template; texts are escaped, unless they are markup.
+
+    Parameters
+    ----------
+    template : str
+        Name of a file in the folder ``templates``.
+    **values : object
+        Values of the variables in the template; all of them are needed.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("hpcsimkit.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(palette=PALETTE, **values)
+
+
+def shown_picture(picture: Picture) -> dict[str, Any]:
+    """Return the texts of a picture and its figure as markup, for a template."""
+    from markupsafe import Markup
+
+    return {**picture._asdict(), "svg": Markup(inline_svg(picture.figure, picture.name, picture.title))}
+
+
+def swatch(line: Line) -> Markup:
+    """Return a short line in the style of a policy."""
+    from markupsafe import Markup
+
+    dashes = " ".join(f"{2 * length:g}" for length in line.dash[1]) if line.dash != "solid" else "none"
+    return Markup(
+        f'<svg class="swatch" viewBox="0 0 24 10" aria-hidden="true"><path d="M0 5H24" fill="none" '
+        f'stroke="var(--{escape(line.variable)})" stroke-width="4" stroke-dasharray="{dashes}"/></svg>'
+    )
