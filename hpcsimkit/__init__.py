@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from hpcsimkit.cluster.machines import Machines
     from hpcsimkit.errors import HpcsimkitError
     from hpcsimkit.experiments.checks import check_policy
+    from hpcsimkit.experiments.comparison import compare
     from hpcsimkit.experiments.registry import make
+    from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.jobs.job import Job, Request
     from hpcsimkit.jobs.workload import Workload
     from hpcsimkit.kernel.decision import Decision, External
@@ -42,7 +44,9 @@ _HOMES = {
     "cluster.machines": ("Machines",),
     "errors": ("HpcsimkitError",),
     "experiments.checks": ("check_policy",),
+    "experiments.comparison": ("compare",),
     "experiments.registry": ("make",),
+    "experiments.sweep.sweep": ("Sweep",),
     "jobs.job": ("Job", "Request"),
     "jobs.workload": ("Workload",),
     "kernel.decision": ("Decision", "External"),
@@ -80,10 +84,12 @@ __all__ = [
     "Result",
     "ServiceTime",
     "Simulation",
+    "Sweep",
     "System",
     "Workload",
     "__version__",
     "check_policy",
+    "compare",
     "default_workload",
     "evaluate",
     "make",

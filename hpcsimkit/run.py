@@ -22,6 +22,7 @@ from hpcsimkit.cli.explaining import explain
 from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text
 from hpcsimkit.cli.learning import evaluate, train
 from hpcsimkit.cli.reproducing import reproduce
+from hpcsimkit.cli.sweeping import sweep
 from hpcsimkit.cli.training_cush import teach_cush, train_cush
 from hpcsimkit.cli.workloads import describe, lublin, mimic
 from hpcsimkit.errors import HpcsimkitError
@@ -53,6 +54,7 @@ generate = typer.Typer(rich_markup_mode=None)
 app.add_typer(generate, name="generate", help="Generate a workload and write it as a log.")
 _of_app: list[Callable[..., None]] = [
     compare,
+    sweep,
     train,
     train_cush,
     teach_cush,

@@ -47,7 +47,15 @@ HEAVY = {
 }
 """Libraries that take long to load: the function that needs one imports it."""
 
-PYDANTIC = ("checked_table", "evaluation", "experiment", "mimics", "training", "training_tables")
+PYDANTIC = (
+    "checked_table",
+    "evaluation",
+    "experiment",
+    "mimics",
+    "sweep.sweep",
+    "training",
+    "training_tables",
+)
 TYPER = (
     "command",
     "comparing",
@@ -55,6 +63,7 @@ TYPER = (
     "flags",
     "learning",
     "reproducing",
+    "sweeping",
     "training_cush",
     "workloads",
 )

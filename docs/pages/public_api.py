@@ -54,6 +54,9 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
         "hpcsimkit.reports.sweep.report": ("write_sweep_report",),
     },
     "Run experiments from settings": {
+        "hpcsimkit": ("compare", "Sweep"),
+        "hpcsimkit.experiments.sweep.sweep_run": ("SweepRun",),
+        "hpcsimkit.experiments.sweep.results": ("SweepResults",),
         "hpcsimkit.experiments.experiment": ("Experiment",),
         "hpcsimkit.experiments.campaign": ("Campaign",),
         "hpcsimkit.experiments.training": ("Training",),

@@ -5,29 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hpcsimkit.cli.flags import (
+    OF_EXPERIMENT,
     RESULTS,
-    AllowCode,
-    Jobs,
     Limits,
-    LoadFactor,
-    LocalityName,
-    MachineFile,
-    NodeCount,
-    PlacementName,
+    NoReport,
     Quiet,
-    Semantics,
-    Size,
-    Skip,
     Source,
-    Strict,
-    Walltime,
+    Trace,
     examples,
     experiment_of,
+    takes,
 )
 from hpcsimkit.io.printable import show
 
@@ -41,79 +33,17 @@ __all__ = ["compare", "plot", "policies"]
     "compare kth/experiment.toml --out kth-again",
     "compare shared/experiment.toml --allow-code shared/mine.py",
 )
+@takes(*OF_EXPERIMENT, trace=Trace)
 def compare(
     source: Source = None,
-    policies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            metavar="NAME",
-            help="Name of a policy to simulate; repeat the option for several. `policies` lists all names.",
-        ),
-    ] = None,
-    jobs: Jobs = None,
-    skip: Skip = None,
-    nodes: NodeCount = None,
-    machines: MachineFile = None,
-    placement: PlacementName = None,
-    locality: LocalityName = None,
-    load_factor: LoadFactor = None,
-    walltime: Walltime = None,
-    size: Size = None,
-    dependencies: Annotated[
-        bool | None,
-        typer.Option(
-            "--dependencies",
-            help="Let each job wait for its preceding job (SWF fields 17 and 18).  [no dependencies]",
-        ),
-    ] = None,
-    period: Annotated[
-        int | None,
-        typer.Option(
-            metavar="S", help="Scheduling period [s], 1 or more.  [schedule at every submission and end]"
-        ),
-    ] = None,
-    semantics: Semantics = None,
-    warmup: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Warm-up time [s]: metrics leave out jobs submitted within it after the first one.  [0]",
-        ),
-    ] = None,
-    cooldown: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Cool-down time [s]: metrics leave out jobs submitted within it before the last one.  [0]",
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
-    strict: Strict = None,
-    allow_code: AllowCode = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out", "-o", metavar="FOLDER", help="Results folder.  [results/<name of the workload>]"
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Number of policies simulated in parallel, 1 or more.  [1]"),
-    ] = None,
-    no_report: Annotated[
-        bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")
-    ] = False,
-    trace: Annotated[
-        bool | None,
-        typer.Option("--trace", help="Write all events of a policy to OUT/traces/<policy>.jsonl."),
-    ] = None,
+    *,
+    no_report: NoReport = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")
     ] = False,
     limit: Limits = None,
     quiet: Quiet = False,
+    **settings: Any,
 ) -> None:
     """Compare policies on a workload.
 
@@ -125,8 +55,11 @@ def compare(
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.campaign import Campaign
+    from hpcsimkit.experiments.experiment import Experiment
 
-    experiment = experiment_of(locals(), report=False if no_report else None)
+    experiment = experiment_of(
+        Experiment, {"source": source, **settings}, report=False if no_report else None
+    )
     workload = experiment.workload()
     place = experiment.out or next_free(RESULTS / workload.name, resume=resume)
     if not quiet:

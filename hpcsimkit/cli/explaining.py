@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    RESULTS,
-    AllowCode,
-    Jobs,
-    Limits,
-    LoadFactor,
-    NodeCount,
-    Quiet,
-    Semantics,
-    Size,
-    Skip,
-    Source,
-    Strict,
-    Walltime,
-    examples,
-    experiment_of,
-)
+from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
 from hpcsimkit.io.printable import show
 
 __all__ = ["explain"]
@@ -36,6 +20,7 @@ MODEL = ".hpcsim"
     "explain inspector.hpcsim KTH-SP2.swf.gz --within sjf",
     "explain sjf+hold-unfit KTH-SP2.swf.gz --jobs 5000",
 )
+@takes(*OF_JOBS, "walltime", "semantics", "allow_code", "seed")
 def explain(
     inspector: Annotated[
         str,
@@ -51,16 +36,7 @@ def explain(
             metavar="NAME", help="Policy whose selections the agent inspects.  [that of its training]"
         ),
     ] = None,
-    jobs: Jobs = None,
-    skip: Skip = None,
-    nodes: NodeCount = None,
-    load_factor: LoadFactor = None,
-    walltime: Walltime = None,
-    semantics: Semantics = None,
-    size: Size = None,
-    strict: Strict = None,
-    allow_code: AllowCode = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    *,
     out: Annotated[
         str | None,
         typer.Option(
@@ -69,6 +45,7 @@ def explain(
     ] = None,
     limit: Limits = None,
     quiet: Quiet = False,
+    **settings: Any,
 ) -> None:
     """Show which selections an inspector rejects.
 
@@ -80,6 +57,7 @@ def explain(
     from hpcsimkit.agents.agent import Agent
     from hpcsimkit.envs.scenario import Scenario
     from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.experiment import Experiment
     from hpcsimkit.experiments.explanation import HEADINGS, explained
     from hpcsimkit.experiments.training_data import Rules
     from hpcsimkit.io.files import make_folder, write_bytes
@@ -91,7 +69,9 @@ def explain(
     if inspector.endswith(MODEL):
         trained = Agent.load(inspector).trained
         name = f"{within or trained.get('policy', 'fcfs+easy')}+agent:{inspector}"
-    experiment = experiment_of(locals())  # code named on the command line is trusted, not in the model
+    # code named on the command line is trusted, not that in the model
+    named = {"source": source, "inspector": inspector, "within": within}
+    experiment = experiment_of(Experiment, named | settings)
     policy, workload = experiment.policy(name), experiment.workload()
     rules = Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
     if not quiet:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -13,12 +14,24 @@ from hpcsimkit.io.budget import LIMITS, raise_limits
 if TYPE_CHECKING:
     from hpcsimkit.experiments.experiment import Experiment
 
-__all__ = ["EXAMPLES", "PROGRAM", "RESULTS", "allowed_code", "examples", "examples_text", "experiment_of"]
+__all__ = [
+    "EXAMPLES",
+    "OF_EXPERIMENT",
+    "OF_JOBS",
+    "PROGRAM",
+    "RESULTS",
+    "allowed_code",
+    "examples",
+    "examples_text",
+    "experiment_of",
+    "takes",
+]
 
 PROGRAM = "python -m hpcsimkit.run"
 RESULTS = Path("results")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Kind = TypeVar("Kind", bound="Experiment")
 
 EXAMPLES: dict[Callable[..., Any], str] = {}
 """Examples at the end of the help text of each command."""
@@ -37,6 +50,29 @@ def examples(*commands: str) -> Callable[[Command], Command]:
         return command
 
     return remember
+
+
+def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command options, passed as keyword arguments (None: not given).
+
+    Parameters
+    ----------
+    *names : str
+        Keys of an experiment.
+    **options
+        Types of further options by name, annotated with their help.
+    """
+    kinds = {name: OF_EXPERIMENT[name] for name in names} | options
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kinds[name]) for name in kinds]
+
+    def extend(command: Command) -> Command:
+        own = signature(command, eval_str=True)
+        first = [each for each in own.parameters.values() if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+        last = [each for each in own.parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
+        command.__signature__ = own.replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
+        return command
+
+    return extend
 
 
 Source = Annotated[
@@ -140,11 +176,89 @@ AllowCode = Annotated[
     ),
 ]
 
+Dependencies = Annotated[
+    bool | None,
+    typer.Option(
+        "--dependencies",
+        help="Let each job wait for its preceding job (SWF fields 17 and 18).  [no dependencies]",
+    ),
+]
+Period = Annotated[
+    int | None,
+    typer.Option(
+        metavar="S", help="Scheduling period [s], 1 or more.  [schedule at every submission and end]"
+    ),
+]
+Warmup = Annotated[
+    float | None,
+    typer.Option(
+        metavar="S",
+        help="Warm-up time [s]: metrics leave out jobs submitted within it after the first one.  [0]",
+    ),
+]
+Cooldown = Annotated[
+    float | None,
+    typer.Option(
+        metavar="S",
+        help="Cool-down time [s]: metrics leave out jobs submitted within it before the last one.  [0]",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        metavar="NAME",
+        help="Name of a policy to simulate; repeat the option for several. `policies` lists all names.",
+    ),
+]
+Out = Annotated[
+    str | None,
+    typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<name of the workload>]"),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Number of simulations in parallel, each in a process, 1 or more.  [1]"),
+]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")]
+Trace = Annotated[
+    bool | None,
+    typer.Option("--trace", help="Write all events of a policy to OUT/traces/<policy>.jsonl."),
+]
+
+OF_EXPERIMENT: Mapping[str, Any] = {
+    "policies": Policies,
+    "jobs": Jobs,
+    "skip": Skip,
+    "nodes": NodeCount,
+    "machines": MachineFile,
+    "placement": PlacementName,
+    "locality": LocalityName,
+    "load_factor": LoadFactor,
+    "walltime": Walltime,
+    "size": Size,
+    "dependencies": Dependencies,
+    "period": Period,
+    "semantics": Semantics,
+    "warmup": Warmup,
+    "cooldown": Cooldown,
+    "seed": Seed,
+    "strict": Strict,
+    "allow_code": AllowCode,
+    "out": Out,
+    "workers": Workers,
+}
+"""Options by key of :class:`~hpcsimkit.experiments.experiment.Experiment`; a test holds both equal."""
+
+OF_JOBS = ("jobs", "skip", "nodes", "load_factor", "size", "strict")
+"""Names of the options that determine the jobs of an experiment."""
+
 NAMING = ("policies", "placement", "locality", "within", "inspector")
 """Arguments of commands that are names of policies or of their components."""
 
 
-def allowed_code(arguments: dict[str, Any]) -> list[str]:
+def allowed_code(arguments: Mapping[str, Any]) -> list[str]:
     """Return the modules, files and folders that the user names on the command line.
 
     Names in files may refer to this code, and to no other; see :mod:`hpcsimkit.experiments.trust`.
@@ -157,23 +271,20 @@ def allowed_code(arguments: dict[str, Any]) -> list[str]:
     return [*(arguments.get("allow_code") or ()), *filter(None, [arguments.get("parts")]), *code]
 
 
-def experiment_of(arguments: dict[str, Any], *, only_jobs: bool = False, **changes: object) -> Experiment:
+def experiment_of(kind: type[Kind], arguments: Mapping[str, Any], **changes: object) -> Kind:
     """Return the experiment defined by the arguments of a command.
 
     Parameters
     ----------
-    arguments : dict
-        Local variables of the command.
-    only_jobs : bool
-        Whether only jobs and machines are needed; if so, no policy is constructed or imported.
+    kind : type
+        Class of the experiment.
+    arguments : mapping
+        Arguments of the command.
     **changes
         Values that replace arguments.
     """
-    from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment
-
-    kind = JobsOfExperiment if only_jobs else Experiment
     source, allowed = arguments["source"], allowed_code(arguments)
-    flags = {name: value for name, value in arguments.items() if name in Experiment.model_fields} | changes
+    flags = {name: value for name, value in arguments.items() if name in kind.model_fields} | changes
     flags["allow_code"] = allowed
     if isinstance(source, Path) and source.suffix == ".toml":
         return kind.of_flags(flags, kind.read(source, allowed).model_dump(exclude_unset=True))

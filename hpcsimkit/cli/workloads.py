@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    RESULTS,
-    Jobs,
-    Limits,
-    LoadFactor,
-    MachineFile,
-    NodeCount,
-    Quiet,
-    Size,
-    Skip,
-    Source,
-    Strict,
-    examples,
-    experiment_of,
-)
+from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
 from hpcsimkit.io.printable import show
 
 __all__ = ["describe", "lublin", "mimic"]
@@ -32,15 +18,10 @@ __all__ = ["describe", "lublin", "mimic"]
     "describe KTH-SP2.swf.gz --skip 10000 --jobs 5000 --out kth.svg",
     "describe --machines machines.csv day.csv",
 )
+@takes(*OF_JOBS, "machines")
 def describe(
     source: Source = None,
-    jobs: Jobs = None,
-    skip: Skip = None,
-    nodes: NodeCount = None,
-    machines: MachineFile = None,
-    load_factor: LoadFactor = None,
-    size: Size = None,
-    strict: Strict = None,
+    *,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -53,15 +34,17 @@ def describe(
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no figure.")] = False,
     limit: Limits = None,
     quiet: Quiet = False,
+    **settings: Any,
 ) -> None:
     """Summarise a log, with a figure.
 
     Prints the number of jobs, the machine, the time span, the offered load, the distributions of sizes, run
     times, estimates and arrivals, and the number of skipped jobs with the reasons.
     """
+    from hpcsimkit.experiments.experiment import JobsOfExperiment
     from hpcsimkit.experiments.on_machines import described
 
-    experiment = experiment_of(locals(), only_jobs=True, out=None)
+    experiment = experiment_of(JobsOfExperiment, {"source": source, **settings})
     workload = experiment.part(experiment.whole())
     if not quiet:
         show(described(workload, experiment.cluster))

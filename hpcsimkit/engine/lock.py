@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,9 @@ __all__ = ["LOCK", "in_use", "locked", "remove_temporary_files", "writing"]
 LOCK = ".lock"
 """File that is locked while a process works on its folder."""
 
+MOST_OF_HOLDER = 200
+"""Maximum length of the text on the process that holds a lock."""
+
 
 def locked(file: Path, message: str) -> BaseFileLock:
     """Lock a file, created if absent; processes forked later do not hold the lock.
@@ -26,7 +30,7 @@ def locked(file: Path, message: str) -> BaseFileLock:
     Raises
     ------
     UsageError
-        Another process holds the lock; the text is `message`.
+        Another process holds the lock; the text is `message`, with the number and host of the process.
     """
     from filelock import FileLock, Timeout
 
@@ -34,7 +38,11 @@ def locked(file: Path, message: str) -> BaseFileLock:
     try:
         lock.acquire(blocking=False)
     except Timeout:
+        with suppress(OSError, UnicodeDecodeError):
+            message += file.read_text(encoding="utf-8")[:MOST_OF_HOLDER]
         raise UsageError(message) from None
+    with suppress(OSError):  # Windows forbids writing to a locked file
+        file.write_text(f" (process {os.getpid()} on {platform.node()})", encoding="utf-8")
     return lock
 
 

@@ -16,9 +16,10 @@ from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 
-__all__ = ["Store"]
+__all__ = ["FAILURE", "INPUTS", "OUTCOME", "Store", "reason_of"]
 
 INPUTS, OUTCOME, FAILURE, SPENT = "inputs.json", "outcome.json", "failure.json", "spent.json"
+"""Files in the folder of a task."""
 
 SECONDS_BETWEEN_NOTES = 20.0
 """Interval between records of the time spent on a task [s of CPU time]."""
@@ -63,7 +64,12 @@ class Store:
 
     def has(self, task: Task) -> bool:
         """Return whether a task is complete with its current inputs."""
-        return self._record(task, OUTCOME) is not None
+        return self.found(task) is not None
+
+    def found(self, task: Task) -> Any:
+        """Return the outcome of a task if it is complete with its current inputs, else None."""
+        record = self._record(task, OUTCOME)
+        return None if record is None else record["outcome"]
 
     def outcome(self, task: Task) -> Any:
         """Return the outcome of a complete task."""
@@ -77,6 +83,17 @@ class Store:
         """Return the reason for which a task failed with its current inputs; None if it did not."""
         record = self._record(task, FAILURE)
         return None if record is None else str(record["reason"])
+
+    def fail(self, task: Task, error: Exception) -> None:
+        """Record the error by which a task failed, or its process ended.
+
+        Raises
+        ------
+        HpcsimkitError
+            The record cannot be written.
+        """
+        record = {"fingerprint": task.fingerprint, "reason": reason_of(error)}
+        _write(self.folder(task) / FAILURE, record)
 
     def set_aside(self, task: Task) -> Path | None:
         """Rename the folder of a task that cannot be resumed, because its fingerprint has changed.
@@ -117,6 +134,7 @@ class Store:
         make_folder(folder)
         _write(folder / INPUTS, {"fingerprint": mark, "version": __version__, "inputs": task.identity})
         with writing(folder):
+            remove_temporary_files(folder)
             (folder / FAILURE).unlink(missing_ok=True)
         stopwatch = Stopwatch(folder / SPENT)
         try:
@@ -125,7 +143,7 @@ class Store:
             with suppress(HpcsimkitError):
                 stopwatch.note()
                 if isinstance(error, Exception):
-                    _write(folder / FAILURE, {"fingerprint": mark, "reason": reason_of(error)})
+                    self.fail(task, error)
             raise
         record = {"fingerprint": mark, "seconds": stopwatch.seconds(), "outcome": outcome}
         _write(folder / OUTCOME, record)

@@ -29,6 +29,7 @@ __all__ = [
     "number_text",
     "plain_table",
     "policy_lines",
+    "show_cells",
     "show_comparison",
     "show_progress",
 ]
@@ -209,8 +210,39 @@ def show_progress(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterato
     The bar counts the jobs of all policies. It is drawn on standard error, unless `quiet` is True or standard
     error is not a terminal, and redrawn only by the callback: a thread could interfere with forked processes.
     """
+    done = dict.fromkeys(policies, 0)
+    with _progress_bar("jobs", quiet=quiet) as bar:
+
+        def tell(policy: str, ended: int) -> None:
+            if not policy:
+                bar.conclude()
+                return
+            done[policy] = ended
+            finished = sum(each >= jobs for each in done.values())
+            bar.show(f"{finished} of {len(done)} policies", sum(done.values()), len(done) * jobs)
+
+        yield tell
+
+
+@contextmanager
+def show_cells(*, quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
+    """Show a progress bar of a sweep, as of a campaign; yields the callback ``tell(done, failed, of)``."""
+    with _progress_bar("cells", quiet=quiet) as bar:
+
+        def tell(done: int, failed: int, total: int) -> None:
+            failures = f", {grouped(failed)} failed" if failed else ""
+            bar.show(f"{grouped(done)} of {grouped(total)} cells{failures}", done + failed, total)
+            if done + failed == total:
+                bar.conclude()
+
+        yield tell
+
+
+@contextmanager
+def _progress_bar(unit: str, *, quiet: bool) -> Iterator[_Bar]:
+    """Yield a progress bar on standard error, which shows nothing if `quiet` or without a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield lambda policy, jobs: None
+        yield _Bar(None, unit)
         return
     from rich import progress
     from rich.console import Console
@@ -226,37 +258,41 @@ def show_progress(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterato
         transient=True,
     )
     with bar:
-        yield _Bar(bar, policies, jobs).tell
+        yield _Bar(bar, unit)
 
 
 class _Bar:
-    """Progress bar that adds up the jobs of all policies, redrawn at most ten times a second."""
+    """Progress bar, redrawn at most ten times a second.
 
-    def __init__(self, bar: Any, policies: Sequence[str], jobs: int) -> None:
+    Parameters
+    ----------
+    bar : rich.progress.Progress, optional
+        Bar of rich; without it, nothing is shown.
+    unit : str
+        Unit of the rate.
+    """
+
+    def __init__(self, bar: Any, unit: str) -> None:
         self.bar = bar
-        self.jobs = jobs
-        self.done = dict.fromkeys(policies, 0)
-        self.task = bar.add_task("", total=len(policies) * jobs, rate="")
+        self.unit = unit
+        self.task = None if bar is None else bar.add_task("", total=None, rate="")
         self.began = self.drawn = time.monotonic()
+        self.first: int | None = None
 
-    def tell(self, policy: str, jobs: int) -> None:
+    def show(self, description: str, completed: int, total: int) -> None:
+        """Show the completed part of the total; the rate is that since the first call."""
+        if self.first is None:
+            self.first = completed
         now = time.monotonic()
-        if not policy:
+        if self.bar is None or now - self.drawn < 0.1:
+            return
+        self.drawn = now
+        rate = f"{number_text((completed - self.first) / (now - self.began))} {self.unit}/s"
+        self.bar.update(self.task, description=description, completed=completed, total=total, rate=rate)
+        self.bar.refresh()
+
+    def conclude(self) -> None:
+        """Show that the report is being drawn."""
+        if self.bar is not None:
             self.bar.update(self.task, description="drawing the report", completed=None, rate="")
             self.bar.refresh()
-            return
-        self.done[policy] = jobs
-        if now - self.drawn >= 0.1:
-            self.drawn = now
-            self._draw(now - self.began)
-
-    def _draw(self, seconds: float) -> None:
-        finished = sum(jobs >= self.jobs for jobs in self.done.values())
-        done = sum(self.done.values())
-        self.bar.update(
-            self.task,
-            description=f"{finished} of {len(self.done)} policies",
-            completed=done,
-            rate=f"{grouped(done / seconds)} jobs/s",
-        )
-        self.bar.refresh()

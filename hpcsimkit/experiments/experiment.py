@@ -288,6 +288,9 @@ class Experiment(Table):
 
     def saved(self) -> str:
         """Return a TOML text that reproduces the schedules, with absolute paths of files."""
+        return toml_text(self._saved())
+
+    def _saved(self) -> dict[str, Any]:
         files = {"log": "sha256", "machines": "machines_sha256"}
         source: dict[str, Any] = {}
         for name, digest in files.items():
@@ -303,7 +306,7 @@ class Experiment(Table):
             fields = {name: value for name, value in fields.items() if name not in ("jobs", "nodes")}
         if self.log is None:
             fields["generate"] = self.model.model_dump(exclude_none=True)
-        return toml_text(fields)
+        return fields
 
     @property
     def trust(self) -> Trust:
@@ -368,15 +371,21 @@ class Experiment(Table):
             sizes["nodes"] = max(2, self.cluster.size)
         return Generate(**sizes, seed=self.seed, load=BUILT_IN_LOAD)
 
-    def workload(self) -> Workload:
+    def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
         """Read or generate the workload, selected and scaled; all of its jobs fit the cluster.
+
+        Parameters
+        ----------
+        cut : callable, optional
+            Function that selects jobs of the whole workload before all other steps.
 
         Raises
         ------
         WorkloadError
             The log cannot be used, its hash is not the expected one, or no job is left.
         """
-        workload = self.part(self._fitting(self.whole()))
+        whole = self.whole()
+        workload = self.part(self._fitting(whole if cut is None else cut(whole)))
         void = Dependencies(workload).void if self.dependencies else 0
         if not void:
             return workload

@@ -257,7 +257,7 @@ def _placements(result: Result, placements: Placements) -> pandas.DataFrame:
     return pandas.DataFrame({**job, "machine": machine, **resources})
 
 
-def write_tables(frame: pandas.DataFrame, folder: Path, stem: str) -> None:
+def write_tables(frame: pandas.DataFrame, folder: Path, stem: str, *, with_csv: bool = True) -> None:
     """Write a table as ``stem.parquet`` and ``stem.csv`` with Arrow, which is far faster than pandas."""
     import pyarrow
     from pyarrow import parquet
@@ -266,6 +266,8 @@ def write_tables(frame: pandas.DataFrame, folder: Path, stem: str) -> None:
     buffer = pyarrow.BufferOutputStream()
     parquet.write_table(table, buffer)
     write_bytes(folder / f"{stem}.parquet", buffer.getvalue().to_pybytes())
+    if not with_csv:
+        return
     words = pyarrow.table({name: _words(table.column(name)) for name in table.column_names})
     write_bytes(folder / f"{stem}.csv", _csv(words))
 

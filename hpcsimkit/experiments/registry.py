@@ -19,7 +19,7 @@ from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
-__all__ = ["AGENT", "ENTRY_POINT_GROUP", "Entry", "check", "code_of", "entries", "make"]
+__all__ = ["AGENT", "ENTRY_POINT_GROUP", "Entry", "check", "code_of", "entries", "make", "with_parameter"]
 
 AGENT = "agent:"
 """Prefix of names of trained-agent files."""
@@ -174,6 +174,67 @@ def code_of(name: str) -> tuple[str, ...]:
     except UsageError:
         return ()
     return tuple(component.code for component in components if component.code)
+
+
+def with_parameter(
+    name: str, parameter: str, value: Any, folder: str | None = None, trust: Trust = CALLER
+) -> str | None:
+    """Return the name of a policy with a parameter of one of its parts set; None if no part has it.
+
+    Parameters
+    ----------
+    name : str
+        Name in the form of :func:`make`.
+    parameter : str
+        Name of the parameter, or of an option such as ``window``, which is added to a pipeline.
+    value : bool, int, float or str
+        Value of the parameter.
+    folder, trust
+        As in :func:`make`.
+
+    Raises
+    ------
+    UsageError
+        The name is invalid, or several parts have the parameter.
+
+    Examples
+    --------
+    >>> with_parameter("fcfs+easy-k(2)", "count", 4), with_parameter("sjf+easy", "window", 8)
+    ('fcfs+easy-k(count=4)', 'sjf+easy+window(8)')
+    >>> with_parameter("fcfs+easy", "alpha", 0.5) is None
+    True
+    """
+    from hpcsimkit.policies.catalogue import CATALOGUE
+
+    components = check(name, folder, trust)
+    options = [part for part in components if part.key == parameter in CATALOGUE["option"]]
+    having = [part for part in components if parameter in _parameters(part, name, folder, trust)]
+    if len(having) > 1:
+        raise UsageError(f"{parameter!r} is a parameter of {len(having)} parts of {name!r}")
+    if options:
+        changed = options[0], f"{parameter}({value})"
+    elif having:
+        names = _parameters(having[0], name, folder, trust)
+        given = dict(zip(names, having[0].args, strict=False)) | having[0].kwargs | {parameter: value}
+        changed = having[0], f"{having[0].key}({', '.join(f'{key}={each}' for key, each in given.items())})"
+    else:
+        is_option = parameter in CATALOGUE["option"] and isinstance(make(name, folder, trust), Pipeline)
+        return f"{name}+{parameter}({value})" if is_option else None
+    return "+".join(changed[1] if part is changed[0] else part.text for part in components)
+
+
+def _parameters(component: _Component, name: str, folder: str | None, trust: Trust) -> list[str]:
+    """Return the names of the parameters of a part."""
+    if component.is_agent:
+        return ["sample"]
+    if component.code:
+        factory = trust.maker(component.key, KINDS, folder)
+    else:
+        factory = _registered(component.key, name)()
+    try:
+        return list(inspect.signature(factory).parameters)
+    except ValueError:
+        return []
 
 
 class _Component(NamedTuple):

@@ -88,6 +88,8 @@ def _value(value: Any) -> str:
     """Return a value in TOML; JSON strings are valid TOML, except for one character that TOML escapes."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(key)} = {_value(entry)}' for key, entry in value.items())} }}"
     if isinstance(value, (str, bool, int)):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(float(value))

@@ -1,0 +1,138 @@
+"""Command that runs sweeps: an experiment with axes."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hpcsimkit.cli.flags import (
+    OF_EXPERIMENT,
+    RESULTS,
+    Limits,
+    NoReport,
+    Quiet,
+    Source,
+    examples,
+    experiment_of,
+    takes,
+)
+from hpcsimkit.errors import UsageError
+from hpcsimkit.io.printable import show
+
+__all__ = ["sweep"]
+
+
+@examples(
+    "sweep experiment.toml --out loads --workers 2",
+    "sweep -p fcfs+easy -p sjf+easy --axis seed=0:10 --axis load_factor=0.8,1,1.2",
+    "sweep KTH-SP2.swf.gz -p fcfs+easy -p sjf+easy --axis 'period=4 weeks'",
+    "sweep experiment.toml --out loads --shard 3/8",
+    "sweep --status loads",
+)
+@takes(*OF_EXPERIMENT)
+def sweep(
+    source: Source = None,
+    *,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUES",
+            help="Axis: a key of an experiment file, generate.KEY or policy.PARAMETER, with its values "
+            "separated by commas, or seed=FIRST:COUNT, or period='4 weeks' for windows of a log; repeat the "
+            "option for several.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Policy with which the others are compared.  [the first one]"),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Metric of the report; repeat the option for several.  [the usual]"
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N", help="Run only the I-th of N parts of the cells, from 1; see --collect.  [all]"
+        ),
+    ] = None,
+    collect: Annotated[
+        bool, typer.Option("--collect", help="Run nothing; write the table and the report after all shards.")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Run cells again that failed before.")] = False,
+    status: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Only print the state of a sweep in a folder, also while it runs."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Run more than 20 000 cells.")] = False,
+    no_report: NoReport = False,
+    limit: Limits = None,
+    quiet: Quiet = False,
+    **settings: Any,
+) -> None:
+    """Run all combinations of the values of several axes.
+
+    Each combination of a policy and a value of every axis is a cell; the table [sweep] of an experiment file
+    or --axis name the axes. Writes a row for each cell to OUT/cells.csv and cells.parquet, and a report. The
+    same command resumes an interrupted sweep; a failed cell does not stop the others.
+    """
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.sweep.axes import parsed_axis
+    from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
+    from hpcsimkit.experiments.sweep.sweep import Sweep
+    from hpcsimkit.experiments.sweep.sweep_run import SweepRun
+
+    if status is not None:
+        show(*state_lines(SweepResults(status).state()))
+        return
+    named = {"source": source, "baseline": baseline, "metrics": metric, **settings}
+    found = experiment_of(
+        Sweep, named, sweep=dict(map(parsed_axis, axis or ())), report=False if no_report else None
+    )
+    place = found.out or RESULTS / (f"sweep-{source.stem}" if source else "sweep")
+    run = SweepRun(found, place, sys.orig_argv, shard=_shard(shard), confirmed=yes)
+    if collect:
+        run.collect()
+    else:
+        with console.show_cells(quiet=quiet) as tell:
+            run.run(retry=retry, tell=tell)
+    results = SweepResults(place)
+    state = results.state()
+    if quiet:
+        return
+    if shard is not None and not collect:
+        show(*state_lines(state))
+        return
+    if found.report:
+        from hpcsimkit.reports.sweep.table import SweepTable
+        from hpcsimkit.reports.sweep.texts import headline
+
+        show(headline(SweepTable.read(results.place)))
+    for remark in results.remarks():
+        show(remark)
+    show(f"results: {os.path.relpath(place)}/{'report.html' if found.report else 'cells.csv'}")
+
+
+def _shard(text: str | None) -> tuple[int, int]:
+    """Return the number of a shard and the number of shards.
+
+    >>> _shard("3/8")
+    (3, 8)
+    """
+    from hpcsimkit.experiments.sweep.sweep_run import WHOLE
+
+    if text is None:
+        return WHOLE
+    match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise UsageError(f"--shard: I/N with I from 1 to N is needed, found {text!r}")
+    return int(match[1]), int(match[2])

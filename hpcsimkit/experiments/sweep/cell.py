@@ -1,0 +1,151 @@
+"""Cells of a sweep: one policy with one combination of settings."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from hpcsimkit._version import __version__
+from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.experiments.checked_table import Table
+from hpcsimkit.experiments.experiment import Generate, JobsOfExperiment
+from hpcsimkit.experiments.policy_run import metrics_of, simulated, write_tables
+from hpcsimkit.experiments.sweep.windows import Window
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.guard import guarded
+
+__all__ = ["Cell"]
+
+JOBS = "jobs"
+"""Name of a cell's table of jobs, without suffix."""
+
+NOT_DECISIVE = {"allow_code", "import_from", "policies", "out", "workers", "report", "trace"}
+"""Settings that do not change the outcome of a cell; policies are identified by themselves."""
+
+WORKLOADS = 4
+"""Number of workloads that a process keeps for further cells."""
+
+NOT_OF_JOBS = (
+    "seed",
+    "walltime",
+    "dependencies",
+    "period",
+    "semantics",
+    "warmup",
+    "cooldown",
+    "placement",
+    "locality",
+)
+"""Settings of an experiment that do not change the jobs of a log."""
+
+
+class Cell(Task):
+    """Simulation of a policy with some settings; its outcome has the metrics.
+
+    Parameters
+    ----------
+    policy : str
+        Name of the policy, with its parameters.
+    values : mapping
+        Values of the axes by name, as shown in tables.
+    settings : mapping
+        Settings of an experiment, as in a TOML file.
+    window : Window, optional
+        Part of the log.
+    identities : mapping
+        Identities of the policy and of all files, in place of their names.
+    """
+
+    kind = "cell"
+    size = 1
+
+    def __init__(
+        self,
+        policy: str,
+        values: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        window: Window | None,
+        identities: Mapping[str, Any],
+    ) -> None:
+        self.policy = policy
+        self.values = values
+        self.settings = settings
+        self.window = window
+        self.identities = identities
+
+    @property
+    def name(self) -> str:
+        """Fingerprint, which is also the name of the folder."""
+        return self.fingerprint
+
+    def inputs(self) -> Any:
+        """Return the policy, all settings with their defaults, and the identities of files."""
+        window = None if self.window is None else self.window[:3]
+        settings = {name: value for name, value in self.settings.items() if name not in NOT_DECISIVE}
+        generate = settings.get("generate")
+        if generate is not None:
+            settings["generate"] = {**_defaults(Generate), **generate}
+        defaults = _defaults(JobsOfExperiment)
+        return {**defaults, **settings, "name": self.policy, "window": window, **self.identities}
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Simulate; write the table of jobs, and return the metrics and the provenance."""
+        text = json.dumps(self.settings, sort_keys=True)
+        experiment, window = _experiment(text), self.window
+        workload = _workload(_jobs_only(text), window)
+        with guarded(self.policy):
+            policy = experiment.policy(self.policy)
+            policy.check_workload(workload)
+        if window is not None:
+            before = window.begin - int(workload.submit_time.min())
+            warmup = max(0.0, before / experiment.load_factor)
+            experiment = experiment.model_copy(update={"warmup": warmup})
+        result = simulated(
+            self.policy, policy, experiment, workload, lambda jobs: None, folder / "trace.jsonl"
+        )
+        write_tables(result.to_frame(), folder, JOBS, with_csv=False)
+        return {
+            "policy": repr(policy),
+            "skipped": sum(workload.skipped.values()),
+            "metrics": metrics_of(result, experiment),
+            "schedule_sha256": result.hash,
+            "seconds": result.seconds,
+            "host": platform.node(),
+            "version": __version__,
+        }
+
+
+@cache
+def _defaults(table: type[Table]) -> dict[str, Any]:
+    """Return the default values of a table, which may change in a later version."""
+    fields = {
+        name: field.get_default(call_default_factory=False) for name, field in table.model_fields.items()
+    }
+    return {name: value for name, value in fields.items() if name not in NOT_DECISIVE}
+
+
+@lru_cache(maxsize=WORKLOADS)
+def _experiment(settings: str) -> JobsOfExperiment:
+    """Return the experiment of some settings, as JSON."""
+    return JobsOfExperiment(**json.loads(settings))
+
+
+def _jobs_only(settings: str) -> str:
+    """Return the settings that determine the jobs, so that cells with the same jobs share them."""
+    values = json.loads(settings)
+    kept = (
+        NOT_OF_JOBS
+        if values.get("log") is not None or values.get("generate") is not None
+        else NOT_OF_JOBS[1:]
+    )
+    return json.dumps({key: value for key, value in values.items() if key not in kept}, sort_keys=True)
+
+
+@lru_cache(maxsize=WORKLOADS)
+def _workload(settings: str, window: Window | None) -> Workload:
+    """Return the jobs of some settings, which further cells of this process share."""
+    return _experiment(settings).workload(None if window is None else window.cut)

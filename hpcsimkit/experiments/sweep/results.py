@@ -1,0 +1,199 @@
+"""Results of sweeps: the table of cells, and the state of a running sweep."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.engine.store import FAILURE, INPUTS, OUTCOME
+from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.io.documents import json_record
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["CELLS", "DESCRIPTION", "State", "SweepResults"]
+
+CELLS, DESCRIPTION = "cells", "sweep.json"
+"""Names of the folder of cells and of the table, and of the file with the axes."""
+
+MOST_REASONS = 5
+"""Maximum number of reasons shown."""
+
+RECENT = 100
+"""Number of the last finished cells that determine the rate."""
+
+
+@dataclass(frozen=True)
+class State:
+    """State of a sweep.
+
+    Parameters
+    ----------
+    done, failed, begun, waiting : int
+        Numbers of cells: with an outcome, failed, begun without an outcome so far, and not begun.
+    reasons : mapping of str to int
+        Number of failed cells by reason.
+    rate : float
+        Finished cells per second, over the last 100 of them; 0 if fewer than two are finished.
+    """
+
+    done: int
+    failed: int
+    begun: int
+    waiting: int
+    reasons: Counter[str]
+    rate: float
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimated remaining time [s]; None if no rate is known."""
+        left = self.begun + self.waiting
+        return left / self.rate if self.rate else None if left else 0.0
+
+
+class SweepResults:
+    """Results folder of a sweep.
+
+    Parameters
+    ----------
+    place : path
+        Path of the folder.
+
+    Raises
+    ------
+    UsageError
+        The folder is not that of a sweep.
+    """
+
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        self.place = Path(place)
+        self._description = json_record(self.place / DESCRIPTION)
+        if not isinstance(self._description.get("cells"), list):
+            raise UsageError(f"{place}: a folder of a sweep is needed; {DESCRIPTION} is missing or damaged")
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """Values of each axis by its name, in their order."""
+        return dict(self._description["axes"])
+
+    @property
+    def replicates(self) -> list[str]:
+        """Names of the axes whose values are repetitions of the same experiment."""
+        return list(self._description["replicates"])
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a row for each cell: its axes, all metrics, and its provenance.
+
+        Raises
+        ------
+        UsageError
+            The sweep is not finished.
+        HpcsimkitError
+            The table cannot be read.
+        """
+        return self._table(self.place / f"{CELLS}.parquet")
+
+    def remarks(self) -> Iterator[str]:
+        """Yield remarks on the cells: failures, waits that say nothing, and seeds without effect."""
+        frame = self.to_frame()
+        reasons = Counter(frame.loc[frame["status"] == "failed", "reason"])
+        for count, text in _of_reasons(reasons):
+            yield f"failed: {count} of {len(frame)} cells{text}"
+        done = frame[frame["status"] == "done"]
+        idle = int((done["max_wait_time"] == 0).sum())
+        if idle:
+            of = f"{idle} of {len(done)} cells"
+            yield f"load: no job waits in {of}; a higher load_factor tells policies apart"
+        others = [name for name in self.axes if name != "seed"]
+        seeds = "seed" in self.axes and done["seed"].nunique() > 1
+        if seeds and (done.groupby(others, dropna=False)["schedule_sha256"].nunique() == 1).all():
+            yield (
+                "seed: all seeds gave the same schedules; of a log, they are those of random policies, and "
+                "windows of it (--axis 'period=4 weeks') are repetitions"
+            )
+
+    def jobs(self, cell: str) -> pandas.DataFrame:
+        """Return the table of jobs of a cell, with its name from the column ``cell``.
+
+        Raises
+        ------
+        UsageError
+            There is no such cell, or it has no jobs.
+        HpcsimkitError
+            The table cannot be read.
+        """
+        if cell not in self._description["cells"]:
+            raise UsageError(f"{self.place}: no cell {cell!r}")
+        return self._table(self.place / CELLS / cell / "jobs.parquet")
+
+    def _table(self, file: Path) -> pandas.DataFrame:
+        import pandas
+
+        if not file.is_file():
+            raise UsageError(f"{file}: no such file; is the sweep finished?")
+        try:
+            return pandas.read_parquet(file)
+        except (OSError, ValueError) as error:
+            raise HpcsimkitError(f"{file}: cannot be read: {error}") from None
+
+    def state(self) -> State:
+        """Return the state of the sweep, also while it runs."""
+        counts: Counter[str] = Counter()
+        reasons: Counter[str] = Counter()
+        times: list[float] = []
+        for name in self._description["cells"]:
+            folder = self.place / CELLS / str(name)
+            found = next((file for file in (OUTCOME, FAILURE, INPUTS) if (folder / file).is_file()), "")
+            counts[found] += 1
+            if found == OUTCOME:
+                times.append((folder / OUTCOME).stat().st_mtime)
+            elif found == FAILURE:
+                reasons[str(json_record(folder / FAILURE).get("reason"))] += 1
+        return State(
+            counts[OUTCOME], counts[FAILURE], counts[INPUTS], counts[""], reasons, _rate(sorted(times))
+        )
+
+
+def _rate(times: list[float]) -> float:
+    """Return the rate of the last events of increasing times [1/s], up to now if none came for long."""
+    recent = times[-RECENT:]
+    if len(recent) < 2:
+        return 0.0
+    between = (recent[-1] - recent[0]) / (len(recent) - 1)
+    silent = time.time() - recent[-1]
+    return 1 / max(between, silent / (len(recent) - 1), 1e-6)
+
+
+def state_lines(state: State) -> Iterator[str]:
+    """Yield lines on the state of a sweep.
+
+    >>> for line in state_lines(State(6, 1, 2, 1, Counter({"no jobs": 1}), 0.5)):
+    ...     print(line)
+    10 cells: 6 done, 1 failed, 2 begun, 1 waiting
+    0.5 cells/s, about 6 s left
+    1 failed: no jobs
+    """
+    total = state.done + state.failed + state.begun + state.waiting
+    numbers = f"{state.done} done, {state.failed} failed, {state.begun} begun, {state.waiting} waiting"
+    yield f"{total} cells: {numbers}"
+    if state.rate and state.seconds_left:
+        yield f"{state.rate:.3g} cells/s, about {state.seconds_left:,.0f} s left".replace(",", " ")
+    for count, text in _of_reasons(state.reasons):
+        yield f"{count} failed{text}"
+
+
+def _of_reasons(reasons: Counter[str]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of failed cells with the most frequent reasons, and that of all others."""
+    shown = reasons.most_common(MOST_REASONS)
+    for reason, count in shown:
+        yield count, f": {reason}"
+    others = len(reasons) - len(shown)
+    if others:
+        count = reasons.total() - sum(count for _, count in shown)
+        yield count, f", for {others} other reason{'s' * (others > 1)}"

@@ -1,0 +1,295 @@
+"""Sweeps: an experiment with axes, and its expansion into cells."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+from pydantic import Field
+
+from hpcsimkit.engine.identity import identity_of
+from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.experiments import registry
+from hpcsimkit.experiments.checked_table import Problem, nearest
+from hpcsimkit.experiments.experiment import Experiment, Generate, JobsOfExperiment, sha256_of
+from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
+from hpcsimkit.experiments.sweep.cell import Cell
+from hpcsimkit.experiments.sweep.results import SweepResults
+from hpcsimkit.experiments.sweep.windows import Window, Windows
+from hpcsimkit.results.metrics import METRICS
+
+__all__ = ["Sweep"]
+
+OWN = {"sweep", "baseline", "metrics"}
+"""Keys of a sweep besides those of an experiment."""
+
+NOT_OF_CELLS = {*OWN, "policies", "out", "workers", "report", "trace", "sha256", "machines_sha256"}
+"""Keys that do not change the outcome of a cell."""
+
+FILES = ("log", "machines")
+"""Axes that are paths."""
+
+NAMED = ("placement", "locality")
+"""Axes that are names of components."""
+
+
+class Sweep(Experiment):
+    """Experiment with axes: all combinations of their values are simulated with every policy.
+
+    A key that is an axis and also given as a setting takes the values of the axis.
+
+    Parameters
+    ----------
+    sweep : dict
+        Axes by key; see :func:`~hpcsimkit.experiments.sweep.axes.axes_of`. Of a generated workload, each
+        value of ``seed`` makes other jobs; of a log, it is the random seed of the policies only. Parameters
+        of policies (``policy.window``) apply to the policies that have them; others run once.
+    baseline : str, optional
+        Name of the policy with which the others are compared; by default the first one.
+    metrics : list of str, optional
+        Names of the metrics in the report; by default those of a comparison.
+
+    Examples
+    --------
+    >>> sweep = Sweep(jobs=50, policies=["fcfs", "sjf"], sweep={"seed": {"first": 0, "count": 3}})
+    >>> len(sweep), [dict(cell.values) for cell in sweep.cells()][:2]
+    (6, [{'policy': 'fcfs', 'seed': 0}, {'policy': 'sjf', 'seed': 0}])
+    """
+
+    inner: ClassVar = {"generate": Generate}
+    flags: ClassVar = {"policies": "-p", "sweep": "--axis", "metrics": "--metric"}
+
+    sweep: dict[str, Any] = Field(default_factory=dict)
+    baseline: str | None = None
+    metrics: list[str] | None = Field(None, min_length=1)
+
+    @classmethod
+    def read(cls, file: Path, allow_code: Sequence[str] = ()) -> Self:
+        """Read a TOML file; relative paths of logs and machines, also on axes, are relative to the file."""
+        sweep = super().read(file, allow_code)
+        table = _with_paths(sweep.sweep, lambda path: str(file.parent / path))
+        return sweep.model_copy(update={"sweep": table})
+
+    @classmethod
+    def of_flags(cls, flags: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> Self:
+        """Return a sweep of the flags of a command; axes are added to those of a file, or replace them."""
+        table = {**(base or {}).get("sweep", {}), **(flags.get("sweep") or {})}
+        return super().of_flags({**flags, "sweep": table}, base)
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
+        """Return a sweep with valid axes, or the first problem."""
+        sweep, problem = super().checked(values)
+        if sweep is None:
+            return None, problem
+        for name in sweep.metrics or ():
+            if name not in METRICS:
+                return None, (("metrics",), f": unknown metric {name!r}{nearest(name, list(METRICS))}")
+        if sweep.baseline is not None and sweep.baseline not in sweep.policies:
+            known = ", ".join(sweep.policies)
+            return None, (
+                ("baseline",),
+                f": one of the policies is needed ({known}), found {sweep.baseline!r}",
+            )
+        try:
+            for axis in sweep.axes:
+                sweep._check(axis)
+        except UsageError as error:
+            return None, (("sweep",), f": {error}")
+        return sweep, None
+
+    def _check(self, axis: Axis) -> None:
+        """Check each value of an axis alone; combinations are checked by their cells."""
+        if axis.is_windows:
+            return
+        parameter = _parameter(axis)
+        if parameter:
+            if all(self._named(name, parameter, axis.values[0]) is None for name in self.policies):
+                raise UsageError(f"{axis.name}: no policy of {', '.join(self.policies)} has this parameter")
+            return
+        kind = Experiment if axis.name in NAMED else JobsOfExperiment
+        ends = isinstance(axis.values, range)
+        for value in (axis.values[0], axis.values[-1]) if ends else axis.values:
+            _, problem = kind.checked(self._settings({axis.name: value}))
+            if problem is not None:
+                location, text = problem
+                place = "" if axis.name in map(str, location) else ".".join(map(str, location))
+                raise UsageError(f"{axis.name}{f' ({place})' if place else ''}{text}")
+
+    @property
+    def axes(self) -> list[Axis]:
+        """Axes in the order of the table, without that of the policies."""
+        return list(axes_of(self.sweep))
+
+    @property
+    def replicates(self) -> list[str]:
+        """Names of the axes whose values are repetitions: the seed, and windows of the log."""
+        return [
+            axis.name
+            for axis in self.axes
+            if axis.name in REPLICATES and (axis.name != PERIOD or axis.is_windows)
+        ]
+
+    def __len__(self) -> int:
+        """Return the number of cells, if all policies have all parameters, and windows count once."""
+        return len(self.policies) * math.prod(len(axis.values) for axis in self.axes)
+
+    @classmethod
+    def load(cls, place: str | os.PathLike[str]) -> SweepResults:
+        """Return the results of a sweep in a folder.
+
+        Raises
+        ------
+        UsageError
+            The folder is not that of a sweep.
+        """
+        return SweepResults(place)
+
+    def _saved(self) -> dict[str, Any]:
+        """Return the saved values, with absolute paths on axes; a built-in workload stays with its axes."""
+        fields = super()._saved()
+        if self._is_built_in:
+            fields.pop("generate", None)
+            fields |= {
+                name: value for name in ("jobs", "nodes") if (value := getattr(self, name)) is not None
+            }
+        fields["sweep"] = _with_paths(self.sweep, lambda path: str(Path(path).absolute()))
+        return fields
+
+    # --- cells -----------------------------------------------------------------------------------------
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield the cells; those with the same jobs follow each other.
+
+        Raises
+        ------
+        HpcsimkitError
+            A file cannot be read, or windows do not fit a log.
+        """
+        identities = _Identities(self)
+        settings_axes = [axis for axis in self.axes if not _parameter(axis)]
+        parameter_axes = [axis for axis in self.axes if _parameter(axis)]
+        order = [axis.name for axis in self.axes]
+        for values in product(*(axis.values for axis in settings_axes)):
+            chosen = dict(zip((axis.name for axis in settings_axes), values, strict=True))
+            settings = self._settings(
+                {name: each for name, each in chosen.items() if not isinstance(each, Windows)}
+            )
+            files = identities.of_settings(settings)
+            for window in identities.windows(settings, chosen.get(PERIOD)):
+                for variant in self._variants(parameter_axes):
+                    shown = chosen | variant.values
+                    if window is not None:
+                        shown[PERIOD] = window.name
+                    found = {POLICY: variant.policy} | {name: shown[name] for name in order if name in shown}
+                    made = identities.of_policy(variant.name, settings)
+                    yield Cell(variant.name, found, settings, window, {**files, "policy": made})
+
+    def _variants(self, axes: Sequence[Axis]) -> Iterator[_Variant]:
+        """Yield each policy with each combination of those parameters that it has."""
+        for policy in self.policies:
+            own = [axis for axis in axes if self._named(policy, _parameter(axis), axis.values[0]) is not None]
+            for values in product(*(axis.values for axis in own)):
+                name = policy
+                for axis, value in zip(own, values, strict=True):
+                    name = self._named(name, _parameter(axis), value) or name
+                chosen = zip((axis.name for axis in own), values, strict=True)
+                yield _Variant(policy, name, dict(chosen))
+
+    def _named(self, policy: str, parameter: str, value: Any) -> str | None:
+        return registry.with_parameter(policy, parameter, value, self.import_from, self.trust)
+
+    def _settings(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of cells with some values of axes."""
+        values = self.model_dump(exclude_unset=True, exclude=NOT_OF_CELLS)
+        for name, value in chosen.items():
+            if name == "log":
+                values.pop("generate", None)
+            table, dot, inner = name.partition(".")
+            if dot:
+                values[table] = {**(values.get(table) or {}), inner: value}
+            else:
+                values[name] = value
+        if "seed" in chosen and values.get("generate") is not None and "generate.seed" not in chosen:
+            values["generate"] = {**values["generate"], "seed": chosen["seed"]}
+        return values
+
+
+def _with_paths(table: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return a table of axes with changed paths of logs and of machines."""
+    return {
+        key: [change(value) if isinstance(value, str) else value for value in values]
+        if key in FILES and isinstance(values, list)
+        else values
+        for key, values in table.items()
+    }
+
+
+class _Variant(NamedTuple):
+    """A policy with some parameters: its name without and with them, and their values."""
+
+    policy: str
+    name: str
+    values: dict[str, Any]
+
+
+class _Identities:
+    """Identities of policies, files and windows, each determined once for all cells."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self._sha256: Callable[[str], str] = cache(sha256_of)
+        self._policies: dict[tuple[str, Any], Any] = {}
+        self._windows: dict[str, list[Window]] = {}
+        self._localities: dict[str, Any] = {}
+
+    def of_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the hashes of the files of some settings, and the locality model."""
+        found: dict[str, Any] = {}
+        for name, expected in (("log", self.sweep.sha256), ("machines", self.sweep.machines_sha256)):
+            path = settings.get(name)
+            if isinstance(path, str):
+                found[name] = self._sha256(path)
+                if expected is not None and path == getattr(self.sweep, name) and found[name] != expected:
+                    raise WorkloadError(f"{path}: a text with SHA-256 {expected} is needed")
+        locality = settings.get("locality")
+        if locality is not None:
+            if locality not in self._localities:
+                model = self._experiment(settings).service_time
+                self._localities[locality] = identity_of(model)
+            found["locality"] = self._localities[locality]
+        return found
+
+    def of_policy(self, name: str, settings: Mapping[str, Any]) -> Any:
+        """Return the identity of a policy with the placement of some settings."""
+        key = (name, settings.get("placement"))
+        if key not in self._policies:
+            self._policies[key] = identity_of(self._experiment(settings).policy(name))
+        return self._policies[key]
+
+    def windows(self, settings: Mapping[str, Any], windows: Any) -> Sequence[Window | None]:
+        """Return the windows of the log of some settings; None without windows."""
+        if not isinstance(windows, Windows):
+            return [None]
+        key = repr(
+            sorted(
+                (name, settings.get(name)) for name in ("log", "generate", "size", "nodes", "jobs", "seed")
+            )
+        )
+        if key not in self._windows:
+            self._windows[key] = list(windows.of(self._experiment(settings).whole()))
+        return self._windows[key]
+
+    def _experiment(self, settings: Mapping[str, Any]) -> Experiment:
+        return Experiment(**settings)
+
+
+def _parameter(axis: Axis) -> str:
+    """Return the parameter of an axis of parameters of policies; empty for other axes."""
+    table, _, inner = axis.name.partition(".")
+    return inner if table == POLICY else ""

@@ -1,0 +1,267 @@
+"""Runs of sweeps: cells on the store, and one table of all cells."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.engine.engines import Engine, engine_of
+from hpcsimkit.engine.lock import LOCK, in_use
+from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.results_folder import PROVENANCE, head_of_toml
+from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.policy_run import write_tables
+from hpcsimkit.experiments.sweep.axes import POLICY
+from hpcsimkit.experiments.sweep.cell import Cell
+from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION
+from hpcsimkit.experiments.sweep.sweep import Sweep
+from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.interruption import Stopped, signal_of
+from hpcsimkit.results.metrics import METRICS
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["WHOLE", "SweepRun"]
+
+SETTINGS = "sweep.toml"
+"""File that repeats the sweep."""
+
+OF_OUTCOME = ("skipped", "schedule_sha256", "seconds", "host", "version")
+"""Columns of a cell besides its axes and metrics."""
+
+PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "scipy", "pydantic")
+"""Packages with recorded versions."""
+
+Rows = Mapping[str, Mapping[str, Any]]
+"""Columns of each cell by its name."""
+
+WHOLE = (1, 1)
+"""Shard of all cells."""
+
+MANY = 20_000
+"""Number of cells from which on a sweep needs confirmation."""
+
+
+class SweepRun:
+    """Run of a sweep, and its results folder.
+
+    The folder keeps the outcome of every cell under its fingerprint: the same command resumes an interrupted
+    sweep, and a changed sweep performs only its new cells.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        Sweep to run.
+    place : path
+        Path of the results folder: new, empty, or one of a sweep.
+    command : sequence of str
+        Command line, for the records.
+    engine : Engine, optional
+        Engine that executes the cells; by default as many processes as the sweep has workers.
+    shard : tuple of int
+        Number of the part of the cells to perform, from 1, and number of parts. Default: (1, 1).
+    confirmed : bool
+        Whether more than 20 000 cells are accepted. Default: False.
+
+    Raises
+    ------
+    UsageError
+        There are too many cells, the folder is unsuitable, or the shard does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> sweep = Sweep(jobs=50, policies=["fcfs", "fcfs+easy"], sweep={"seed": [0, 1]}, report=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     frame = SweepRun(sweep, folder).run()
+    >>> frame[["policy", "seed", "status"]].values.tolist()[:2]
+    [['fcfs', 0, 'done'], ['fcfs+easy', 0, 'done']]
+    """
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        place: str | os.PathLike[str],
+        command: Sequence[str] = (),
+        engine: Engine | None = None,
+        *,
+        shard: tuple[int, int] = WHOLE,
+        confirmed: bool = False,
+    ) -> None:
+        if not 1 <= shard[0] <= shard[1]:
+            raise UsageError(f"a shard i of n needs i from 1 to n, found {shard[0]} of {shard[1]}")
+        if len(sweep) > MANY and not confirmed:
+            raise UsageError(f"the sweep has {len(sweep):,} cells; with --yes they run".replace(",", " "))
+        self.sweep = sweep
+        self.place = Path(place)
+        self.command = tuple(command)
+        self.engine = engine
+        self.shard = shard
+        self.store = Store(self.place / CELLS)
+
+    def run(
+        self,
+        *,
+        retry: bool = False,
+        tell: Callable[[int, int, int], None] = lambda done, failed, of: None,
+    ) -> pandas.DataFrame:
+        """Perform the cells without an outcome, write the table, and return it.
+
+        A failed cell does not stop the others; it is a row with the reason. A shard writes no table.
+
+        Parameters
+        ----------
+        retry : bool
+            Whether cells that failed before are performed again. Default: False.
+        tell : callable
+            Callback ``tell(done, failed, of)`` with numbers of cells.
+
+        Raises
+        ------
+        HpcsimkitError
+            The folder cannot be written, or another process is working on it.
+        Stopped
+            Ctrl-C or SIGTERM was received; finished cells are kept.
+        """
+        provenance = Provenance(self.command, PACKAGES)
+        with self._open():
+            cells = list(self.sweep.cells())
+            self._describe(cells)
+            own = cells[self.shard[0] - 1 :: self.shard[1]]
+            try:
+                rows = self._perform(own, retry, tell)
+            except KeyboardInterrupt as interrupt:
+                done = sum(map(self.store.has, own))
+                line = f"stopped; {done} of {len(own)} cells are finished; the same command goes on"
+                raise Stopped(line, signal_of(interrupt)) from None
+            frame = self._frame(rows)
+            if self.shard == WHOLE:
+                self._conclude(frame, provenance)
+        return frame
+
+    def collect(self) -> pandas.DataFrame:
+        """Write the table of all cells with an outcome, after shards, and return it.
+
+        Raises
+        ------
+        UsageError
+            Some cell has neither an outcome nor failed.
+        """
+        provenance = Provenance(self.command, PACKAGES)
+        with self._open():
+            cells = list(self.sweep.cells())
+            rows = {cell.name: self._row(cell) for cell in cells}
+            missing = sum(row["status"] == "missing" for row in rows.values())
+            if missing:
+                found = f"{missing} of {len(cells)} cells are missing"
+                raise UsageError(f"{self.place}: {found}; run their shards")
+            self._describe(cells)
+            frame = self._frame(rows)
+            self._conclude(frame, provenance)
+        return frame
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Check, create and lock the folder; each shard has a lock of its own."""
+        part, parts = self.shard
+        lock = LOCK if self.shard == WHOLE else f"{LOCK}-{part}-of-{parts}"
+        if self.place.is_dir():
+            entries = {entry.name for entry in self.place.iterdir() if not entry.name.startswith(LOCK)}
+            if entries and not {CELLS, DESCRIPTION} & entries:
+                raise UsageError(
+                    f"{self.place}: a new folder, or one of a sweep, is needed; other files are in it"
+                )
+        elif self.place.exists():
+            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
+        with in_use(self.place, lock):
+            make_folder(self.store.place)
+            if self.shard == WHOLE:
+                for leftover in self.place.glob(".*.tmp"):
+                    leftover.unlink()
+            yield
+
+    def _perform(self, cells: Sequence[Cell], retry: bool, tell: Callable[[int, int, int], None]) -> Rows:
+        """Perform the cells without a row that counts, and return the rows of all by name."""
+        rows = {cell.name: self._row(cell) for cell in cells}
+        counted = ("done",) if retry else ("done", "failed")
+        missing = [cell for cell in cells if rows[cell.name]["status"] not in counted]
+        states = Counter(row["status"] for row in rows.values() if row["status"] in counted)
+
+        def count(state: str) -> None:
+            states[state] += 1
+            tell(states["done"], states["failed"], len(cells))
+
+        def fail(task: Task, error: Exception) -> None:
+            if self.store.failure(task) is None:  # its process died, or its folder cannot be written
+                self.store.fail(task, error)
+            count("failed")
+
+        tell(states["done"], states["failed"], len(cells))
+        engine = self.engine or engine_of(max(1, min(self.sweep.workers, len(missing))))
+        perform(
+            missing, self.store, engine, tell=lambda name, done: count("done") if done else None, failed=fail
+        )
+        return rows | {cell.name: self._row(cell) for cell in missing}
+
+    # --- records ---------------------------------------------------------------------------------------
+
+    def _describe(self, cells: Sequence[Cell]) -> None:
+        """Write the axes and the settings of the sweep."""
+        sweep = self.sweep
+        names = [POLICY, *(axis.name for axis in sweep.axes)]
+        values = {name: list(dict.fromkeys(cell.values.get(name) for cell in cells)) for name in names}
+        description = {
+            "axes": {name: [value for value in found if value is not None] for name, found in values.items()},
+            "replicates": sweep.replicates,
+            "baseline": sweep.baseline or sweep.policies[0],
+            "cells": [cell.name for cell in cells],
+        }
+        if sweep.metrics:
+            description["metrics"] = sweep.metrics
+        write_json(self.place / DESCRIPTION, description)
+        head = head_of_toml("python -m hpcsimkit.run sweep sweep.toml --out FOLDER", sweep.code)
+        write_bytes(self.place / SETTINGS, (head + sweep.saved()).encode())
+
+    def _conclude(self, frame: pandas.DataFrame, provenance: Provenance) -> None:
+        """Write the table, the provenance and the report."""
+        write_tables(frame, self.place, CELLS)
+        facts = {
+            "code": self.sweep.code,
+            "cells": frame["status"].value_counts().to_dict(),
+            "options": self.sweep.model_dump(exclude_unset=True),
+        }
+        write_json(self.place / PROVENANCE, provenance.record(**facts))
+        if self.sweep.report:
+            from hpcsimkit.reports.sweep.report import write_sweep_report
+
+            write_sweep_report(self.place)
+
+    def _frame(self, rows: Rows) -> pandas.DataFrame:
+        """Return a table of rows; an axis hides the metric of its name (the number of jobs)."""
+        import pandas
+
+        names = [POLICY, *(axis.name for axis in self.sweep.axes)]
+        columns = dict.fromkeys(["cell", "status", "reason", *names, *METRICS, *OF_OUTCOME])
+        return pandas.DataFrame(list(rows.values()), columns=[*columns]).infer_objects()
+
+    def _row(self, cell: Cell) -> dict[str, Any]:
+        """Return the columns of a cell that have a value."""
+        outcome = self.store.found(cell)
+        if outcome is not None:
+            metrics = {
+                name: math.nan if value is None else value for name, value in outcome["metrics"].items()
+            }
+            about = {name: outcome[name] for name in OF_OUTCOME}
+            return {"cell": cell.name, "status": "done", "reason": ""} | metrics | about | dict(cell.values)
+        reason = self.store.failure(cell)
+        status = "missing" if reason is None else "failed"
+        return {"cell": cell.name, "status": status, "reason": reason or "", **cell.values}

@@ -1,0 +1,129 @@
+"""Windows of a log as replicates: equally long parts, each begun with a warm-up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.workloads.readers.local_time import calendar_of
+
+__all__ = ["Window", "Windows", "duration"]
+
+UNITS = {"s": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+"""Units of durations [s]."""
+
+DAY = UNITS["day"]
+
+
+def duration(text: Any) -> int:
+    """Return a duration [s]: a whole number of seconds, or a number with a unit.
+
+    Raises
+    ------
+    UsageError
+        The value is no positive duration.
+
+    Examples
+    --------
+    >>> duration("4 weeks"), duration("1.5 days"), duration(90)
+    (2419200, 129600, 90)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) *([a-z]*?)s?", str(text).strip().lower())
+    if match is None or isinstance(text, bool) or (match[2] or "s") not in UNITS:
+        raise UsageError(f"a duration such as '4 weeks' or 3600 [s] is needed, found {text!r}")
+    seconds = round(float(match[1]) * UNITS[match[2] or "s"])
+    if seconds < 1:
+        raise UsageError(f"a duration of at least 1 s is needed, found {text!r}")
+    return seconds
+
+
+class Window(NamedTuple):
+    """Part of a log.
+
+    Parameters
+    ----------
+    begin, end : int
+        Times of the first and after the last measured submission [s of the log's clock].
+    warmup : int
+        Time before `begin` [s]; jobs submitted in it fill the cluster and are not measured.
+    name : str
+        Date or day of the first measured submission.
+    """
+
+    begin: int
+    end: int
+    warmup: int
+    name: str
+
+    def cut(self, workload: Workload) -> Workload:
+        """Return the jobs submitted in the window and its warm-up."""
+        return workload.window(self.begin - self.warmup, self.end)
+
+
+class Windows(NamedTuple):
+    """Windows of equal length.
+
+    Parameters
+    ----------
+    length : int
+        Length of a window without its warm-up [s].
+    step : int
+        Time between the beginnings of two windows [s].
+    warmup : int
+        Length of the warm-up [s].
+    """
+
+    length: int
+    step: int
+    warmup: int
+
+    @classmethod
+    def of_table(cls, table: Mapping[str, Any]) -> Windows:
+        """Read ``{length = "4 weeks", step = "4 weeks", warmup = "1 week"}``.
+
+        By default the step is the length, and the warm-up a quarter of it.
+
+        Raises
+        ------
+        UsageError
+            A key is unknown or missing, or a value is no duration.
+
+        Examples
+        --------
+        >>> Windows.of_table({"length": "4 weeks"})
+        Windows(length=2419200, step=2419200, warmup=604800)
+        """
+        unknown = sorted(set(table) - {"length", "step", "warmup"})
+        if unknown or "length" not in table:
+            found = ", ".join(table) or "none"
+            raise UsageError(f"keys length, step and warmup (both optional) are needed, found {found}")
+        length = duration(table["length"])
+        warmup = table.get("warmup", length // 4)
+        return cls(length, duration(table.get("step", length)), duration(warmup) if warmup else 0)
+
+    def of(self, workload: Workload) -> Iterator[Window]:
+        """Yield the complete windows of a workload, the first one after a warm-up.
+
+        Raises
+        ------
+        UsageError
+            The workload is shorter than one window.
+        """
+        first = int(workload.submit_time.min(initial=0))
+        begin, last = first + self.warmup, first + workload.span
+        if begin + self.length > last + 1:
+            needed, found = (self.warmup + self.length) / DAY, workload.span / DAY
+            raise UsageError(
+                f"{workload.name}: {found:.1f} days are too short for a window of {needed:.1f} days, "
+                "warm-up included"
+            )
+        calendar = calendar_of(workload)
+        while begin + self.length <= last + 1:
+            name = f"day {(begin - first) // DAY}"
+            if calendar is not None:
+                name = str(calendar.dates([begin])[0].date())
+            yield Window(begin, begin + self.length, self.warmup, name)
+            begin += self.step

@@ -1,0 +1,156 @@
+"""`sweep`, as a user types it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CLI, Start
+
+SWEEP = """
+policies = ["fcfs", "fcfs+easy"]
+jobs = 200
+report = false
+[sweep]
+seed = { first = 0, count = 3 }
+load_factor = [1.0, 1.2]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "s.toml").write_text(SWEEP)
+    return tmp_path / "s.toml"
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((folder / "cells.csv").read_text().splitlines()))
+
+
+def test_a_file(cli: CLI, file: Path, tmp_path: Path) -> None:
+    outcome = cli("sweep", "s.toml", "--out", "out")
+    assert outcome == (0, "results: out/cells.csv\n", "")
+    rows = rows_of(tmp_path / "out")
+    assert [(row["policy"], row["seed"], row["load_factor"]) for row in rows][:3] == [
+        ("fcfs", "0", "1"), ("fcfs+easy", "0", "1"), ("fcfs", "0", "1.2"),
+    ]  # fmt: skip
+    assert {row["status"] for row in rows} == {"done"}
+    assert len(rows) == 12
+    assert cli("sweep", "--status", "out").out == "12 cells: 12 done, 0 failed, 0 begun, 0 waiting\n"
+    provenance = json.loads((tmp_path / "out" / "provenance.json").read_text())
+    assert provenance["cells"] == {"done": 12}
+    assert cli("sweep", "out/sweep.toml", "--out", "again", "-q") == (0, "", "")
+    assert [row["schedule_sha256"] for row in rows_of(tmp_path / "again")] == [
+        row["schedule_sha256"] for row in rows
+    ]
+
+
+def test_flags_add_to_a_file(cli: CLI, file: Path, tmp_path: Path) -> None:
+    flags = ["--axis", "seed=7", "--axis", "walltime=run,kill", "-p", "sjf", "--out", "out"]
+    assert cli("sweep", "s.toml", *flags).code == 0
+    found = {
+        (row["policy"], row["seed"], row["load_factor"], row["walltime"]) for row in rows_of(tmp_path / "out")
+    }
+    assert found == {("sjf", "7", load, treatment) for load in ("1", "1.2") for treatment in ("run", "kill")}
+
+
+def test_shards_and_what_they_collect(cli: CLI, file: Path, tmp_path: Path) -> None:
+    first = cli("sweep", "s.toml", "--out", "out", "--shard", "1/2")
+    assert first.out.splitlines()[0] == "12 cells: 6 done, 0 failed, 0 begun, 6 waiting"
+    line = cli("sweep", "s.toml", "--out", "out", "--collect").line()
+    assert line == "out: 6 of 12 cells are missing; run their shards"
+    assert cli("sweep", "s.toml", "--out", "out", "--shard", "2/2", "-q") == (0, "", "")
+    assert cli("sweep", "s.toml", "--out", "out", "--collect") == (0, "results: out/cells.csv\n", "")
+    assert len(rows_of(tmp_path / "out")) == 12
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--axis", "sed=1,2"], "--axis: unknown axis 'sed'; nearest: seed"),
+        (["--axis", "seed"], "--axis needs key=value,value,..., found 'seed'"),
+        (["--axis", "seed="], "--axis: seed: at least one value is needed"),
+        (
+            ["--axis", "seed=0:100000", "--axis", "skip=0:10"],
+            "the sweep has 4 000 000 cells; with --yes they run",
+        ),
+        (["--shard", "3/2"], "--shard: I/N with I from 1 to N is needed, found '3/2'"),
+        (["--baseline", "sjf"], "--baseline: one of the policies is needed (fcfs, fcfs+easy), found 'sjf'"),
+        (["--metric", "wait"], "--metric: unknown metric 'wait'"),
+        (["--status", "nowhere"], "nowhere: a folder of a sweep is needed; sweep.json is missing or damaged"),
+    ],
+)
+def test_wrong_input(cli: CLI, file: Path, tmp_path: Path, flags: list[str], message: str) -> None:
+    line = cli("sweep", "s.toml", "--out", "out", *flags).line()
+    assert line.startswith(message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_line_of_a_wrong_axis(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SWEEP + "loud = [1]\n")
+    line = cli("sweep", "s.toml", "--out", "out").line()
+    assert line == "s.toml:5: sweep: unknown axis 'loud'; nearest: log"
+
+
+POLICY = """
+import os, time
+from hpcsimkit.kernel.policy import Order
+
+class Slow(Order):
+    def key(self, job):
+        if not os.path.exists("go"):
+            open("begun", "w").close()
+            time.sleep(60)
+        return job.id
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_killed_and_gone_on(start: Start, apart: CLI, file: Path, tmp_path: Path) -> None:
+    """What is finished is not done again; the table is that of a sweep that was never killed."""
+    (tmp_path / "mine.py").write_text(POLICY)
+    flags = ["-p", "fcfs", "-p", "mine:Slow", "--axis", "load_factor=1", "--workers", 2, "-q", "--out", "out"]
+    for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM):
+        (tmp_path / "begun").unlink(missing_ok=True)
+        process = start("sweep", "s.toml", *flags)
+        while not (tmp_path / "begun").exists() or not list(tmp_path.glob("out/cells/*/outcome.json")):
+            assert process.poll() is None
+        line = apart("sweep", "s.toml", *flags).line()
+        assert line.startswith("out: another run is writing there now (process ")
+        process.send_signal(number)
+        process.communicate()
+    finished = {file: file.stat().st_mtime_ns for file in tmp_path.glob("out/cells/*/outcome.json")}
+    assert finished
+    (tmp_path / "go").touch()
+    assert apart("sweep", "s.toml", *flags) == (0, "", "")
+    assert {file: file.stat().st_mtime_ns for file in finished} == finished
+    assert not list(tmp_path.rglob(".*.tmp"))
+    flags[-1] = "straight"
+    assert apart("sweep", "s.toml", *flags) == (0, "", "")
+    one, other = (
+        [{**row, "seconds": ""} for row in rows_of(tmp_path / name)] for name in ("out", "straight")
+    )
+    assert one == other
+
+
+def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 1/0 and not"))
+    outcome = apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert re.search(
+        r"^failed: \d of 12 cells: mine:Slow at t=\d+ s, in Slow for job 1: Zero", outcome.out, re.M
+    )
+    rows = rows_of(tmp_path / "out")
+    assert [row["status"] for row in rows] == ["done", "failed"] * 6
+    state = cli("sweep", "--status", "out").out
+    assert "12 cells: 6 done, 6 failed" in state
+    assert "failed: mine:Slow at t=" in state
+    (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 0 and not"))
+    assert apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out", "-q").code == 0
+    assert {row["status"] for row in rows_of(tmp_path / "out")} == {"done"}, "changed code makes new cells"
