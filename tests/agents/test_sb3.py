@@ -271,7 +271,7 @@ def test_training_leaves_the_global_generators_alone() -> None:
     seeded()
     expected = drawn()
     seeded()
-    trainer("sb3-dqn").train()
+    trainer("sb3-dqn", replace(SHORT["sb3-dqn"], total_timesteps=2048)).train()
     assert drawn() == expected
     assert Distribution._validate_args is True
 

@@ -13,7 +13,7 @@ from hpcsimkit.policies.placing.knapsack import assign, choose, choose_many
 
 Array = NDArray[Any]
 
-often = pytest.mark.parametrize("times", [1, pytest.param(12, marks=pytest.mark.slow)])
+often = pytest.mark.parametrize("times", [1, pytest.param(24, marks=pytest.mark.slow)])
 """How often the solver is asked is limited by its speed, some milliseconds each."""
 
 GB = 10**9
@@ -115,7 +115,7 @@ def test_what_is_no_knapsack(values: list[float], sizes: list[float], message: s
 @often
 def test_integer_program_is_dynamic_programming(times: int) -> None:
     rng = np.random.default_rng([3, times])
-    for _ in range(150 * times):
+    for _ in range(75 * times):
         jobs = int(rng.integers(5, 40))
         values, sizes = some_values(rng, jobs), rng.integers(1, 30, jobs)
         capacity = int(sizes.sum() * rng.uniform(0.1, 0.9))
@@ -128,7 +128,7 @@ def test_integer_program_is_dynamic_programming(times: int) -> None:
 @often
 def test_several_resources_are_brute_force(times: int) -> None:
     rng = np.random.default_rng([4, times])
-    for _ in range(400 * times):
+    for _ in range(200 * times):
         jobs, resources = rng.integers(1, [9, 4]).tolist()
         values = some_values(rng, jobs)
         units = rng.choice([1, 7, GB, 1_048_576], resources)
@@ -188,7 +188,7 @@ def best_assignment(values: Array, requests: Array, free: Array, allowed: Array)
 @often
 def test_assignment_is_brute_force(times: int) -> None:
     rng = np.random.default_rng([6, times])
-    for _ in range(120 * times):
+    for _ in range(60 * times):
         jobs, machines, resources = rng.integers(1, [7, 4, 4]).tolist()
         values = some_values(rng, jobs)
         units = rng.choice([1, GB], resources)

@@ -197,7 +197,7 @@ def test_it_keeps_the_rules(policy: Optimization) -> None:
 
 def test_it_keeps_the_rules_on_machines() -> None:
     machines = Machines.of(2, cpus=4) + Machines.of(1, cpus=8, gpus=2)
-    workloads = random_workloads(np.random.default_rng(0), 12, cluster=machines, shared=True)
+    workloads = random_workloads(np.random.default_rng(0), 6, cluster=machines, shared=True)
     assert not check_policy(Optimization(), workloads=workloads, cluster=machines).notes
 
 

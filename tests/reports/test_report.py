@@ -111,10 +111,8 @@ def change(file: Path, edit: Callable[[Any], None]) -> None:
 # --- the page ------------------------------------------------------------------------------------------
 
 
-def test_page_stands_alone(folder: Path) -> None:
-    page = write_report(folder)
-    assert page == folder / "report.html"
-    text = page.read_text(encoding="utf-8")
+def test_page_stands_alone(written: Path) -> None:
+    text = written.read_text(encoding="utf-8")
     assert not re.search(r"https?:|src=|@import|<script|<link|url\((?!#)", text)
     assert len(text) < 1_500_000
     assert "prefers-color-scheme: dark" in text
@@ -146,6 +144,7 @@ def test_colours_are_defined_for_light_and_dark(written: Path) -> None:
         assert f" --{name}: " in dark, name
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_metrics_are_those_of_the_file(folder: Path) -> None:
     names = list(json.loads((folder / "metrics.json").read_text())["fcfs"])
 
@@ -182,6 +181,7 @@ def test_headings_carry_direction_unit_and_formula(written: Path) -> None:
     assert "utilisation\xa0↑" in headings
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_provenance_is_shown(folder: Path) -> None:
     def add(provenance: dict[str, Any]) -> None:
         provenance["workload"]["skipped"] = {"no <processors>": 1234}
@@ -220,7 +220,9 @@ def test_names_are_never_markup(folder: Path) -> None:
 
 def test_same_folder_same_page(folder: Path, written: Path) -> None:
     shutil.copytree(written.parent, folder, dirs_exist_ok=True)
-    assert write_report(folder).read_bytes() == written.read_bytes()
+    page = write_report(folder)
+    assert page == folder / "report.html"
+    assert page.read_bytes() == written.read_bytes()
 
 
 # --- machines ------------------------------------------------------------------------------------------
@@ -262,6 +264,7 @@ def test_page_of_machines(on_machines: Path) -> None:
         assert heading in text
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_all_columns_fit(on_machines: Path) -> None:
     """With GPUs there are nine columns: names of policies wrap beside them, headings and numbers do not."""
     page = write_report(on_machines).read_text()
@@ -271,6 +274,7 @@ def test_all_columns_fit(on_machines: Path) -> None:
     assert re.search(r"table\.numbers \.name {[^}]*white-space: normal; overflow-wrap: anywhere", page)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_headings_of_many_columns_stand_upright(written: Path, tmp_path: Path) -> None:
     assert "numbers many" not in written.read_text()
     names = ["fcfs", "sjf", "saf", "ljf", "laf", "sqf", "srf", "lcfs"]
@@ -453,16 +457,16 @@ def test_not_a_folder(name: str, found: str, tmp_path: Path) -> None:
 # --- other files ---------------------------------------------------------------------------------------
 
 
-def test_plot_results_writes_pictures_and_page(folder: Path) -> None:
+def test_plot_results_writes_pictures_and_page(folder: Path, written: Path) -> None:
     files = plot_results(folder)
     assert all(file.is_file() for file in files)
     assert files[-1] == folder / "report.html"
     names = {picture.name for picture in draw_pictures(SavedResults.read(folder).results)}
-    written = {file.name for file in (folder / "pictures").iterdir()}
-    assert written == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
+    drawn = {file.name for file in (folder / "pictures").iterdir()}
+    assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     for file in (folder / "pictures").glob("*.png"):
         assert file.read_bytes().startswith(b"\x89PNG")
-    assert files[-1].read_bytes() == write_report(folder).read_bytes()
+    assert files[-1].read_bytes() == written.read_bytes()
 
 
 def test_plot_results_says_what_is_in_the_way(folder: Path) -> None:

@@ -16,6 +16,7 @@ from hpcsimkit.jobs.job import Request
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import read_job_table, write_job_table
 from hpcsimkit.workloads.readers.cells import duration
+from tests.drawn import examples
 
 HEADER = "JobName,ReqMem,ReqCPUs,ReqGPUs,ReqDuration,ActualDuration,Submit"
 Write = Callable[..., Path]
@@ -382,6 +383,7 @@ def words(workload: Workload, column: str) -> list[str]:
     return ["" if number == -1 else workload.label(column, number) for number in numbers]
 
 
+@examples(0.5)
 @given(workloads())
 def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory, w: Workload) -> None:
     path = tmp_path_factory.mktemp("round") / "w.csv.gz"
