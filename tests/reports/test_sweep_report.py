@@ -309,15 +309,15 @@ def test_report_says_why_there_are_no_intervals(tmp_path: Path) -> None:
     assert "There are no replicates" in text and "interval</th>" not in text and "Holm" not in text
 
 
-def test_ten_thousand_rows_are_cut_on_the_page_only() -> None:
+def test_thousands_of_rows_are_cut_on_the_page_only() -> None:
     axes: Axes = {
         "policy": POLICIES[:2],
         "seed": [0, 1],
-        "load_factor": range(1, 51),
-        "policy.window": range(50),
+        "load_factor": range(1, 21),
+        "policy.window": range(25),
     }
     table = table_of(axes, "seed")
-    assert len(table.cells) == 10_000
+    assert len(table.cells) == 2000
     shown = {each.name: each for each in tables_of(table, WAIT)}
-    assert len(shown[f"{WAIT}_by_setting"].data) == 5000
+    assert len(shown[f"{WAIT}_by_setting"].data) == 1000
     assert len(next(draw_metric(table, WAIT)).figure.axes) == 12
