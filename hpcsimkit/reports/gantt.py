@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-__all__ = ["busy_window", "plot_gantt"]
+__all__ = ["Parts", "busy_window", "plot_gantt", "rectangles"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -92,12 +92,11 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
     axis = TimeAxis(begin, end, calendar_of(result.workload), "in the window")
     axis.apply(ax)
     ax.grid(visible=False)
+    parts = rectangles(result, begin, end)
     if result.placements is None:
-        parts = _nodes_of(result, begin, end)
         ax.set(ylim=(0, result.size), ylabel="node")
         count_axis(ax.yaxis)
     else:
-        parts = _lanes_of(result, result.placements, begin, end)
         _machine_axis(result.placements, ax)
     points = HEIGHT * (parts.high - parts.low) / abs(np.subtract(*ax.get_ylim()))
     corners = parts.corners(begin, end)
@@ -128,7 +127,7 @@ def _path_of(corners: Floats) -> Path:
 # --- rectangles ------------------------------------------------------------------------------------------
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """Rectangles of jobs: row of the job, start and stop [s], low and high end; each of shape (parts,)."""
 
     job: Integers
@@ -145,7 +144,17 @@ class _Parts(NamedTuple):
         return np.stack(corners, axis=1).reshape(-1, 4, 2)
 
 
-def _packed(job: Integers, amount: Integers, size: int, result: Result, begin: int, end: int) -> _Parts:
+def rectangles(result: Result, begin: int, end: int) -> Parts:
+    """Return the rectangles of the jobs that run in a window [s of the log's clock].
+
+    Heights are numbers of nodes, or of machines (those of machine k between k and k + 1).
+    """
+    if result.placements is None:
+        return _nodes_of(result, begin, end)
+    return _lanes_of(result, result.placements, begin, end)
+
+
+def _packed(job: Integers, amount: Integers, size: int, result: Result, begin: int, end: int) -> Parts:
     """Return non-overlapping positions of the jobs in a window, within `size` or a larger size if needed."""
     inside = (result.start_time[job] < end) & (result.end_time[job] > begin)
     job, amount = job[inside], amount[inside]
@@ -155,17 +164,17 @@ def _packed(job: Integers, amount: Integers, size: int, result: Result, begin: i
     of = np.repeat(np.arange(len(job)), [len(intervals) for intervals in places])
     low = np.array([interval.start for intervals in places for interval in intervals], dtype=float)
     high = np.array([interval.stop for intervals in places for interval in intervals], dtype=float)
-    return _Parts(job[of], start[of], stop[of], low / size, high / size)
+    return Parts(job[of], start[of], stop[of], low / size, high / size)
 
 
-def _nodes_of(result: Result, begin: int, end: int) -> _Parts:
+def _nodes_of(result: Result, begin: int, end: int) -> Parts:
     """Return the rectangles in a window on counted nodes, with heights in nodes."""
     ran = np.flatnonzero(result.finished)
     parts = _packed(ran, result.workload.column("nodes")[ran], result.size, result, begin, end)
     return parts._replace(low=parts.low * result.size, high=parts.high * result.size)
 
 
-def _lanes_of(result: Result, placements: Placements, begin: int, end: int) -> _Parts:
+def _lanes_of(result: Result, placements: Placements, begin: int, end: int) -> Parts:
     """Return the rectangles in a window on machines, those of machine k between the heights k and k + 1."""
     capacity = placements.cluster.capacity[placements.machine]
     share = np.divide(placements.amounts, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
@@ -179,7 +188,7 @@ def _lanes_of(result: Result, placements: Placements, begin: int, end: int) -> _
         parts = _packed(placements.job[rows], height[rows], MACHINE, result, begin, end)
         low, high = (machine + (1 - band) / 2 + band * at for at in (parts.low, parts.high))
         found.append(parts._replace(low=low, high=high))
-    return _Parts(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    return Parts(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def _machine_axis(placements: Placements, ax: Axes) -> None:

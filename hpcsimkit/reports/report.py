@@ -15,6 +15,7 @@ from hpcsimkit.reports.gallery import draw_comparison, draw_pictures
 from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
 from hpcsimkit.reports.saved_results import SavedResults
+from hpcsimkit.reports.zoom import zoom_data
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.results.result import Result
@@ -138,6 +139,7 @@ def _page(saved: SavedResults, pictures: Iterable[Picture]) -> str:
         cell=_cell,
         policies=_policies(saved),
         many=MANY,
+        zoom=zoom_data(saved.results),
         notes=[
             (name, note)
             for name, about in saved.provenance["policies"].items()

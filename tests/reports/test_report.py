@@ -113,7 +113,9 @@ def change(file: Path, edit: Callable[[Any], None]) -> None:
 
 def test_page_stands_alone(written: Path) -> None:
     text = written.read_text(encoding="utf-8")
-    assert not re.search(r"https?:|src=|@import|<script|<link|url\((?!#)", text)
+    assert not re.search(r"https?:|src=|@import|<link|url\((?!#)", text)
+    scripts = ['<script type="application/json" id="zoom-data">', "<script>"]
+    assert re.findall("<script[^>]*>", text) == scripts
     assert len(text) < 1_500_000
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
@@ -137,7 +139,7 @@ def test_page_shows_every_picture_and_policy(written: Path) -> None:
 
 def test_colours_are_defined_for_light_and_dark(written: Path) -> None:
     text = written.read_text(encoding="utf-8")
-    light, dark = text.split("prefers-color-scheme: dark")
+    light, dark = text.split("prefers-color-scheme: dark", 1)
     used = set(re.findall(r"var\(--([a-z0-9-]+)\)", text)) - {"font", "width"}
     for name in used:
         assert f" --{name}: " in light, name
