@@ -44,11 +44,15 @@ HEAVY = {
     "sb3_contrib",
     "safetensors",
     "tensorboard",
+    "dask",
+    "dask_jobqueue",
+    "distributed",
 }
 """Libraries that take long to load: the function that needs one imports it."""
 
 PYDANTIC = (
     "checked_table",
+    "engine_table",
     "evaluation",
     "experiment",
     "mimics",

@@ -221,6 +221,16 @@ Workers = Annotated[
     int | None,
     typer.Option(metavar="N", help="Number of simulations in parallel, each in a process, 1 or more.  [1]"),
 ]
+EngineName = Annotated[
+    dict[str, str] | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        parser=lambda name: {"name": name},  # a key of the table [engine]
+        help="Engine in place of --workers: processes:N, dask:N, dask:tcp://HOST:PORT or slurm:N with N "
+        "workers.  [processes]",
+    ),
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")]
 Trace = Annotated[
     bool | None,
@@ -248,6 +258,7 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "allow_code": AllowCode,
     "out": Out,
     "workers": Workers,
+    "engine": EngineName,
 }
 """Options by key of :class:`~hpcsimkit.experiments.experiment.Experiment`; a test holds both equal."""
 

@@ -12,6 +12,7 @@ import typer
 from hpcsimkit.cli.flags import (
     RESULTS,
     AllowCode,
+    EngineName,
     Limits,
     LoadFactor,
     LocalityName,
@@ -191,6 +192,7 @@ def evaluate(
         int | None,
         typer.Option(metavar="N", help="Number of sequences simulated in parallel, 1 or more.  [1]"),
     ] = None,
+    engine: EngineName = None,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<model>-on-<log>]"),

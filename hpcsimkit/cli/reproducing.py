@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hpcsimkit.cli.flags import RESULTS, Limits, Quiet, examples
+from hpcsimkit.cli.flags import RESULTS, EngineName, Limits, Quiet, examples
 from hpcsimkit.io.printable import show
 
 __all__ = ["reproduce"]
@@ -66,6 +66,7 @@ def reproduce(
             metavar="N", help="Number of tasks run in parallel, 1 or more.  [the number of CPU cores]"
         ),
     ] = None,
+    engine: EngineName = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
     out: Annotated[
         Path | None,
@@ -85,13 +86,14 @@ def reproduce(
 
     require_packages()
     from hpcsimkit.errors import UsageError
+    from hpcsimkit.experiments.engine_table import Parallel
     from hpcsimkit.reproductions.catalogue import reproduction_named
     from hpcsimkit.reproductions.reproduction_run import REPORT, ReproductionRun
     from hpcsimkit.reproductions.targets import targets_table
 
-    for flag, value, least in (("--workers", workers, 1), ("--seed", seed, 0)):
-        if value is not None and value < least:
-            raise UsageError(f"{flag} must be greater than or equal to {least}, found {value}")
+    if seed < 0:
+        raise UsageError(f"--seed must be greater than or equal to 0, found {seed}")
+    parallel = Parallel.of_flags({"workers": workers, "engine": engine})
     kind = reproduction_named(system)
     if not logs and kind.needs_logs:
         raise UsageError(f"{system} needs {kind.logs_needed}")
@@ -102,7 +104,9 @@ def reproduce(
             raise UsageError(f"{system} knows no --{flag}")
     place = out or RESULTS / "-".join([system, *chosen, *["quick"] * quick])
     reproduction = kind(logs or (), quick=quick, seed=seed, chosen=chosen)
-    run = ReproductionRun(reproduction, place, system, workers or os.cpu_count() or 1)
+    named = None if engine is None else parallel.engine_for(0)
+    many = workers or os.cpu_count() or 1
+    run = ReproductionRun(reproduction, place, system, many if named is None else named.workers, named)
     say = (lambda line: None) if quiet else show
     conclusion = run.run(quiet=quiet, say=say)
     if not quiet and conclusion.targets:

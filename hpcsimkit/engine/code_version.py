@@ -11,7 +11,7 @@ from pathlib import Path
 from hpcsimkit import _version
 from hpcsimkit._version import __version__
 
-__all__ = ["code_version"]
+__all__ = ["code_files", "code_version", "hash_of"]
 
 DECISIVE = ("agents", "cluster", "envs", "jobs", "kernel", "policies", "results", "workloads")
 """Packages of hpcsimkit that decide the outcome of simulations and trainings."""
@@ -33,9 +33,22 @@ def code_version(modules: Collection[str]) -> str:
     >>> code_version(["hpcsimkit.kernel.policy", "math"]) == code_version([])
     True
     """
+    return " ".join([__version__, _of_kit(), *code_files(modules).values()])
+
+
+def code_files(modules: Collection[str]) -> dict[str, str]:
+    """Return the hashes of the files of modules outside the packages for simulation and training.
+
+    >>> list(code_files(["hpcsimkit.kernel.policy", "math"]))
+    []
+    """
     files = filter(None, map(_file_of, sorted(modules)))
-    hashes = [_of_file(file, file.stat().st_mtime_ns) for file in files]
-    return " ".join([__version__, _of_kit(), *hashes])
+    return {str(file): hash_of(file) for file in files}
+
+
+def hash_of(file: Path) -> str:
+    """Return the hash of a file."""
+    return _of_file(file, file.stat().st_mtime_ns)
 
 
 @cache

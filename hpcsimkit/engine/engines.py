@@ -31,6 +31,11 @@ Failed = Callable[[Task, Exception], None]
 class Engine(ABC):
     """Executes tasks; results are on disk, so that an engine returns nothing."""
 
+    @property
+    @abstractmethod
+    def workers(self) -> int:
+        """Maximum number of tasks executed in parallel."""
+
     @abstractmethod
     def run(
         self, tasks: Sequence[Task], work: Work, tell: Callable[[str, int], None], failed: Failed
@@ -52,6 +57,8 @@ class Engine(ABC):
 
 class InProcess(Engine):
     """Executes tasks one after the other in this process."""
+
+    workers = 1
 
     def run(
         self, tasks: Sequence[Task], work: Work, tell: Callable[[str, int], None], failed: Failed
@@ -86,6 +93,8 @@ class Processes(Engine):
     workers : int
         Maximum number of parallel processes, 1 or more.
     """
+
+    workers = 1
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -243,7 +252,7 @@ def _death(task: Task, exit_code: int) -> HpcsimkitError:
 def engine_of(workers: int) -> Engine:
     """Return the engine for a number of parallel workers of this machine.
 
-    >>> engine_of(1), engine_of(4).workers
-    (<...InProcess object at ...>, 4)
+    >>> engine_of(1).workers, engine_of(4).workers
+    (1, 4)
     """
     return InProcess() if workers == 1 else Processes(workers)

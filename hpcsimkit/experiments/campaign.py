@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.cluster.files import write_machines
-from hpcsimkit.engine.engines import Engine, engine_of
+from hpcsimkit.engine.engines import Engine, Processes
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder, file_name, head_of_toml
 from hpcsimkit.engine.runner import perform
@@ -45,7 +45,7 @@ class Campaign:
     command : sequence of str
         Command line, for the records.
     engine : Engine, optional
-        Engine that executes the simulations; by default as many processes as the experiment has workers.
+        Engine that executes the simulations; by default that of the experiment.
 
     Examples
     --------
@@ -142,10 +142,9 @@ class Campaign:
         for task in self.tasks:
             if task not in missing:
                 tell(task.policy, task.size)
-        workers = min(self.experiment.workers, len(missing))
-        if workers > 1:
+        engine = self.engine or self.experiment.engine_for(len(missing))
+        if isinstance(engine, Processes):
             prepare(self.workload)
-        engine = self.engine or engine_of(max(workers, 1))
         perform(missing, self.store, engine, tell=lambda name, jobs: tell(policies[name], jobs))
 
     def _kept(self) -> str:

@@ -48,13 +48,20 @@ class Table(BaseModel):
     def of_flags(cls, flags: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> Self:
         """Return a table of the flags of a command (None: not given), which override other values.
 
+        Of a table, only the keys that a flag gives are overridden.
+
         Raises
         ------
         UsageError
             A flag is invalid; the message names it.
         """
-        given = {name: value for name, value in flags.items() if value is not None}
-        table, problem = cls.checked({**(base or {}), **given})
+        base = base or {}
+        given = {
+            name: {**(base.get(name) or {}), **value} if isinstance(value, Mapping) else value
+            for name, value in flags.items()
+            if value is not None
+        }
+        table, problem = cls.checked({**base, **given})
         if table is None:
             location, text = problem or ((), "")
             flag = cls.flags.get(str(location[0]), f"--{location[0]}") if location else ""

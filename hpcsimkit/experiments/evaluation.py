@@ -19,6 +19,7 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
+from hpcsimkit.experiments.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places, share_in_several
 from hpcsimkit.experiments.experiment import Experiment, Generate
 from hpcsimkit.experiments.policy_run import inputs_of
@@ -41,7 +42,7 @@ USUAL = "fcfs+easy"
 """Default pipeline with the seat of an agent, if neither its file nor the user names one."""
 
 
-class Evaluation(Source):
+class Evaluation(Source, Parallel):
     """Settings of an evaluation.
 
     Keys of the simulation are those of an :class:`~hpcsimkit.experiments.experiment.Experiment`, except
@@ -74,11 +75,13 @@ class Evaluation(Source):
         Random seed of the sequences and the runs, 0 or more. Default: 0.
     workers : int
         Number of sequences simulated in parallel, each in its own process, 1 or more. Default: 1.
+    engine : EngineTable, optional
+        Engine that executes the simulations; by default that number of processes.
     out : str, optional
         Path of the results folder.
     """
 
-    inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate}
+    inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate, "engine": EngineTable}
     flags: ClassVar[Mapping[str, str]] = {"policies": "-p", "metrics": "--metric"}
 
     model: str = Field(min_length=1)
@@ -91,7 +94,6 @@ class Evaluation(Source):
     within: str | None = None
     sample: bool | None = None
     seed: int = Field(0, ge=0)
-    workers: int = Field(1, ge=1)
     out: str | None = Field(None, min_length=1)
 
     @field_validator("metrics")
@@ -166,6 +168,9 @@ class Contest:
             RANDOM: self._seated(RandomAgent(self.agent.mask, decline=self.agent.decline)),
             **{name: self.experiment.policy(name) for name in evaluation.policies},
         }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Contest, (self.evaluation, self.workload)  # code is imported by its name
 
     @property
     def trained(self) -> Mapping[str, Any]:

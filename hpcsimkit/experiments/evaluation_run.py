@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.engine.engines import Engine, engine_of
+from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder
 from hpcsimkit.engine.runner import perform
@@ -111,7 +111,7 @@ class EvaluationRun:
     command : sequence of str
         Command line, for the records.
     engine : Engine, optional
-        Engine that executes the simulations; by default as many processes as the evaluation has workers.
+        Engine that executes the simulations; by default that of the evaluation.
     """
 
     def __init__(
@@ -163,8 +163,8 @@ class EvaluationRun:
         for task in self.tasks:
             if task not in missing:
                 tell(task.name, task.size)
-        workers = min(self.contest.evaluation.workers, len(missing))
-        perform(missing, self.store, self.engine or engine_of(max(workers, 1)), tell=tell)
+        engine = self.engine or self.contest.evaluation.engine_for(len(missing))
+        perform(missing, self.store, engine, tell=tell)
 
     def _kept(self) -> str:
         """Return the number of finished sequences as text; empty if there are none."""

@@ -20,6 +20,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import ALLOW_CODE, Problem, Table
+from hpcsimkit.experiments.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.on_machines import fitting, locality_of, placement_of
 from hpcsimkit.experiments.toml_lines import Location, toml_text
 from hpcsimkit.experiments.trust import Trust, code_in
@@ -104,7 +105,7 @@ class Generate(Table):
         return with_estimates(workload, rng) if self.estimates else workload
 
 
-class Experiment(Table):
+class Experiment(Parallel):
     """Settings of a comparison of policies on a workload.
 
     Parameters
@@ -164,7 +165,9 @@ class Experiment(Table):
     out : str, optional
         Path of the results folder.
     workers : int
-        Number of policies simulated in parallel, each in its own process, 1 or more. Default: 1.
+        Number of simulations in parallel, each in its own process, 1 or more. Default: 1.
+    engine : EngineTable, optional
+        Engine that executes the simulations; by default that number of processes.
     report : bool
         Whether figures and ``report.html`` are written. Default: True.
     trace : bool
@@ -177,7 +180,7 @@ class Experiment(Table):
     Workload('lublin-256', 100 jobs, machine_size=256)
     """
 
-    inner: ClassVar = {"generate": Generate}
+    inner: ClassVar = {"generate": Generate, "engine": EngineTable}
     flags: ClassVar = {"policies": "-p"}
 
     log: str | None = Field(None, min_length=1)
@@ -204,7 +207,6 @@ class Experiment(Table):
     cooldown: float = Field(0.0, ge=0, allow_inf_nan=False)
     seed: int = Field(0, ge=0)
     out: str | None = Field(None, min_length=1)
-    workers: int = Field(1, ge=1)
     report: bool = True
     trace: bool = False
 
@@ -240,6 +242,11 @@ class Experiment(Table):
         if self.machines is not None and "policies" not in self.model_fields_set:
             object.__setattr__(self, "policies", list(MACHINE_POLICIES))  # still a default
         return self
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return the settings only: where it is unpickled, code is imported by its name."""
+        settings = {name: getattr(self, name) for name in type(self).model_fields}
+        return {**super().__getstate__(), "__dict__": settings}
 
     # --- reading and saving --------------------------------------------------------------------------
 
@@ -297,7 +304,7 @@ class Experiment(Table):
             if isinstance(path := getattr(self, name), str):
                 source |= {name: str(Path(path).absolute()), digest: sha256_of(path)}
         kept = self.model_dump(
-            exclude_none=True, exclude={"out", "workers", "generate", ALLOW_CODE, *files.values()}
+            exclude_none=True, exclude={"out", "workers", "engine", "generate", ALLOW_CODE, *files.values()}
         )
         fields = source | kept | source
         if self.code:

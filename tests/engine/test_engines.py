@@ -51,7 +51,8 @@ class Step(Task):
             (folder / "died").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         if self.does == "sleep":
-            time.sleep(PATIENCE)
+            for _ in range(100 * PATIENCE):
+                time.sleep(0.01)
             (folder / "slept").touch()
         if self.does == "fail":
             raise ValueError("wrong")

@@ -13,6 +13,7 @@ from hpcsimkit import Machines, Pipeline, Simulation, compare, default_workload,
 from hpcsimkit.cli.flags import OF_EXPERIMENT
 from hpcsimkit.engine.engines import Processes
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.engine_table import EngineTable
 from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.policies import SJF
 
@@ -68,4 +69,6 @@ def kinds_of(annotation: object) -> set[object]:
     if isinstance(annotation, UnionType):
         found: set[object] = set()
         return found.union(*map(kinds_of, get_args(annotation))) - {NoneType, list[dict[str, Any]]}
+    if annotation is EngineTable:
+        return {dict[str, str]}  # of which the command line has the name
     return {str} if get_origin(annotation) is Literal else {annotation}

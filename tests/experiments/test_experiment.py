@@ -206,10 +206,11 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
     assert set(values) | set(on_machines) | set(rules) == set(Experiment.model_fields) - {
         "generate",
         "allow_code",
+        "engine",
     }
     (tmp_path / "e.toml").write_text(toml_text(values))
     experiment = Experiment.read(tmp_path / "e.toml")
-    assert experiment.model_dump(exclude={"generate", "allow_code", *on_machines, *rules}) == {
+    assert experiment.model_dump(exclude={"generate", "allow_code", "engine", *on_machines, *rules}) == {
         **values,
         "log": str(log),
     }

@@ -27,6 +27,7 @@ FIXED = {
     "machines_sha256",
     "out",
     "workers",
+    "engine",
     "report",
     "trace",
 }

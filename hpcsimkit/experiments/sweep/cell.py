@@ -23,7 +23,7 @@ __all__ = ["Cell"]
 JOBS = "jobs"
 """Name of a cell's table of jobs, without suffix."""
 
-NOT_DECISIVE = {"allow_code", "import_from", "policies", "out", "workers", "report", "trace"}
+NOT_DECISIVE = {"allow_code", "import_from", "policies", "out", "workers", "engine", "report", "trace"}
 """Settings that do not change the outcome of a cell; policies are identified by themselves."""
 
 WORKLOADS = 4

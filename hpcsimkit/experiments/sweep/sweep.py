@@ -16,7 +16,7 @@ from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, nearest
-from hpcsimkit.experiments.experiment import Experiment, Generate, JobsOfExperiment, sha256_of
+from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment, sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import SweepResults
@@ -28,7 +28,7 @@ __all__ = ["Sweep"]
 OWN = {"sweep", "baseline", "metrics"}
 """Keys of a sweep besides those of an experiment."""
 
-NOT_OF_CELLS = {*OWN, "policies", "out", "workers", "report", "trace", "sha256", "machines_sha256"}
+NOT_OF_CELLS = {*OWN, "policies", "out", "workers", "engine", "report", "trace", "sha256", "machines_sha256"}
 """Keys that do not change the outcome of a cell."""
 
 FILES = ("log", "machines")
@@ -61,7 +61,7 @@ class Sweep(Experiment):
     (6, [{'policy': 'fcfs', 'seed': 0}, {'policy': 'sjf', 'seed': 0}])
     """
 
-    inner: ClassVar = {"generate": Generate}
+    inner: ClassVar = Experiment.inner
     flags: ClassVar = {"policies": "-p", "sweep": "--axis", "metrics": "--metric"}
 
     sweep: dict[str, Any] = Field(default_factory=dict)
@@ -74,12 +74,6 @@ class Sweep(Experiment):
         sweep = super().read(file, allow_code)
         table = _with_paths(sweep.sweep, lambda path: str(file.parent / path))
         return sweep.model_copy(update={"sweep": table})
-
-    @classmethod
-    def of_flags(cls, flags: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> Self:
-        """Return a sweep of the flags of a command; axes are added to those of a file, or replace them."""
-        table = {**(base or {}).get("sweep", {}), **(flags.get("sweep") or {})}
-        return super().of_flags({**flags, "sweep": table}, base)
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpcsimkit.engine.engines import Engine, engine_of
+from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.lock import LOCK, in_use
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import PROVENANCE, head_of_toml
@@ -66,7 +66,7 @@ class SweepRun:
     command : sequence of str
         Command line, for the records.
     engine : Engine, optional
-        Engine that executes the cells; by default as many processes as the sweep has workers.
+        Engine that executes the cells; by default that of the sweep.
     shard : tuple of int
         Number of the part of the cells to perform, from 1, and number of parts. Default: (1, 1).
     confirmed : bool
@@ -206,7 +206,7 @@ class SweepRun:
             count("failed")
 
         tell(states["done"], states["failed"], len(cells))
-        engine = self.engine or engine_of(max(1, min(self.sweep.workers, len(missing))))
+        engine = self.engine or self.sweep.engine_for(len(missing))
         perform(
             missing, self.store, engine, tell=lambda name, done: count("done") if done else None, failed=fail
         )

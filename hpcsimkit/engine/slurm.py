@@ -1,0 +1,88 @@
+"""Engine for the jobs of a Slurm cluster, whose workers are those of Dask."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from hpcsimkit.engine.dask import Dask, require_packages
+from hpcsimkit.errors import UsageError
+from hpcsimkit.io.units import memory_bytes
+
+__all__ = ["Slurm"]
+
+
+class Slurm(Dask):
+    """Executes tasks in jobs of Slurm, which are submitted from this machine and replaced when they end.
+
+    Parameters
+    ----------
+    workers : int
+        Number of workers, 1 or more; each performs one task at a time.
+    partition : str, optional
+        Partition of the jobs; by default that of the configuration of dask-jobqueue, else of Slurm.
+    time : str, optional
+        Time limit of a job in the notation of Slurm, which has to exceed the time of the longest task; by
+        default that of the configuration of dask-jobqueue, else 30 minutes.
+    memory : str
+        Memory of a job. Default: 4 GiB for each core.
+    cores : int
+        Number of cores of a job, and of workers in it. Default: 1.
+    logs : str, optional
+        Path of a folder for the output of the jobs; by default it is discarded.
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        *,
+        partition: str | None = None,
+        time: str | None = None,
+        memory: str | None = None,
+        cores: int = 1,
+        logs: str | None = None,
+    ) -> None:
+        super().__init__(workers)
+        self.partition = partition
+        self.time = time
+        self.memory = f"{4 * cores} GiB" if memory is None else memory
+        self.cores = cores
+        self.logs = logs
+
+    def _started(self, workers: int) -> AbstractContextManager[Any]:
+        """Start a scheduler in this process, and submit the jobs of the workers."""
+        return self._submitted(workers)
+
+    @contextmanager
+    def _submitted(self, workers: int) -> Iterator[Any]:
+        require_packages("dask_jobqueue")
+        if shutil.which("sbatch") is None:
+            raise UsageError("the engine slurm submits jobs with sbatch, which is not on this machine")
+        from dask_jobqueue import SLURMCluster
+
+        with SLURMCluster(
+            queue=self.partition,
+            walltime=self.time,
+            memory=f"{memory_bytes(self.memory)} B",
+            cores=self.cores,
+            processes=self.cores,
+            job_name="hpcsimkit",
+            log_directory=self.logs,
+            job_extra_directives=["--output=/dev/null"] if self.logs is None else [],
+            scheduler_options={"dashboard": False, "dashboard_address": ":0"},
+            silence_logs="critical",
+        ) as cluster:
+            _check(cluster.job_script())
+            cluster.adapt(minimum=workers, maximum=workers)  # unlike scale, it replaces jobs that end
+            yield cluster
+
+
+def _check(script: str) -> None:
+    """Raise an error if Slurm would refuse a job."""
+    test = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True)
+    if test.returncode:
+        reason = test.stderr.strip().splitlines()[-1:] or ["no reason given"]
+        raise UsageError(f"Slurm refuses the jobs of the workers: {reason[0]}")
