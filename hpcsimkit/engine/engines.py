@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -11,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import count
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, cast
 
@@ -55,6 +57,10 @@ class Engine(ABC):
         """
 
 
+TASKS_A_COLLECTION = 500
+"""Number of tasks between collections of garbage, which Python itself makes rarely beside many tasks."""
+
+
 class InProcess(Engine):
     """Executes tasks one after the other in this process."""
 
@@ -65,7 +71,12 @@ class InProcess(Engine):
     ) -> None:
         """Execute tasks; see :meth:`Engine.run`."""
         waiting = Waiting(tasks, failed)
-        while (task := waiting.next()) is not None:
+        for number in count(1):
+            task = waiting.next()
+            if task is None:
+                return
+            if not number % TASKS_A_COLLECTION:
+                gc.collect()
             name = task.name
             try:
                 work(task, lambda done, name=name: tell(name, done))  # type: ignore[misc]

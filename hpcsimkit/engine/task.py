@@ -59,13 +59,14 @@ class Task(ABC):
         Returns a JSON value; further files may be written to the folder.
         """
 
-    @cached_property
+    @property
     def identity(self) -> Any:
-        """Identity of the inputs, a JSON value."""
+        """Identity of the inputs, a JSON value; not kept, since there may be many tasks."""
         return identity_of(self.inputs())
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the inputs, and of the code that determines the outcome, as 32 hexadecimal digits."""
-        code = code_version({type(self).__module__, *modules_of(self.identity)})
-        return digest({"code": code, "inputs": self.identity})
+        identity = self.identity
+        code = code_version({type(self).__module__, *modules_of(identity)})
+        return digest({"code": code, "inputs": identity})

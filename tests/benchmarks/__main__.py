@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import agents, machines
+from tests.benchmarks import agents, machines, sweeps
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -142,6 +142,7 @@ MEASURES = {
         ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
         ("games", agents.games),
+        ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
     )},
 }  # fmt: skip
 
@@ -173,9 +174,12 @@ QUICK = [
     ("backfilling", "lublin-1", "random, environment alone", 3),
     ("backfilling", "lublin-1", "random, with the baseline", 3),
     ("help", "-", "-", 5),
+    ("sweep", "1000 cells", "20 jobs each", 3),
+    ("finished", "10000 cells", "20 jobs each", 3),
 ]
 ALL = [
     *QUICK,
+    ("workers", "HPC2N", "fcfs+easy", 1),
     ("simulate", "SDSC-SP2", "fcfs", 3),
     ("simulate", "SDSC-SP2", "fcfs+easy", 3),
     ("simulate", "HPC2N", "fcfs", 3),
@@ -217,6 +221,12 @@ def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
         cells.append(f"{found['per_second']:9,.0f} {UNITS[measure]}/s")
     if "decisions_per_second" in found:
         cells.append(f"{found['decisions_per_second']:9,.0f} decisions/s")
+    if "ms_per_cell" in found:
+        cells.append(f"{found['ms_per_cell']:.2f} ms a cell beside the simulations and metrics")
+    if "kib_per_cell" in found:
+        cells.append(f"{found['kib_per_cell']:.1f} KiB a cell  peak {found['peak_mib']:,.0f} MiB")
+    if measure == "workers":
+        cells.append(f"{found['ratio']:.2f} x with two workers")
     return "  ".join(cells)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,8 +41,8 @@ OF_OUTCOME = ("skipped", "schedule_sha256", "seconds", "host", "version")
 PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "scipy", "pydantic")
 """Packages with recorded versions."""
 
-Rows = Mapping[str, Mapping[str, Any]]
-"""Columns of each cell by its name."""
+AT_ONCE = 1000
+"""Number of rows that are read before they become a part of the table, which takes far less memory."""
 
 WHOLE = (1, 1)
 """Shard of all cells."""
@@ -138,12 +138,11 @@ class SweepRun:
             self._describe(cells)
             own = cells[self.shard[0] - 1 :: self.shard[1]]
             try:
-                rows = self._perform(own, retry, tell)
+                frame = self._perform(own, retry, tell)
             except KeyboardInterrupt as interrupt:
                 done = sum(map(self.store.has, own))
                 line = f"stopped; {done} of {len(own)} cells are finished; the same command goes on"
                 raise Stopped(line, signal_of(interrupt)) from None
-            frame = self._frame(rows)
             if self.shard == WHOLE:
                 self._conclude(frame, provenance)
         return frame
@@ -159,13 +158,12 @@ class SweepRun:
         provenance = Provenance(self.command, PACKAGES)
         with self._open():
             cells = list(self.sweep.cells())
-            rows = {cell.name: self._row(cell) for cell in cells}
-            missing = sum(row["status"] == "missing" for row in rows.values())
+            frame = self._table(cells)
+            missing = int((frame["status"] == "missing").sum())
             if missing:
                 found = f"{missing} of {len(cells)} cells are missing"
                 raise UsageError(f"{self.place}: {found}; run their shards")
             self._describe(cells)
-            frame = self._frame(rows)
             self._conclude(frame, provenance)
         return frame
 
@@ -189,12 +187,19 @@ class SweepRun:
                     leftover.unlink()
             yield
 
-    def _perform(self, cells: Sequence[Cell], retry: bool, tell: Callable[[int, int, int], None]) -> Rows:
-        """Perform the cells without a row that counts, and return the rows of all by name."""
-        rows = {cell.name: self._row(cell) for cell in cells}
-        counted = ("done",) if retry else ("done", "failed")
-        missing = [cell for cell in cells if rows[cell.name]["status"] not in counted]
-        states = Counter(row["status"] for row in rows.values() if row["status"] in counted)
+    def _perform(
+        self, cells: Sequence[Cell], retry: bool, tell: Callable[[int, int, int], None]
+    ) -> pandas.DataFrame:
+        """Perform the cells whose outcome does not count, and return the table of all cells."""
+        import pandas
+
+        table = self._table(cells)
+        kept = table["status"].isin(["done"] if retry else ["done", "failed"])
+        missing = [cell for cell, keep in zip(cells, kept, strict=True) if not keep]
+        states = Counter(table.loc[kept, "status"])
+        tell(states["done"], states["failed"], len(cells))
+        if not missing:
+            return table
 
         def count(state: str) -> None:
             states[state] += 1
@@ -205,12 +210,15 @@ class SweepRun:
                 self.store.fail(task, error)
             count("failed")
 
-        tell(states["done"], states["failed"], len(cells))
+        def told(name: str, done: int) -> None:
+            if done:
+                count("done")
+
         engine = self.engine or self.sweep.engine_for(len(missing))
-        perform(
-            missing, self.store, engine, tell=lambda name, done: count("done") if done else None, failed=fail
-        )
-        return rows | {cell.name: self._row(cell) for cell in missing}
+        perform(missing, self.store, engine, tell=told, failed=fail)
+        parts = [table[kept]] * bool(kept.any()) + [self._table(missing)]
+        names = [cell.name for cell in cells]
+        return pandas.concat(parts).set_index("cell").loc[names].reset_index()
 
     # --- records ---------------------------------------------------------------------------------------
 
@@ -245,13 +253,15 @@ class SweepRun:
 
             write_sweep_report(self.place)
 
-    def _frame(self, rows: Rows) -> pandas.DataFrame:
-        """Return a table of rows; an axis hides the metric of its name (the number of jobs)."""
+    def _table(self, cells: Sequence[Cell]) -> pandas.DataFrame:
+        """Return a row for each cell; an axis hides the metric of its name (the number of jobs)."""
         import pandas
 
         names = [POLICY, *(axis.name for axis in self.sweep.axes)]
-        columns = dict.fromkeys(["cell", "status", "reason", *names, *METRICS, *OF_OUTCOME])
-        return pandas.DataFrame(list(rows.values()), columns=[*columns]).infer_objects()
+        columns = [*dict.fromkeys(["cell", "status", "reason", *names, *METRICS, *OF_OUTCOME])]
+        parts = (cells[first : first + AT_ONCE] for first in range(0, len(cells), AT_ONCE))
+        frames = [pandas.DataFrame(map(self._row, part), columns=columns) for part in parts]
+        return pandas.concat(frames, ignore_index=True).infer_objects()
 
     def _row(self, cell: Cell) -> dict[str, Any]:
         """Return the columns of a cell that have a value."""
