@@ -19,7 +19,7 @@ from hpcsimkit._version import __version__
 from hpcsimkit.cli.command import Command
 from hpcsimkit.cli.comparing import compare, plot, policies
 from hpcsimkit.cli.explaining import explain
-from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text
+from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
 from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
@@ -68,7 +68,7 @@ _of_app: list[Callable[..., None]] = [
 _of_generate: list[Callable[..., None]] = [lublin, mimic]
 for _group, _commands in ((app, _of_app), (generate, _of_generate)):
     for _command in _commands:
-        _group.command(cls=Command, epilog=EXAMPLES[_command])(_command)
+        _group.command(cls=Command, epilog=EXAMPLES[_command])(with_options(_command))
 
 
 def _show_version(wanted: bool) -> None:

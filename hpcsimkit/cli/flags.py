@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -25,6 +26,7 @@ __all__ = [
     "examples_text",
     "experiment_of",
     "takes",
+    "with_options",
 ]
 
 PROGRAM = "python -m hpcsimkit.run"
@@ -52,6 +54,10 @@ def examples(*commands: str) -> Callable[[Command], Command]:
     return remember
 
 
+OPTIONS: dict[Callable[..., Any], Mapping[str, Any]] = {}
+"""Types of the further options of each command by name."""
+
+
 def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
     """Return a decorator that gives a command options, passed as keyword arguments (None: not given).
 
@@ -62,17 +68,32 @@ def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
     **options
         Types of further options by name, annotated with their help.
     """
-    kinds = {name: OF_EXPERIMENT[name] for name in names} | options
-    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kinds[name]) for name in kinds]
 
-    def extend(command: Command) -> Command:
-        own = signature(command, eval_str=True)
-        first = [each for each in own.parameters.values() if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
-        last = [each for each in own.parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
-        command.__signature__ = own.replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
+    def remember(command: Command) -> Command:
+        OPTIONS[command] = {name: OF_EXPERIMENT[name] for name in names} | options
         return command
 
-    return extend
+    return remember
+
+
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with its further options in its signature, after its arguments."""
+    if command not in OPTIONS:
+        return command
+
+    @wraps(command)
+    def complete(**arguments: Any) -> Any:
+        return command(**arguments)
+
+    own = signature(command, eval_str=True)
+    first = [each for each in own.parameters.values() if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    last = [each for each in own.parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
+    added = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in OPTIONS[command].items()
+    ]
+    complete.__signature__ = own.replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
+    return complete
 
 
 Source = Annotated[

@@ -11,7 +11,8 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, cast
@@ -204,7 +205,8 @@ class _Pool:
         others = [*self.busy, *(connection for _, connection in self.idle), ours]
         inherited = others if sys.platform == "linux" else []
         process = context.Process(target=_serve, args=(self.tasks, self.work, theirs, inherited), daemon=True)
-        process.start()
+        with _blocked():  # a signal before _serve would be handled there as in this process
+            process.start()
         theirs.close()  # so that reading fails once the process has ended
         return process, ours
 
@@ -217,6 +219,23 @@ class _Pool:
             process.join()
 
 
+BLOCKABLE = {signal.SIGINT, signal.SIGTERM} if hasattr(signal, "pthread_sigmask") else set()
+"""Signals that wait while a process is started; none on Windows."""
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Block signals, in this process and in those that it starts."""
+    if not BLOCKABLE:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKABLE)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 ORPHANED = 3
 """Exit code of a process after the end of its parent."""
 
@@ -227,6 +246,8 @@ def _serve(
     """Perform the tasks of received names (main function of a worker process)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends us
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by this; the parent prints the line
+    if BLOCKABLE:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKABLE)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     for other in inherited:  # a worker that holds the ends of others would hide their death
         other.close()

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hpcsimkit.engine.engines import Engine, Processes
-from hpcsimkit.engine.lock import LOCK, locked, remove_temporary_files, writing
+from hpcsimkit.engine.lock import LOCK, in_use, remove_temporary_files
 from hpcsimkit.engine.pace import Pace
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.runner import perform
@@ -22,16 +22,13 @@ from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.experiment import sha256_of
 from hpcsimkit.experiments.training_progress import progress_bar
 from hpcsimkit.io.documents import json_record
-from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.reproductions.cells import Table
 from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
 from hpcsimkit.reproductions.rivals import RIVALS, Field, measured_fields
 from hpcsimkit.reproductions.targets import targets_json, targets_rows
 from hpcsimkit.reproductions.templates import rendered
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
 
 __all__ = ["REPORT", "TARGETS", "ReproductionRun"]
 
@@ -99,16 +96,17 @@ class ReproductionRun:
         self._check_place()
         for line in self.reproduction.prepare():
             say(line)
-        lock = self._opened()
-        try:
-            self._perform(quiet, say)
-            conclusion = self._concluded()
-            self._write(conclusion)
-        except KeyboardInterrupt as interrupt:
-            line = "stopped; the same command goes on where it was"
-            raise Stopped(line, signal_of(interrupt)) from None
-        finally:
-            lock.release()
+        with in_use(self.place):
+            remove_temporary_files(self.place)
+            if not (self.place / RECORD).exists():
+                self._record(self._asked)
+            try:
+                self._perform(quiet, say)
+                conclusion = self._concluded()
+                self._write(conclusion)
+            except KeyboardInterrupt as interrupt:
+                line = "stopped; the same command goes on where it was"
+                raise Stopped(line, signal_of(interrupt)) from None
         return conclusion
 
     # --- tasks -----------------------------------------------------------------------------------------
@@ -209,16 +207,6 @@ class ReproductionRun:
             raise UsageError(
                 f"{self.place}: a folder of its own (--out) is needed for {asked}; this one holds {held}"
             )
-
-    def _opened(self) -> BaseFileLock:
-        """Create the folder and lock it."""
-        with writing(self.place):
-            make_folder(self.place)
-            lock = locked(self.place / LOCK, f"{self.place}: another run is working on this reproduction now")
-            remove_temporary_files(self.place)
-        if not (self.place / RECORD).exists():
-            self._record(self._asked)
-        return lock
 
     def _record(self, about: Mapping[str, Any]) -> None:
         write_json(self.place / RECORD, about)

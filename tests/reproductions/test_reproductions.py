@@ -349,7 +349,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     run(tmp_path / "out")
     with (tmp_path / "out" / ".lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="another run is working on this reproduction now"):
+        with pytest.raises(UsageError, match="another run is writing there now"):
             run(tmp_path / "out")
     run(tmp_path / "out")
 

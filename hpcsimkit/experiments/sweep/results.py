@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.engine.store import FAILURE, INPUTS, OUTCOME
 from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.experiments.console import grouped
 from hpcsimkit.io.documents import json_record
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def state_lines(state: State) -> Iterator[str]:
     numbers = f"{state.done} done, {state.failed} failed, {state.begun} begun, {state.waiting} waiting"
     yield f"{total} cells: {numbers}"
     if state.rate and state.seconds_left:
-        yield f"{state.rate:.3g} cells/s, about {state.seconds_left:,.0f} s left".replace(",", " ")
+        yield f"{state.rate:.3g} cells/s, about {grouped(state.seconds_left)} s left"
     for count, text in _of_reasons(state.reasons):
         yield f"{count} failed{text}"
 
