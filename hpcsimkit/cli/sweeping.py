@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,10 @@ from hpcsimkit.cli.flags import (
 )
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.printable import show
+
+if TYPE_CHECKING:
+    from hpcsimkit.experiments.sweep.sweep import Sweep
+    from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 
 __all__ = ["sweep"]
 
@@ -82,22 +86,30 @@ def sweep(
     """Run all combinations of the values of several axes.
 
     Each combination of a policy and a value of every axis is a cell; the table [sweep] of an experiment file
-    or --axis name the axes. Writes a row for each cell to OUT/cells.csv and cells.parquet, and a report. The
-    same command resumes an interrupted sweep; a failed cell does not stop the others.
+    or --axis name the axes. In a training file, axes are keys of the training, and each cell trains an agent.
+    Writes a row for each cell to OUT/cells.csv and cells.parquet, and a report. The same command resumes an
+    interrupted sweep; a failed cell does not stop the others.
     """
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.sweep.axes import parsed_axis
     from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
     from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.experiments.sweep.sweep_run import SweepRun
+    from hpcsimkit.experiments.sweep.trainings import is_training
 
     if status is not None:
         show(*state_lines(SweepResults(status).state()))
         return
-    named = {"source": source, "baseline": baseline, "metrics": metric, **settings}
-    found = experiment_of(
-        Sweep, named, sweep=dict(map(parsed_axis, axis or ())), report=False if no_report else None
-    )
+    axes = dict(map(parsed_axis, axis or ()))
+    report = False if no_report else None
+    found: Sweep | TrainingSweep
+    if source is not None and source.suffix == ".toml" and is_training(source):
+        given = {"baseline": baseline, "metrics": metric, **settings}
+        given = {name: each for name, each in given.items() if each is not None}
+        found = _of_trainings(source, given, axes, report)
+    else:
+        named = {"source": source, "baseline": baseline, "metrics": metric, **settings}
+        found = experiment_of(Sweep, named, sweep=axes, report=report)
     place = found.out or RESULTS / (f"sweep-{source.stem}" if source else "sweep")
     run = SweepRun(found, place, sys.orig_argv, shard=_shard(shard), confirmed=yes)
     if collect:
@@ -120,6 +132,27 @@ def sweep(
     for remark in results.remarks():
         show(remark)
     show(f"results: {os.path.relpath(place)}/{'report.html' if found.report else 'cells.csv'}")
+
+
+def _of_trainings(
+    file: Path, given: dict[str, Any], axes: dict[str, Any], report: bool | None
+) -> TrainingSweep:
+    """Return the sweep of trainings of a file and of options.
+
+    Raises
+    ------
+    UsageError
+        An option does not belong to trainings, or a value is invalid.
+    """
+    from hpcsimkit.experiments.sweep.trainings import TrainingSweep
+
+    unknown = sorted(set(given) - set(TrainingSweep.model_fields))
+    if unknown:
+        flag = "-p" if unknown[0] == "policies" else f"--{unknown[0].replace('_', '-')}"
+        raise UsageError(f"{flag}: not an option for trainings, and {file} has one")
+    base = TrainingSweep.read(file, given.get("allow_code", ()))
+    given |= {"sweep": {**base.sweep, **axes}, "report": report}
+    return TrainingSweep.with_flags(given, base)
 
 
 def _shard(text: str | None) -> tuple[int, int]:

@@ -126,7 +126,7 @@ class Training(Source):
     # --- reading and saving ----------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, file: Path, allow_code: Sequence[str] = ()) -> Training:
+    def read(cls, file: Path, allow_code: Sequence[str] = ()) -> Self:
         """Read a TOML file; relative paths of logs and machines are relative to the file.
 
         Former names of a trainer's settings are replaced by the current ones, with a line on standard error.
@@ -158,7 +158,7 @@ class Training(Source):
         return training.model_copy(update=changes)
 
     @classmethod
-    def with_flags(cls, flags: Mapping[str, Any], base: Training | None = None) -> Training:
+    def with_flags(cls, flags: Mapping[str, Any], base: Training | None = None) -> Self:
         """Return a training with flags (None: not given) that override others; some belong to the trainer.
 
         Raises
@@ -176,7 +176,7 @@ class Training(Source):
             location, text = problem or ((), "")
             place = ".".join(map(str, location))
             is_flag = location and location[-1] in {*of_trainer, *given}
-            flag = f"--{location[-1]}".replace("_", "-") if is_flag else place
+            flag = cls.flags.get(place, f"--{location[-1]}".replace("_", "-")) if is_flag else place
             raise UsageError(f"{flag}{text}".removeprefix(": "))
         return training
 

@@ -260,10 +260,15 @@ def inline_svg(figure: Figure, name: str, description: str) -> str:
     body = re.sub(r'<g id="[^"]*"', "<g", body)
     body = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", body).replace("xlink:href", "href")
     body = re.sub(r"px '[^;\"]*sans-serif", "px var(--font)", body)
-    body = re.sub(r"(\d\.\d\d)\d+", r"\1", body)  # a precision of 0.01 points is enough
+    body = re.sub(r"<[^>]*>", _shortened, body)
     for variable, (drawn, _, _) in PALETTE.items():
         body = body.replace(drawn, f"var(--{variable})")
     return head + re.sub(r"\s*\n\s*", "\n", body).strip()
+
+
+def _shortened(tag: re.Match[str]) -> str:
+    """Return a tag with coordinates to 0.01 points, which is enough; the text between tags stays."""
+    return re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0])
 
 
 # --- lines, numbers, axes ------------------------------------------------------------------------------

@@ -369,6 +369,14 @@ def check_labels(ax: Any) -> None:
 # --- saving --------------------------------------------------------------------------------------------
 
 
+def test_numbers_in_texts_keep_their_digits() -> None:
+    figure = figures.new_figure()
+    figure.axes[0].set_title("learning rate 0.0003")
+    svg = figures.inline_svg(figure, "x", "x")
+    assert ">learning rate 0.0003<" in svg
+    assert not re.search(r'd="[^"]*\d\.\d{3}', svg)
+
+
 def test_inline_svg_stands_alone(results: dict[str, Result]) -> None:
     for picture in draw_pictures(results):
         svg = figures.inline_svg(picture.figure, picture.name, 'a "title"')

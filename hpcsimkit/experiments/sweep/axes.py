@@ -10,7 +10,7 @@ from hpcsimkit.experiments.checked_table import nearest
 from hpcsimkit.experiments.experiment import Experiment, Generate
 from hpcsimkit.experiments.sweep.windows import Windows
 
-__all__ = ["PERIOD", "POLICY", "REPLICATES", "Axis", "axes_of", "parsed_axis"]
+__all__ = ["PERIOD", "POLICY", "REPLICATES", "Axis", "axes_of", "counted", "parsed_axis"]
 
 POLICY, PERIOD = "policy", "period"
 """Names of the axis of policies, and of that of windows or scheduling periods."""
@@ -52,6 +52,11 @@ class Axis(NamedTuple):
 
     name: str
     values: Sequence[Any]
+
+    @property
+    def ends(self) -> Sequence[Any]:
+        """All values; of a range the first and the last one, which tell whether the others are valid."""
+        return (self.values[0], self.values[-1]) if isinstance(self.values, range) else self.values
 
     @property
     def is_windows(self) -> bool:
@@ -122,9 +127,21 @@ def _literal(text: str) -> bool | int | float | str:
 
 def _axis(name: str, values: Any) -> Axis:
     _check_name(name)
+    if isinstance(values, Mapping) and name == PERIOD and "length" in values:
+        return Axis(name, (Windows.of_table(values),))
+    return Axis(name, counted(name, values))
+
+
+def counted(name: str, values: Any) -> Sequence[Any]:
+    """Return the values of an axis: those of a list, or whole numbers from ``{first, count}``.
+
+    Raises
+    ------
+    UsageError
+        There are no values, or equal ones.
+    """
     if isinstance(values, Mapping):
-        windows = name == PERIOD and "length" in values
-        return Axis(name, (Windows.of_table(values),) if windows else _counted(name, values))
+        return _counted(name, values)
     if not isinstance(values, list | tuple):
         values = [values]
     if not values:
@@ -132,7 +149,7 @@ def _axis(name: str, values: Any) -> Axis:
     twice = next((value for number, value in enumerate(values) if value in values[:number]), None)
     if twice is not None:
         raise UsageError(f"{name}: {twice!r} is given twice")
-    return Axis(name, tuple(values))
+    return tuple(values)
 
 
 def _counted(name: str, table: Mapping[str, Any]) -> range:

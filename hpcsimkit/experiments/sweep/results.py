@@ -106,6 +106,8 @@ class SweepResults:
         reasons = Counter(frame.loc[frame["status"] == "failed", "reason"])
         for count, text in _of_reasons(reasons):
             yield f"failed: {count} of {len(frame)} cells{text}"
+        if "schedule_sha256" not in frame:  # trainings
+            return
         done = frame[frame["status"] == "done"]
         idle = int((done["max_wait_time"] == 0).sum())
         if idle:

@@ -28,6 +28,9 @@ __all__ = ["Sweep"]
 OWN = {"sweep", "baseline", "metrics"}
 """Keys of a sweep besides those of an experiment."""
 
+OF_OUTCOME = ("skipped", "schedule_sha256", "seconds", "host", "version")
+"""Columns of a cell besides its axes and metrics."""
+
 NOT_OF_CELLS = {*OWN, "policies", "out", "workers", "engine", "report", "trace", "sha256", "machines_sha256"}
 """Keys that do not change the outcome of a cell."""
 
@@ -107,8 +110,7 @@ class Sweep(Experiment):
                 raise UsageError(f"{axis.name}: no policy of {', '.join(self.policies)} has this parameter")
             return
         kind = Experiment if axis.name in NAMED else JobsOfExperiment
-        ends = isinstance(axis.values, range)
-        for value in (axis.values[0], axis.values[-1]) if ends else axis.values:
+        for value in axis.ends:
             _, problem = kind.checked(self._settings({axis.name: value}))
             if problem is not None:
                 location, text = problem
@@ -128,6 +130,23 @@ class Sweep(Experiment):
             for axis in self.axes
             if axis.name in REPLICATES and (axis.name != PERIOD or axis.is_windows)
         ]
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the table of cells, besides name, status and reason."""
+        names = [POLICY, *(axis.name for axis in self.axes)]
+        return [*dict.fromkeys([*names, *METRICS, *OF_OUTCOME])]
+
+    def described(self, cells: Sequence[Cell]) -> dict[str, Any]:
+        """Return the axes for the report, with their values in order."""
+        names = [POLICY, *(axis.name for axis in self.axes)]
+        values = {name: list(dict.fromkeys(cell.values.get(name) for cell in cells)) for name in names}
+        return {
+            "axes": {name: [value for value in found if value is not None] for name, found in values.items()},
+            "replicates": self.replicates,
+            "baseline": self.baseline or self.policies[0],
+            **({"metrics": self.metrics} if self.metrics else {}),
+        }
 
     def __len__(self) -> int:
         """Return the number of cells, if all policies have all parameters, and windows count once."""

@@ -19,13 +19,12 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.policy_run import write_tables
-from hpcsimkit.experiments.sweep.axes import POLICY
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION
 from hpcsimkit.experiments.sweep.sweep import Sweep
+from hpcsimkit.experiments.sweep.trainings import TrainingCell, TrainingSweep
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
-from hpcsimkit.results.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas
@@ -35,14 +34,13 @@ __all__ = ["WHOLE", "SweepRun"]
 SETTINGS = "sweep.toml"
 """File that repeats the sweep."""
 
-OF_OUTCOME = ("skipped", "schedule_sha256", "seconds", "host", "version")
-"""Columns of a cell besides its axes and metrics."""
-
 PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "scipy", "pydantic")
 """Packages with recorded versions."""
 
 AT_ONCE = 1000
 """Number of rows that are read before they become a part of the table, which takes far less memory."""
+
+AnyCell = Cell | TrainingCell
 
 WHOLE = (1, 1)
 """Shard of all cells."""
@@ -59,7 +57,7 @@ class SweepRun:
 
     Parameters
     ----------
-    sweep : Sweep
+    sweep : Sweep or TrainingSweep
         Sweep to run.
     place : path
         Path of the results folder: new, empty, or one of a sweep.
@@ -89,7 +87,7 @@ class SweepRun:
 
     def __init__(
         self,
-        sweep: Sweep,
+        sweep: Sweep | TrainingSweep,
         place: str | os.PathLike[str],
         command: Sequence[str] = (),
         engine: Engine | None = None,
@@ -188,11 +186,9 @@ class SweepRun:
             yield
 
     def _perform(
-        self, cells: Sequence[Cell], retry: bool, tell: Callable[[int, int, int], None]
+        self, cells: Sequence[AnyCell], retry: bool, tell: Callable[[int, int, int], None]
     ) -> pandas.DataFrame:
         """Perform the cells whose outcome does not count, and return the table of all cells."""
-        import pandas
-
         table = self._table(cells)
         kept = table["status"].isin(["done"] if retry else ["done", "failed"])
         missing = [cell for cell, keep in zip(cells, kept, strict=True) if not keep]
@@ -216,25 +212,14 @@ class SweepRun:
 
         engine = self.engine or self.sweep.engine_for(len(missing))
         perform(missing, self.store, engine, tell=told, failed=fail)
-        parts = [table[kept]] * bool(kept.any()) + [self._table(missing)]
-        names = [cell.name for cell in cells]
-        return pandas.concat(parts).set_index("cell").loc[names].reset_index()
+        return self._table(cells)
 
     # --- records ---------------------------------------------------------------------------------------
 
-    def _describe(self, cells: Sequence[Cell]) -> None:
+    def _describe(self, cells: Sequence[AnyCell]) -> None:
         """Write the axes and the settings of the sweep."""
         sweep = self.sweep
-        names = [POLICY, *(axis.name for axis in sweep.axes)]
-        values = {name: list(dict.fromkeys(cell.values.get(name) for cell in cells)) for name in names}
-        description = {
-            "axes": {name: [value for value in found if value is not None] for name, found in values.items()},
-            "replicates": sweep.replicates,
-            "baseline": sweep.baseline or sweep.policies[0],
-            "cells": [cell.name for cell in cells],
-        }
-        if sweep.metrics:
-            description["metrics"] = sweep.metrics
+        description = {**sweep.described(cells), "cells": [cell.name for cell in cells]}
         write_json(self.place / DESCRIPTION, description)
         head = head_of_toml("python -m hpcsimkit.run sweep sweep.toml --out FOLDER", sweep.code)
         write_bytes(self.place / SETTINGS, (head + sweep.saved()).encode())
@@ -253,24 +238,23 @@ class SweepRun:
 
             write_sweep_report(self.place)
 
-    def _table(self, cells: Sequence[Cell]) -> pandas.DataFrame:
+    def _table(self, cells: Sequence[AnyCell]) -> pandas.DataFrame:
         """Return a row for each cell; an axis hides the metric of its name (the number of jobs)."""
         import pandas
 
-        names = [POLICY, *(axis.name for axis in self.sweep.axes)]
-        columns = [*dict.fromkeys(["cell", "status", "reason", *names, *METRICS, *OF_OUTCOME])]
+        columns = ["cell", "status", "reason", *self.sweep.columns]
         parts = (cells[first : first + AT_ONCE] for first in range(0, len(cells), AT_ONCE))
         frames = [pandas.DataFrame(map(self._row, part), columns=columns) for part in parts]
         return pandas.concat(frames, ignore_index=True).infer_objects()
 
-    def _row(self, cell: Cell) -> dict[str, Any]:
+    def _row(self, cell: AnyCell) -> dict[str, Any]:
         """Return the columns of a cell that have a value."""
         outcome = self.store.found(cell)
         if outcome is not None:
             metrics = {
                 name: math.nan if value is None else value for name, value in outcome["metrics"].items()
             }
-            about = {name: outcome[name] for name in OF_OUTCOME}
+            about = {name: value for name, value in outcome.items() if name in self.sweep.columns}
             return {"cell": cell.name, "status": "done", "reason": ""} | metrics | about | dict(cell.values)
         reason = self.store.failure(cell)
         status = "missing" if reason is None else "failed"

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.reports.figures import format_count, format_duration, line_styles, save_figure
 from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
+from hpcsimkit.reports.sweep.curves import draw_curves
 from hpcsimkit.reports.sweep.pictures import draw_metric
 from hpcsimkit.reports.sweep.table import SweepTable
 from hpcsimkit.reports.sweep.texts import Table, headline_table, joined, tables_of, value_text
@@ -58,9 +60,13 @@ def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
     for name in ("pictures", "tables"):
         make_folder(place / name, parents=False)
     files = list(_table_files(place / "tables", headline_table(table)))
+    curves = list(_curves(place, table))
+    for kind in ("png", "svg", "pdf"):
+        files += _picture_files(place / "pictures", curves, kind)
     sections = {}
     for metric in table.metrics:
-        tables, pictures = list(tables_of(table, metric)), list(draw_metric(table, metric))
+        tables, pictures = list(tables_of(table, metric)), [*curves, *draw_metric(table, metric)]
+        curves = []
         sections[metric] = tables, pictures
         for each in tables:
             files += _table_files(place / "tables", each)
@@ -70,6 +76,13 @@ def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
     page = place / "report.html"
     write_bytes(page, _page(table, sections, place.resolve().name).encode())
     return [*files, page]
+
+
+def _curves(place: Path, table: SweepTable) -> Iterator[Picture]:
+    """Yield the learning curves of a sweep of trainings."""
+    file = json_record(place / "sweep.json").get("curves")
+    if isinstance(file, str):
+        yield from draw_curves(place, file, table)
 
 
 def _table_files(place: Path, table: Table) -> Iterator[Path]:
