@@ -18,7 +18,7 @@ from hpcsimkit.experiments.sweep.windows import Window
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
 
-__all__ = ["Cell"]
+__all__ = ["Cell", "SimulationCell"]
 
 JOBS = "jobs"
 """Name of a cell's table of jobs, without suffix."""
@@ -44,6 +44,26 @@ NOT_OF_JOBS = (
 
 
 class Cell(Task):
+    """Task of a sweep, named by its fingerprint.
+
+    Parameters
+    ----------
+    values : mapping
+        Values of the axes by name, as shown in tables.
+    """
+
+    size = 1
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    @property
+    def name(self) -> str:
+        """Fingerprint, which is also the name of the folder."""
+        return self.fingerprint
+
+
+class SimulationCell(Cell):
     """Simulation of a policy with some settings; its outcome has the metrics.
 
     Parameters
@@ -60,8 +80,7 @@ class Cell(Task):
         Identities of the policy and of all files, in place of their names.
     """
 
-    kind = "cell"
-    size = 1
+    kind = "simulation"
 
     def __init__(
         self,
@@ -71,16 +90,11 @@ class Cell(Task):
         window: Window | None,
         identities: Mapping[str, Any],
     ) -> None:
+        super().__init__(values)
         self.policy = policy
-        self.values = values
         self.settings = settings
         self.window = window
         self.identities = identities
-
-    @property
-    def name(self) -> str:
-        """Fingerprint, which is also the name of the folder."""
-        return self.fingerprint
 
     def inputs(self) -> Any:
         """Return the policy, all settings with their defaults, and the identities of files."""

@@ -18,7 +18,7 @@ from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, nearest
 from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment, sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
-from hpcsimkit.experiments.sweep.cell import Cell
+from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
 from hpcsimkit.experiments.sweep.results import SweepResults
 from hpcsimkit.experiments.sweep.windows import Window, Windows
 from hpcsimkit.results.metrics import METRICS
@@ -176,7 +176,7 @@ class Sweep(Experiment):
 
     # --- cells -----------------------------------------------------------------------------------------
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[SimulationCell]:
         """Yield the cells; those with the same jobs follow each other.
 
         Raises
@@ -201,7 +201,7 @@ class Sweep(Experiment):
                         shown[PERIOD] = window.name
                     found = {POLICY: variant.policy} | {name: shown[name] for name in order if name in shown}
                     made = identities.of_policy(variant.name, settings)
-                    yield Cell(variant.name, found, settings, window, {**files, "policy": made})
+                    yield SimulationCell(variant.name, found, settings, window, {**files, "policy": made})
 
     def _variants(self, axes: Sequence[Axis]) -> Iterator[_Variant]:
         """Yield each policy with each combination of those parameters that it has."""

@@ -22,7 +22,7 @@ from hpcsimkit.experiments.policy_run import write_tables
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION
 from hpcsimkit.experiments.sweep.sweep import Sweep
-from hpcsimkit.experiments.sweep.trainings import TrainingCell, TrainingSweep
+from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
 
@@ -39,8 +39,6 @@ PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "scipy", "pydantic")
 
 AT_ONCE = 1000
 """Number of rows that are read before they become a part of the table, which takes far less memory."""
-
-AnyCell = Cell | TrainingCell
 
 WHOLE = (1, 1)
 """Shard of all cells."""
@@ -132,7 +130,7 @@ class SweepRun:
         """
         provenance = Provenance(self.command, PACKAGES)
         with self._open():
-            cells = list(self.sweep.cells())
+            cells: list[Cell] = list(self.sweep.cells())
             self._describe(cells)
             own = cells[self.shard[0] - 1 :: self.shard[1]]
             try:
@@ -155,7 +153,7 @@ class SweepRun:
         """
         provenance = Provenance(self.command, PACKAGES)
         with self._open():
-            cells = list(self.sweep.cells())
+            cells: list[Cell] = list(self.sweep.cells())
             frame = self._table(cells)
             missing = int((frame["status"] == "missing").sum())
             if missing:
@@ -186,7 +184,7 @@ class SweepRun:
             yield
 
     def _perform(
-        self, cells: Sequence[AnyCell], retry: bool, tell: Callable[[int, int, int], None]
+        self, cells: Sequence[Cell], retry: bool, tell: Callable[[int, int, int], None]
     ) -> pandas.DataFrame:
         """Perform the cells whose outcome does not count, and return the table of all cells."""
         table = self._table(cells)
@@ -216,7 +214,7 @@ class SweepRun:
 
     # --- records ---------------------------------------------------------------------------------------
 
-    def _describe(self, cells: Sequence[AnyCell]) -> None:
+    def _describe(self, cells: Sequence[Cell]) -> None:
         """Write the axes and the settings of the sweep."""
         sweep = self.sweep
         description = {**sweep.described(cells), "cells": [cell.name for cell in cells]}
@@ -238,7 +236,7 @@ class SweepRun:
 
             write_sweep_report(self.place)
 
-    def _table(self, cells: Sequence[AnyCell]) -> pandas.DataFrame:
+    def _table(self, cells: Sequence[Cell]) -> pandas.DataFrame:
         """Return a row for each cell; an axis hides the metric of its name (the number of jobs)."""
         import pandas
 
@@ -247,7 +245,7 @@ class SweepRun:
         frames = [pandas.DataFrame(map(self._row, part), columns=columns) for part in parts]
         return pandas.concat(frames, ignore_index=True).infer_objects()
 
-    def _row(self, cell: AnyCell) -> dict[str, Any]:
+    def _row(self, cell: Cell) -> dict[str, Any]:
         """Return the columns of a cell that have a value."""
         outcome = self.store.found(cell)
         if outcome is not None:

@@ -15,12 +15,13 @@ from pydantic import Field
 
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.results_folder import PROVENANCE
-from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.engine.task import Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checked_table import Problem, Table, nearest
 from hpcsimkit.experiments.engine_table import Parallel
 from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.sweep.axes import POLICY, REPLICATES, Axis, counted
+from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.toml_lines import toml_text
 from hpcsimkit.experiments.training import Training
 from hpcsimkit.io.documents import json_record, toml_values
@@ -110,7 +111,7 @@ class TrainingSweep(Training, Parallel):
         """Return the number of cells."""
         return math.prod(len(axis.values) for axis in self.axes)
 
-    def described(self, cells: Sequence[TrainingCell]) -> dict[str, Any]:
+    def described(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """Return the axes for the report: combinations of settings as policies, and replicates."""
         names = [POLICY, *(axis.name for axis in self.axes if axis.name in REPLICATES)]
         return {
@@ -153,7 +154,7 @@ class TrainingSweep(Training, Parallel):
         return training.saved() + "\n" + toml_text({"sweep": self.sweep})
 
 
-class TrainingCell(Task):
+class TrainingCell(Cell):
     """Training with some settings; its outcome has the validation metric of the best agent.
 
     Parameters
@@ -165,16 +166,10 @@ class TrainingCell(Task):
     """
 
     kind = "training"
-    size = 1
 
     def __init__(self, values: Mapping[str, Any], training: Training) -> None:
-        self.values = values
+        super().__init__(values)
         self.training = training
-
-    @property
-    def name(self) -> str:
-        """Fingerprint, which is also the name of the folder."""
-        return self.fingerprint
 
     @property
     def label(self) -> str:
