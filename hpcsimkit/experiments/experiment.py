@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,7 +34,14 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.workloads import LublinModel, read_log, with_estimates
 
-__all__ = ["MACHINE_POLICIES", "STANDARD_POLICIES", "Experiment", "Generate", "JobsOfExperiment"]
+__all__ = [
+    "MACHINE_POLICIES",
+    "STANDARD_POLICIES",
+    "Experiment",
+    "Generate",
+    "JobsOfExperiment",
+    "RunsOfExperiment",
+]
 
 STANDARD_POLICIES = (
     "fcfs",
@@ -180,6 +187,9 @@ class Experiment(Parallel):
     Workload('lublin-256', 100 jobs, machine_size=256)
     """
 
+    constructed: ClassVar[Collection[str]] = ("policies", "placement", "locality")
+    """Keys with names whose objects are constructed to check them."""
+
     inner: ClassVar = {"generate": Generate, "engine": EngineTable}
     flags: ClassVar = {"policies": "-p"}
 
@@ -284,13 +294,14 @@ class Experiment(Parallel):
         """Yield the locations of names and tables, each with a function that constructs its object."""
         for index, table in enumerate(self.machines if isinstance(self.machines, list) else ()):
             yield ("machines", index), partial(Machines.of_tables, [table])
-        for index, name in enumerate(self.policies):  # all of them before anything is imported
+        policies = list(enumerate(self.policies if "policies" in self.constructed else ()))
+        for index, name in policies:  # all of them before anything is imported
             yield ("policies", index), partial(registry.check, name, self.import_from, self.trust)
-        if self.placement is not None:
+        if self.placement is not None and "placement" in self.constructed:
             yield ("placement",), partial(placement_of, self.placement, self.import_from, self.trust)
-        if self.locality is not None:
+        if self.locality is not None and "locality" in self.constructed:
             yield ("locality",), partial(locality_of, self.locality, self.import_from, self.trust)
-        for index, name in enumerate(self.policies):
+        for index, name in policies:
             yield ("policies", index), partial(self.policy, name)
 
     def saved(self) -> str:
@@ -443,7 +454,7 @@ class Experiment(Parallel):
 
 
 class JobsOfExperiment(Experiment):
-    """Experiment of which only the jobs and the machines are used; policies are not constructed.
+    """Experiment of which only the jobs and the machines are used; nothing that it names is constructed.
 
     Examples
     --------
@@ -451,10 +462,19 @@ class JobsOfExperiment(Experiment):
     ['unknown:Policy']
     """
 
-    def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:
-        """Yield the machines only."""
-        for index, table in enumerate(self.machines if isinstance(self.machines, list) else ()):
-            yield ("machines", index), partial(Machines.of_tables, [table])
+    constructed: ClassVar = ()
+
+
+class RunsOfExperiment(Experiment):
+    """Experiment whose settings apply to runs of other policies, such as those of a training.
+
+    Examples
+    --------
+    >>> RunsOfExperiment(jobs=10).policy("sjf")
+    Pipeline(order=SJF())
+    """
+
+    constructed: ClassVar = ("placement", "locality")
 
 
 def sha256_of(file: str) -> str:

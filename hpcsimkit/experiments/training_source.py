@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from hpcsimkit.experiments.checked_table import Problem, Table
-from hpcsimkit.experiments.experiment import Experiment, Generate
+from hpcsimkit.experiments.experiment import Generate, RunsOfExperiment
 
 __all__ = ["Source"]
 
@@ -52,7 +52,7 @@ class Source(Table):
         table, problem = super().checked(values)
         if table is None:
             return None, problem
-        _, problem = Experiment.checked(table.keys_of_experiment())
+        _, problem = RunsOfExperiment.checked(table.keys_of_experiment())
         return (table, None) if problem is None else (None, problem)
 
     def keys_of_experiment(self) -> dict[str, Any]:
@@ -60,13 +60,13 @@ class Source(Table):
         values = {name: getattr(self, name) for name in Source.model_fields}
         return {name: value for name, value in values.items() if value is not None}
 
-    def experiment(self, **changes: Any) -> Experiment:
+    def experiment(self, **changes: Any) -> RunsOfExperiment:
         """Return the experiment defined by the keys, with changes; None leaves a key out."""
         keys = {**self.keys_of_experiment(), **changes}
-        return Experiment.of_flags(keys)
+        return RunsOfExperiment.of_flags(keys)
 
     @staticmethod
-    def saved_keys(experiment: Experiment) -> dict[str, Any]:
+    def saved_keys(experiment: RunsOfExperiment) -> dict[str, Any]:
         """Return the keys that an experiment saves, with absolute paths and hashes of files."""
         saved = tomllib.loads(experiment.saved())
         return {name: value for name, value in saved.items() if name in Source.model_fields}
