@@ -8,7 +8,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from importlib.util import find_spec
 from queue import SimpleQueue
@@ -130,6 +130,9 @@ class Dask(Engine):
 
     def _check(self, client: Client) -> None:
         """Raise an error if a scheduler has no workers, or one that cannot be used."""
+        if isinstance(self.cluster, str):
+            with suppress(TimeoutError):  # one may be starting anew
+                client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
         threads = client.nthreads()
         if isinstance(self.cluster, str) and not threads:
             raise UsageError(f"{self.cluster}: this Dask scheduler has no workers; `dask worker` starts them")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -61,9 +62,7 @@ class Slurm(Dask):
         require_packages("dask_jobqueue")
         if shutil.which("sbatch") is None:
             raise UsageError("the engine slurm submits jobs with sbatch, which is not on this machine")
-        from dask_jobqueue import SLURMCluster
-
-        with SLURMCluster(
+        with _cluster_class()(
             queue=self.partition,
             walltime=self.time,
             memory=f"{memory_bytes(self.memory)} B",
@@ -78,6 +77,16 @@ class Slurm(Dask):
             _check(cluster.job_script())
             cluster.adapt(minimum=workers, maximum=workers)  # unlike scale, it replaces jobs that end
             yield cluster
+
+
+def _cluster_class() -> Any:
+    """Return the class of Slurm clusters of dask-jobqueue, whose import replaces the handler of Ctrl-C."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        from dask_jobqueue import SLURMCluster
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    return SLURMCluster
 
 
 def _check(script: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from hpcsimkit.experiments.checked_table import Problem, Table
-from hpcsimkit.experiments.experiment import Generate, RunsOfExperiment
+from hpcsimkit.experiments.experiment import Experiment, Generate, RunsOfExperiment
 
 __all__ = ["Source"]
 
@@ -66,7 +66,7 @@ class Source(Table):
         return RunsOfExperiment.of_flags(keys)
 
     @staticmethod
-    def saved_keys(experiment: RunsOfExperiment) -> dict[str, Any]:
+    def saved_keys(experiment: Experiment) -> dict[str, Any]:
         """Return the keys that an experiment saves, with absolute paths and hashes of files."""
         saved = tomllib.loads(experiment.saved())
         return {name: value for name, value in saved.items() if name in Source.model_fields}

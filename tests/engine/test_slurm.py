@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from hpcsimkit.run import main
 from tests.engine.private_slurm import missing_programs, private_slurm
 from tests.waiting import until
 
-pytest.importorskip("dask_jobqueue", reason="needs the extra [cluster]: pip install 'hpcsimkit[cluster]'")
+if find_spec("dask_jobqueue") is None:  # an import would replace the handler of Ctrl-C
+    pytest.skip("needs the extra [cluster]: pip install 'hpcsimkit[cluster]'", allow_module_level=True)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(bool(missing_programs()), reason="needs Slurm: apt-get install slurm-wlm munge"),

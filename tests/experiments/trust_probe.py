@@ -29,7 +29,9 @@ from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.cli.flags import experiment_of
 from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.experiments.evaluation import Contest, Evaluation
+from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment
 from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.toml_lines import toml_text
 from hpcsimkit.experiments.training import Training
 from hpcsimkit.run import main
@@ -200,9 +202,9 @@ def models() -> dict[str, Path]:
 
 def read_experiment(path: Path) -> None:
     """Read an experiment as `compare` and `describe` do."""
-    for only_jobs in (False, True):
+    for kind in (Experiment, JobsOfExperiment, Sweep):
         with contextlib.suppress(HpcsimkitError):
-            experiment_of({"source": path}, only_jobs=only_jobs)
+            experiment_of(kind, {"source": path})
 
 
 def contest() -> None:
