@@ -57,6 +57,7 @@ PYDANTIC = (
     "experiment",
     "mimics",
     "sweep.sweep",
+    "sweep.trainings",
     "training",
     "training_tables",
 )
