@@ -383,6 +383,15 @@ def _cut_parquet(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:1000])
 
 
+def _no_text_parquet(folder: Path) -> None:
+    file = folder / "jobs" / "fcfs.parquet"
+    file.write_bytes(file.read_bytes().replace(b"submit_time", b"submit_\xff\xfe\xff\xfe"))
+
+
+def _long_name(folder: Path) -> None:
+    change(folder / "provenance.json", lambda value: value["policies"]["fcfs"].update(file="f" * 300))
+
+
 def _no_table(folder: Path) -> None:
     for ending in ("parquet", "csv"):
         (folder / "jobs" / f"sjf+easy.{ending}").unlink()
@@ -431,6 +440,8 @@ def _no_experiment(folder: Path) -> None:
             r"results: provenance\.json and metrics\.json do not fit together: KeyError\('fcfs'\)$",
         ),
         (_cut_parquet, r"fcfs\.parquet: a table of jobs is needed, cannot be read: "),
+        (_no_text_parquet, r"fcfs\.parquet: a table of jobs is needed, cannot be read: 'utf-8' codec"),
+        (_long_name, r"f{300}\.parquet: no such file, and no \.csv in its place$"),
         (_no_table, r"sjf\+easy\.parquet: no such file, and no \.csv in its place$"),
         (_no_column, r"fcfs\.csv: column 'requested_time' is needed, found job_id, submit_time, "),
         (_unknown_mode, r"fcfs\.csv: not a table of jobs: modes are none, ready, .*, found steady$"),
