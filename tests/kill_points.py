@@ -125,6 +125,9 @@ def _timeless(path: Path) -> Any:
         return _without_times(json.loads(path.read_text()))
     if path.name == "report.md":
         return re.sub(r"^\| (finished|processor time) \|.*$", "", path.read_text(), flags=re.MULTILINE)
+    if path.name == "report.html":
+        times = r"(<dt>started, finished</dt><dd>)[^<]*|(<td class=\"short\">)[\d.e-]+ s(?=<)"
+        return re.sub(times, r"\1\2", path.read_text())
     return path.read_bytes()
 
 

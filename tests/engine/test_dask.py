@@ -193,7 +193,9 @@ def test_results_are_the_same_with_a_worker_killed(results: Any, address: str, t
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("number", "code"), [pytest.param(signal.SIGINT, 1, marks=pytest.mark.slow), (signal.SIGKILL, -9)]
+)
 def test_the_end_of_the_caller_cancels_its_tasks(
     tmp_path: Path, address: str, root: Path, number: int, code: int
 ) -> None:
@@ -288,7 +290,8 @@ def test_an_address_that_does_not_answer(silent_port: int, monkeypatch: pytest.M
         _ = Dask("foo://there:1").workers
 
 
-def test_workers_that_cannot_be_used(address: str) -> None:
+def test_workers_that_cannot_be_used(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask, "SECONDS_TO_ANSWER", 0.3)
     until(lambda: Dask(address).workers == 2)  # one may be starting again
     with (
         scheduler(0) as other,

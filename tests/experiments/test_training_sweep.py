@@ -27,6 +27,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "tiny.toml"
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_cells_are_trainings(file: Path, tmp_path: Path) -> None:
     assert is_training(file)
     sweep = TrainingSweep.read(file).model_copy(update={"report": False})

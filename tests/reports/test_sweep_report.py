@@ -309,6 +309,7 @@ def test_report_says_why_there_are_no_intervals(tmp_path: Path) -> None:
     assert "There are no replicates" in text and "interval</th>" not in text and "Holm" not in text
 
 
+@pytest.mark.slow
 def test_thousands_of_rows_are_cut_on_the_page_only() -> None:
     axes: Axes = {
         "policy": POLICIES[:2],

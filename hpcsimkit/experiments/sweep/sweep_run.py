@@ -246,14 +246,13 @@ class SweepRun:
         return pandas.concat(frames, ignore_index=True).infer_objects()
 
     def _row(self, cell: Cell) -> dict[str, Any]:
-        """Return the columns of a cell that have a value."""
+        """Return the columns of a cell that have a value, and others of its outcome."""
         outcome = self.store.found(cell)
         if outcome is not None:
             metrics = {
                 name: math.nan if value is None else value for name, value in outcome["metrics"].items()
             }
-            about = {name: value for name, value in outcome.items() if name in self.sweep.columns}
-            return {"cell": cell.name, "status": "done", "reason": ""} | metrics | about | dict(cell.values)
+            return {**outcome, **metrics, "cell": cell.name, "status": "done", "reason": "", **cell.values}
         reason = self.store.failure(cell)
         status = "missing" if reason is None else "failed"
         return {"cell": cell.name, "status": status, "reason": reason or "", **cell.values}
