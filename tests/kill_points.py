@@ -126,8 +126,9 @@ def _timeless(path: Path) -> Any:
     if path.name == "report.md":
         return re.sub(r"^\| (finished|processor time) \|.*$", "", path.read_text(), flags=re.MULTILINE)
     if path.name == "report.html":
-        times = r"(<dt>started, finished</dt><dd>)[^<]*|(<td class=\"short\">)[\d.e-]+ s(?=<)"
-        return re.sub(times, r"\1\2", path.read_text())
+        rows = r"(<dt>(?:command|started, finished)</dt><dd>)[^<]*|(<td class=\"short\">)[\d.e-]+ s(?=<)"
+        text = re.sub(rows, r"\1\2", path.read_text())
+        return re.sub(r" on \d{4}-\d\d-\d\d \d\d:\d\d UTC", "", text)
     return path.read_bytes()
 
 
