@@ -117,12 +117,11 @@ def sweep(
     else:
         with console.show_cells(quiet=quiet) as tell:
             run.run(retry=retry, tell=tell)
-    results = SweepResults(place)
-    state = results.state()
     if quiet:
         return
+    results = SweepResults(place)
     if shard is not None and not collect:
-        show(*state_lines(state))
+        show(*state_lines(results.state()))
         return
     if found.report:
         from hpcsimkit.reports.sweep.table import SweepTable

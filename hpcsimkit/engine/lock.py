@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +20,24 @@ __all__ = ["LOCK", "in_use", "locked", "remove_temporary_files", "writing"]
 LOCK = ".lock"
 """File that is locked while a process works on its folder."""
 
+SECONDS_TO_LOOK = 3.0
+"""Time to wait for a lock that another process may hold only to look at it [s]."""
+
 MOST_OF_HOLDER = 200
 """Maximum length of the text on the process that holds a lock."""
 
 
-def locked(file: Path, message: str) -> BaseFileLock:
+def locked(file: Path, message: str, *, patience: float = 0.0) -> BaseFileLock:
     """Lock a file, created if absent; processes forked later do not hold the lock.
+
+    Parameters
+    ----------
+    file : Path
+        Path of the file.
+    message : str
+        Text of the error if another process holds the lock.
+    patience : float
+        Maximum time to wait for the lock [s]. Default: 0.
 
     Raises
     ------
@@ -36,7 +48,7 @@ def locked(file: Path, message: str) -> BaseFileLock:
 
     lock = FileLock(file)
     try:
-        lock.acquire(blocking=False)
+        lock.acquire(timeout=patience)
     except Timeout:
         with suppress(OSError, UnicodeDecodeError):
             message += file.read_text(encoding="utf-8")[:MOST_OF_HOLDER]
@@ -47,20 +59,36 @@ def locked(file: Path, message: str) -> BaseFileLock:
 
 
 @contextmanager
-def in_use(folder: Path, lock: str = LOCK) -> Iterator[None]:
+def in_use(
+    folder: Path, lock: str = LOCK, *, excluded: Callable[[Path], Iterable[Path]] = lambda folder: ()
+) -> Iterator[None]:
     """Create a folder, and hold a lock file in it that is removed afterwards.
+
+    Parameters
+    ----------
+    folder : Path
+        Path of the folder.
+    lock : str
+        Name of the lock file.
+    excluded : callable
+        Function that returns further lock files in the folder, which no other process may hold. By default
+        there are none.
 
     Raises
     ------
     UsageError
-        Another process holds the lock.
+        Another process holds the lock, or one of the others.
     HpcsimkitError
         The folder cannot be written.
     """
+    message = f"{folder}: another run is writing there now"
     with writing(folder):
         make_folder(folder)
-        held = locked(folder / lock, f"{folder}: another run is writing there now")
+        held = locked(folder / lock, message)
     try:
+        with writing(folder):
+            for file in excluded(folder):  # after the own lock, so that of two processes one sees the other
+                locked(file, message, patience=SECONDS_TO_LOOK).release()
         yield
     finally:
         with suppress(OSError):  # Windows does not remove open files; the lock file may stay

@@ -30,7 +30,7 @@ from hpcsimkit.results.result import Result
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["PolicyRun", "Run", "metrics_of", "prepare", "simulated", "write_tables"]
+__all__ = ["PolicyRun", "Run", "load_writers", "metrics_of", "prepare", "simulated", "write_tables"]
 
 DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup", "cooldown", "trace")
 """Settings of an experiment that determine the files of a run, besides the workload and the policy."""
@@ -169,11 +169,15 @@ def inputs_of(policy: str, experiment: Experiment, *workload: Any) -> dict[str, 
     }
 
 
-def prepare(workload: Workload) -> None:
-    """Precompute values shared by all runs, before processes are forked that inherit them."""
+def load_writers() -> None:
+    """Import the libraries that write tables, before processes are forked that inherit them."""
     import pandas  # noqa: F401
     from pyarrow import csv, parquet  # noqa: F401
 
+
+def prepare(workload: Workload) -> None:
+    """Precompute values shared by all runs, before processes are forked that inherit them."""
+    load_writers()
     workload.jobs, workload.hash  # noqa: B018 - made when first asked for
 
 

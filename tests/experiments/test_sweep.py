@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Simulation, Workload, evaluate, make
+from hpcsimkit.engine import lock
+from hpcsimkit.engine.lock import in_use
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.experiment import Experiment, Generate
@@ -253,6 +255,25 @@ def test_workers_and_shards_give_the_same_bytes(tmp_path: Path) -> None:
             (tmp_path / name / "cells" / cell / "jobs.parquet").read_bytes() for name in ("one", "parts")
         }
         assert len(files) == 1
+
+
+def test_only_shards_of_the_same_number_run_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "SECONDS_TO_LOOK", 0.1)
+    sweep = sweep_of(sweep={"seed": [0, 1]})
+
+    def run(shard: tuple[int, int]) -> None:
+        SweepRun(sweep, tmp_path, shard=shard).run()
+
+    run((1, 2))
+    with in_use(tmp_path, ".lock-1-of-2"):
+        run((2, 2))
+        for other in ((1, 2), (1, 3), (1, 1)):
+            with pytest.raises(UsageError, match=r"another run is writing there now \(process \d+ on "):
+                run(other)
+    with in_use(tmp_path), pytest.raises(UsageError, match="another run is writing there now"):
+        run((1, 2))
+    (tmp_path / ".lock-3-of-4").touch()  # left by a killed process
+    run((1, 1))
 
 
 def test_too_many_cells_need_consent(tmp_path: Path) -> None:

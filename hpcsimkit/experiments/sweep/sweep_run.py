@@ -18,7 +18,8 @@ from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.policy_run import write_tables
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.policy_run import load_writers, write_tables
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION
 from hpcsimkit.experiments.sweep.sweep import Sweep
@@ -96,7 +97,7 @@ class SweepRun:
         if not 1 <= shard[0] <= shard[1]:
             raise UsageError(f"a shard i of n needs i from 1 to n, found {shard[0]} of {shard[1]}")
         if len(sweep) > MANY and not confirmed:
-            raise UsageError(f"the sweep has {len(sweep):,} cells; with --yes they run".replace(",", " "))
+            raise UsageError(f"the sweep has {grouped(len(sweep))} cells; with --yes they run")
         self.sweep = sweep
         self.place = Path(place)
         self.command = tuple(command)
@@ -165,9 +166,10 @@ class SweepRun:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        """Check, create and lock the folder; each shard has a lock of its own."""
+        """Check, create and lock the folder; only shards of the same number may run at the same time."""
         part, parts = self.shard
         lock = LOCK if self.shard == WHOLE else f"{LOCK}-{part}-of-{parts}"
+        alike = lock if self.shard == WHOLE else f"{LOCK}-*-of-{parts}"
         if self.place.is_dir():
             entries = {entry.name for entry in self.place.iterdir() if not entry.name.startswith(LOCK)}
             if entries and not {CELLS, DESCRIPTION} & entries:
@@ -176,7 +178,11 @@ class SweepRun:
                 )
         elif self.place.exists():
             raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
-        with in_use(self.place, lock):
+        with in_use(
+            self.place,
+            lock,
+            excluded=lambda place: [file for file in place.glob(f"{LOCK}*") if not file.match(alike)],
+        ):
             make_folder(self.store.place)
             if self.shard == WHOLE:
                 for leftover in self.place.glob(".*.tmp"):
@@ -191,23 +197,28 @@ class SweepRun:
         kept = table["status"].isin(["done"] if retry else ["done", "failed"])
         missing = [cell for cell, keep in zip(cells, kept, strict=True) if not keep]
         states = Counter(table.loc[kept, "status"])
+        over: set[str] = set()
         tell(states["done"], states["failed"], len(cells))
         if not missing:
             return table
 
-        def count(state: str) -> None:
+        def count(name: str, state: str) -> None:
+            if name in over:  # its worker died after its end
+                return
+            over.add(name)
             states[state] += 1
             tell(states["done"], states["failed"], len(cells))
 
         def fail(task: Task, error: Exception) -> None:
             if self.store.failure(task) is None:  # its process died, or its folder cannot be written
                 self.store.fail(task, error)
-            count("failed")
+            count(task.name, "failed")
 
         def told(name: str, done: int) -> None:
             if done:
-                count("done")
+                count(name, "done")
 
+        load_writers()
         engine = self.engine or self.sweep.engine_for(len(missing))
         perform(missing, self.store, engine, tell=told, failed=fail)
         return self._table(cells)

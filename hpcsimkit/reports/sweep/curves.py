@@ -13,9 +13,9 @@ from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.reports.figures import axes_of, count_axis, legend_above, line_styles, new_figure, style
 from hpcsimkit.reports.learning_curve import read_curve
 from hpcsimkit.reports.picture import WIDTH, Picture
+from hpcsimkit.reports.sweep.summaries import direction_of
 from hpcsimkit.reports.sweep.table import POLICY, SweepTable
 from hpcsimkit.reports.sweep.texts import metric_label
-from hpcsimkit.results.metrics import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def draw_curves(place: Path, file: str, table: SweepTable, *, width: float = WID
         Width of the figure [inches].
     """
     metric = table.metrics[0] if table.metrics else ""
-    sign = -1.0 if metric in METRICS and METRICS[metric].direction == "lower" else 1.0
+    sign = -1.0 if direction_of(metric) == "lower" else 1.0
     found = {policy: list(_curves(place, file, table, policy, sign)) for policy in table.policies}
     curves = dict([item for item in found.items() if item[1]][:MOST_LINES])
     if not curves:
