@@ -17,6 +17,7 @@ from hpcsimkit.agents.training.trainer import CHECKPOINT
 from tests.agents.test_trainers import SHORT, straight
 from tests.agents.tiny_problem import env, told_by
 from tests.forking import Forked
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 
@@ -50,6 +51,9 @@ def test_off_the_main_thread() -> None:
     thread.start()
     thread.join()
     assert len(told) == 6
+    # Python does not wait for the last instructions of a thread, in which MKL holds locks that are never released
+    # in a process that is forked at this time.
+    until(lambda: not Path(f"/proc/self/task/{thread.native_id}").exists())
 
 
 def test_a_training_from_python_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
