@@ -38,15 +38,14 @@ def key_table(keys: Mapping[str, tuple[str, str, str]]) -> str:
 
 def top_level_keys() -> dict[str, tuple[str, str, str]]:
     """Return the keys outside all tables: those of the training, then those of the simulation."""
-    from hpcsimkit.experiments.experiment import Experiment
+    from hpcsimkit.experiments.source import Source
     from hpcsimkit.experiments.training import Training
-    from hpcsimkit.experiments.training_source import Source
 
     own = set(Training.__annotations__) | {"seed"}
     tables = {*Training.inner, "encoder", "mask", "reward", "trainer"}
-    simulated, trained = keys_of_model(Experiment), keys_of_model(Training)
-    shared = {name: simulated[name] for name in Source.model_fields if name not in own | tables}
-    return {name: key for name, key in trained.items() if name in own - tables} | shared
+    keys = {name: key for name, key in keys_of_model(Training).items() if name not in tables}
+    first = {name: key for name, key in keys.items() if name in own}
+    return first | {name: key for name, key in keys.items() if name in Source.model_fields}
 
 
 def keys_of_model(model: Any) -> dict[str, tuple[str, str, str]]:

@@ -72,7 +72,7 @@ def explain(
     # code named on the command line is trusted, not that in the model
     named = {"source": source, "inspector": inspector, "within": within}
     experiment = experiment_of(Experiment, named | settings)
-    policy, workload = experiment.policy(name), experiment.workload()
+    policy, workload = experiment.policy_named(name), experiment.workload()
     rules = Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))

@@ -220,11 +220,11 @@ def evaluate(
 
     flags = {name: value for name, value in arguments.items() if name in Evaluation.model_fields}
     evaluation = Evaluation.of_flags({**flags, "log": source, "allow_code": allowed_code(arguments)})
-    workload = evaluation.experiment().workload()
+    workload = evaluation.source().workload()
     contest = Contest(evaluation, workload)
     if not quiet:
         about = filter(None, [contest.about, contest.warning])
-        show(*console.loaded(workload, contest.experiment.cluster), *about)
+        show(*console.loaded(workload, contest.source.cluster), *about)
     place = evaluation.out or next_free(RESULTS / f"{Path(model).stem}-on-{workload.name}", resume=resume)
     run = EvaluationRun(contest, place, command=sys.orig_argv)
     with show_evaluation(evaluation.sequences, contest.jobs_of_sequence, quiet=quiet) as tell:

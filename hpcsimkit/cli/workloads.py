@@ -89,7 +89,7 @@ def lublin(
     User estimates of run times are modelled too.
     """
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.experiment import Generate
+    from hpcsimkit.experiments.generate import Generate
     from hpcsimkit.workloads import write_swf
 
     workload = Generate.of_flags(

@@ -16,9 +16,10 @@ from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder,
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.experiment import Experiment, sha256_of
+from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.on_machines import offered_loads
 from hpcsimkit.experiments.policy_run import PolicyRun, Run, prepare
+from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
@@ -128,7 +129,7 @@ class Campaign:
             )
         for policy in experiment.policies:
             with guarded(policy):
-                experiment.policy(policy).check_workload(self.workload)
+                experiment.policy_named(policy).check_workload(self.workload)
         owners: dict[str, str] = {}
         for policy in experiment.policies:
             other = owners.setdefault(file_name(policy), policy)

@@ -18,15 +18,14 @@ from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.checked_table import Problem, Table
+from hpcsimkit.experiments.checked_table import Table
 from hpcsimkit.experiments.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places, share_in_several
-from hpcsimkit.experiments.experiment import Experiment, Generate
 from hpcsimkit.experiments.policy_run import inputs_of
+from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.toml_lines import Location
 from hpcsimkit.experiments.training_data import Rules, check_lengths, measured
 from hpcsimkit.experiments.training_parts import seated
-from hpcsimkit.experiments.training_source import Source
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.kernel.policy import Policy
@@ -45,8 +44,7 @@ USUAL = "fcfs+easy"
 class Evaluation(Source, Parallel):
     """Settings of an evaluation.
 
-    Keys of the simulation are those of an :class:`~hpcsimkit.experiments.experiment.Experiment`, except
-    ``jobs``.
+    Keys of the simulation are those of a :class:`~hpcsimkit.experiments.source.Source`, except ``jobs``.
 
     Parameters
     ----------
@@ -81,7 +79,7 @@ class Evaluation(Source, Parallel):
         Path of the results folder.
     """
 
-    inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate, "engine": EngineTable}
+    inner: ClassVar[Mapping[str, type[Table]]] = {**Source.inner, "engine": EngineTable}
     flags: ClassVar[Mapping[str, str]] = {"policies": "-p", "metrics": "--metric"}
 
     model: str = Field(min_length=1)
@@ -93,7 +91,6 @@ class Evaluation(Source, Parallel):
     metrics: list[str] | None = Field(None, min_length=1)
     within: str | None = None
     sample: bool | None = None
-    seed: int = Field(0, ge=0)
     out: str | None = Field(None, min_length=1)
 
     @field_validator("metrics")
@@ -105,40 +102,27 @@ class Evaluation(Source, Parallel):
                 raise ValueError(f"unknown metric {name!r}; nearest: {', '.join(near or METRICS)}")
         return names
 
-    @classmethod
-    def checked(cls, values: Mapping[str, Any]) -> tuple[Any, Problem | None]:
-        """Return an evaluation with valid components, or the first problem."""
-        evaluation, problem = super().checked(values)
-        if evaluation is None:
-            return None, problem
-        for location, make in evaluation._parts():
-            try:
-                make()
-            except HpcsimkitError as error:
-                return None, (location, f": {error}")
-        return evaluation, None
-
     def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:
         """Yield the locations of names, each with a function that checks or constructs its object."""
-        experiment = self.experiment()
         for index, name in enumerate(self.policies):  # all of them before anything is imported
-            yield ("policies", index), partial(self._check_policy, name, experiment)
+            yield ("policies", index), partial(self._check_policy, name)
+        yield from super()._parts()
         yield ("parts",), self.imported_parts
         for index, name in enumerate(self.policies):
-            yield ("policies", index), partial(experiment.policy, name)
+            yield ("policies", index), partial(self.policy_named, name)
 
-    def _check_policy(self, name: str, experiment: Experiment) -> None:
+    def _check_policy(self, name: str) -> None:
         if self.policies.count(name) > 1:
             raise UsageError(f"{name!r} is named twice")
-        registry.check(name, experiment.import_from, experiment.trust)
+        registry.check(name, self.import_from, self.trust)
 
-    def keys_of_experiment(self) -> dict[str, Any]:
-        """Return the given keys of an experiment, without ``jobs``, the length of a sequence here."""
-        return {name: value for name, value in super().keys_of_experiment().items() if name != "jobs"}
+    def source(self, **changes: Any) -> Source:
+        """Return the jobs and machines alone; all jobs, since ``jobs`` is the length of a sequence here."""
+        return super().source(**{"jobs": None, **changes})
 
     def imported_parts(self) -> Any:
         """Return the module with user-defined classes of encoder and mask; None if none is given."""
-        return None if self.parts is None else self.experiment().trust.module(self.parts, self.import_from)
+        return None if self.parts is None else self.trust.module(self.parts, self.import_from)
 
 
 class Contest:
@@ -149,7 +133,7 @@ class Contest:
     evaluation : Evaluation
         Settings of the evaluation.
     workload : Workload
-        Workload returned by ``evaluation.experiment().workload()``.
+        Workload returned by ``evaluation.source().workload()``.
 
     Raises
     ------
@@ -160,13 +144,13 @@ class Contest:
     def __init__(self, evaluation: Evaluation, workload: Workload) -> None:
         self.evaluation = evaluation
         self.workload = workload
-        self.experiment = evaluation.experiment()
+        self.source = evaluation.source()
         self.agent = Agent.load(evaluation.model, parts=evaluation.imported_parts(), sample=evaluation.sample)
         check_lengths([workload], evaluation.jobs + evaluation.warmup, "sequences")
         self.policies = {
             AGENT: self._seated(self.agent),
             RANDOM: self._seated(RandomAgent(self.agent.mask, decline=self.agent.decline)),
-            **{name: self.experiment.policy(name) for name in evaluation.policies},
+            **{name: self.source.policy_named(name) for name in evaluation.policies},
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -182,7 +166,7 @@ class Contest:
         """Modules and files imported by the names, sorted."""
         names = (*self.evaluation.policies, self.within)
         named = {code for name in names for code in registry.code_of(name)}
-        return sorted(named | {*self.experiment.code, *filter(None, [self.evaluation.parts])})
+        return sorted(named | {*self.source.code, *filter(None, [self.evaluation.parts])})
 
     @property
     def within(self) -> str:
@@ -208,9 +192,11 @@ class Contest:
 
     def _seated(self, holder: Answering) -> Policy:
         """Return the pipeline with an agent or baseline at the agent's seat."""
-        trust = self.experiment.trust
+        trust = self.source.trust
         try:  # a policy name from the model file has the trust of a file
-            policy = self.experiment.policy(self.within, trust if self.evaluation.within else trust.of_files)
+            policy = self.source.policy_named(
+                self.within, trust if self.evaluation.within else trust.of_files
+            )
             return seated(policy, holder, self.agent.stage, self.agent.slots)
         except HpcsimkitError as error:
             raise UsageError(f"--within {self.within}: {error}") from None
@@ -218,8 +204,8 @@ class Contest:
     @cached_property
     def scenarios(self) -> list[Scenario]:
         """Sampled sequences; the first ones do not depend on their number."""
-        evaluation, experiment = self.evaluation, self.experiment
-        rules = Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
+        evaluation, source = self.evaluation, self.source
+        rules = Rules(source.cluster, source.walltime, source.service_time, source.semantics)
         windows = Windows(self.workload, evaluation.jobs, rules.cluster, warmup=evaluation.warmup)
         seeds = self._chances[1].integers(2**31, size=evaluation.sequences).tolist()
         return [
@@ -264,7 +250,7 @@ class Contest:
         evaluation = self.evaluation
         lengths = {"jobs": evaluation.jobs, "warmup": evaluation.warmup, "seed": evaluation.seed}
         seats = {name: self.policies[name] for name in (AGENT, RANDOM)}
-        runs = [inputs_of(name, self.experiment, self.workload) for name in evaluation.policies]
+        runs = [inputs_of(name, self.source, self.workload) for name in evaluation.policies]
         return identity_of({**lengths, "seats": seats, "baselines": runs})
 
     def outcome(self, number: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import metric_heading, number_text, plain_table
 from hpcsimkit.experiments.evaluation import AGENT, Contest
-from hpcsimkit.experiments.experiment import sha256_of
+from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, compared, mean_of

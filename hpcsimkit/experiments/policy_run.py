@@ -13,6 +13,7 @@ from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, PolicyError
 from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.source import Source
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["PolicyRun", "Run", "load_writers", "metrics_of", "prepare", "simulated", "write_tables"]
 
 DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup", "cooldown", "trace")
-"""Settings of an experiment that determine the files of a run, besides the workload and the policy."""
+"""Settings that determine the files of a run, besides the workload and the policy."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class PolicyRun(Task):
         """
         try:
             with guarded(self.policy):
-                policy = self.experiment.policy(self.policy)
+                policy = self.experiment.policy_named(self.policy)
                 representation = repr(policy)
             trace = self.results / "traces" / f"{self.name}.jsonl"
             result = simulated(self.policy, policy, self.experiment, self.workload, tell, trace)
@@ -146,26 +147,26 @@ class PolicyRun(Task):
             write_tables(_placements(result, result.placements), self.results / "placements", self.name)
 
 
-def inputs_of(policy: str, experiment: Experiment, *workload: Any) -> dict[str, Any]:
+def inputs_of(policy: str, source: Source, *workload: Any) -> dict[str, Any]:
     """Return everything that determines the files of a run.
 
     Parameters
     ----------
     policy : str
         Name of the policy.
-    experiment : Experiment
-        Settings of the simulation.
+    source : Source
+        Machines and settings of the simulation.
     *workload
         Workload, or values that identify it.
     """
-    cluster = experiment.cluster
+    cluster = source.cluster
     return {
         "name": policy,
-        "policy": experiment.policy(policy),
+        "policy": source.policy_named(policy),
         "workload": workload,
-        "settings": {name: getattr(experiment, name) for name in DECISIVE},
+        "settings": source.model_dump(include=set(DECISIVE)),
         "machines": None if cluster is None else machines_text(cluster),
-        "service_time": experiment.service_time,
+        "service_time": source.service_time,
     }
 
 

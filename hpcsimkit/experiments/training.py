@@ -17,7 +17,7 @@ from hpcsimkit.envs.interfaces import Episodes
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
-from hpcsimkit.experiments.experiment import Experiment, Generate, sha256_of
+from hpcsimkit.experiments.source import Source, sha256_of
 from hpcsimkit.experiments.toml_lines import toml_text
 from hpcsimkit.experiments.training_data import Division, Rules, Validation, WindowsOf, check_lengths, divided
 from hpcsimkit.experiments.training_parts import (
@@ -30,7 +30,6 @@ from hpcsimkit.experiments.training_parts import (
     seated,
     trainer_part,
 )
-from hpcsimkit.experiments.training_source import Source
 from hpcsimkit.experiments.training_tables import EpisodeTable, ValidationTable
 from hpcsimkit.io.printable import warn
 from hpcsimkit.jobs.workload import Workload
@@ -49,7 +48,7 @@ class Training(Source):
     """Settings of a training.
 
     Keys of the simulation (``log``, ``generate``, ``jobs``, ``skip``, ``nodes``, ``machines`` ...) are those
-    of an :class:`~hpcsimkit.experiments.experiment.Experiment`.
+    of a :class:`~hpcsimkit.experiments.source.Source`.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ class Training(Source):
     """
 
     inner: ClassVar[Mapping[str, type[Table]]] = {
-        "generate": Generate,
+        **Source.inner,
         "episodes": EpisodeTable,
         "validation": ValidationTable,
     }
@@ -107,7 +106,6 @@ class Training(Source):
     trainer: dict[str, Any] = Field({})
     episodes: EpisodeTable = EpisodeTable()
     validation: ValidationTable = ValidationTable()
-    seed: int = Field(0, ge=0)
     tensorboard: bool = False
     out: str | None = Field(None, min_length=1)
 
@@ -143,8 +141,7 @@ class Training(Source):
         UsageError
             The file cannot be read, is not TOML, or is not a training; the message names the line.
         """
-        training = cls.of_toml(file, allow_code)
-        changes = training.paths_from(file.parent, "log", "machines")
+        training, changes = super().read(file, allow_code), dict[str, Any]()
         if training.logs is not None:
             changes["logs"] = [str(file.parent / path) for path in training.logs]
         if training.validation.log is not None:
@@ -201,7 +198,7 @@ class Training(Source):
 
     def saved(self) -> str:
         """Return a TOML text that reproduces the training, with absolute paths of files."""
-        values = self.saved_keys(self.simulated)
+        values = self.simulated.saved_source()
         if self.logs is not None:
             values = {name: value for name, value in values.items() if name not in ("log", "sha256")}
             values["logs"] = [str(Path(log).absolute()) for log in self.logs]
@@ -246,9 +243,9 @@ class Training(Source):
     # --- components ------------------------------------------------------------------------------------
 
     @cached_property
-    def simulated(self) -> Experiment:
-        """Experiment with the jobs and machines of the training; with several logs, of the first."""
-        return self.experiment() if self.logs is None else self.experiment(log=self.logs[0])
+    def simulated(self) -> Source:
+        """Jobs and machines of the training; with several logs, of the first."""
+        return self.source() if self.logs is None else self.source(log=self.logs[0])
 
     @property
     def policy_name(self) -> str:
@@ -317,7 +314,7 @@ class Training(Source):
 
     def with_seat(self, holder: External) -> Policy:
         """Return the policy with an agent at its seat."""
-        policy = self.simulated.policy(self.policy_name)
+        policy = self.simulated.policy_named(self.policy_name)
         return seated(policy, holder, self.stage, self.slots)
 
     # --- jobs ------------------------------------------------------------------------------------------
@@ -325,16 +322,16 @@ class Training(Source):
     @property
     def rules(self) -> Rules:
         """Settings shared by all runs of the training."""
-        experiment = self.simulated
-        return Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
+        source = self.simulated
+        return Rules(source.cluster, source.walltime, source.service_time, source.semantics)
 
     def workloads(self) -> list[Workload]:
-        """Read or generate the workloads; see :meth:`Experiment.workload`."""
+        """Read or generate the workloads; see :meth:`Source.workload`."""
         if self.logs is None:
             return [self.simulated.workload()]
         hashes = self.logs_sha256
         pairs = [(log, hashes[n] if hashes else None) for n, log in enumerate(self.logs)]
-        return [self.experiment(log=log, sha256=known).workload() for log, known in pairs]
+        return [self.source(log=log, sha256=known).workload() for log, known in pairs]
 
     def divided(self, workloads: Sequence[Workload]) -> Division:
         """Split logs into disjoint jobs for training and for validation.
@@ -349,7 +346,7 @@ class Training(Source):
         validation, others = self.validation, []
         if validation.log is not None:
             other = {"log": validation.log, "sha256": validation.sha256}
-            others = [self.experiment(**other, jobs=None, skip=None).workload()]
+            others = [self.source(**other, jobs=None, skip=None).workload()]
         whole = others or validation.part is not None
         share = self.train_share or (1.0 if whole else TRAIN_SHARE)
         part = None if validation.part is None else (validation.part[0], validation.part[1])

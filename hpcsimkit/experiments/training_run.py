@@ -138,7 +138,7 @@ class TrainingRun:
     def _rivals(self, env: SchedulingEnv, validation: Validation) -> dict[str, float]:
         """Return the validation scores of the heuristic behind the seat and of a random agent."""
         training, decline = self.training, bool(getattr(env.mask, "decline", False))
-        heuristic = training.simulated.policy(training.baseline_name)
+        heuristic = training.simulated.policy_named(training.baseline_name)
         chance = training.with_seat(RandomAgent(env.mask, decline=decline))
         return {
             training.baseline_name: validation.mean(heuristic),

@@ -19,7 +19,7 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
-from hpcsimkit.experiments.experiment import sha256_of
+from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.training_progress import progress_bar
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes

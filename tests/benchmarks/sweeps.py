@@ -34,7 +34,7 @@ def overhead(traces: Path, source: str, policy: str, repetitions: int) -> dict[s
 
     cells = int(source.partition(" ")[0])
     sweep = _sweep(cells)
-    workload = sweep.model.workload()
+    workload = sweep.generator.workload()
     with tempfile.TemporaryDirectory() as place:
         _run(_sweep(2), Path(place) / "first")  # imports
         seconds = min(_run(sweep, Path(place) / str(number)) for number in range(repetitions))

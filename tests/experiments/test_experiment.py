@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.experiment import MACHINE_POLICIES, STANDARD_POLICIES, Experiment, Generate
+from hpcsimkit.experiments.experiment import MACHINE_POLICIES, STANDARD_POLICIES, Experiment
+from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.on_machines import offered_loads
 from hpcsimkit.experiments.toml_lines import line_of, toml_text
 from hpcsimkit.jobs.workload import Workload
@@ -134,17 +135,17 @@ def test_every_policy_by_default_can_be_made_and_run(tmp_path) -> None:
     experiment = Experiment(**write_machines_and_jobs(tmp_path), placement="worst-fit")
     workload = experiment.workload()
     for name in experiment.policies:
-        policy = experiment.policy(name)
+        policy = experiment.policy_named(name)
         assert policy.placement == WorstFit()
         assert Simulation(workload, policy, experiment.cluster).run().finished.all()
 
 
 def test_placement_is_given_to_pipelines_without_one(tmp_path) -> None:
     experiment = Experiment(**write_machines_and_jobs(tmp_path), placement="best-fit")
-    assert experiment.policy("sjf+easy") == registry.make("sjf+best-fit+easy")
-    assert experiment.policy("sjf+first-fit") == registry.make("sjf+first-fit")
-    assert experiment.policy("bfbp") == registry.make("bfbp")
-    assert Experiment().policy("sjf") == registry.make("sjf")
+    assert experiment.policy_named("sjf+easy") == registry.make("sjf+best-fit+easy")
+    assert experiment.policy_named("sjf+first-fit") == registry.make("sjf+first-fit")
+    assert experiment.policy_named("bfbp") == registry.make("bfbp")
+    assert Experiment().policy_named("sjf") == registry.make("sjf")
 
 
 @pytest.mark.parametrize("inline", [True, False])

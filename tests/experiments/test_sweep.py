@@ -17,7 +17,8 @@ from hpcsimkit.engine import lock
 from hpcsimkit.engine.lock import in_use
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.experiment import Experiment, Generate
+from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.axes import Axis, axes_of, parsed_axis
 from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
 from hpcsimkit.experiments.sweep.sweep import Sweep

@@ -29,7 +29,6 @@ from hpcsimkit.experiments.training_data import Rules, Validation, WindowsOf, di
 from hpcsimkit.experiments.training_environment import environment_of
 from hpcsimkit.experiments.training_parts import REWARDS, Part, parameters_of, part_of, seated, trainer_part
 from hpcsimkit.experiments.training_progress import show_evaluation, show_training, time_left
-from hpcsimkit.experiments.training_source import Source
 from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reports.learning_curve import BINS, draw_learning_curve, plot_column, read_curve
@@ -45,13 +44,6 @@ def jobs(count: int, name: str = "log", **columns: Any) -> Workload:
 
 
 # --- what a training is -----------------------------------------------------------------------------------
-
-
-def test_keys_of_the_source_are_those_of_an_experiment() -> None:
-    from hpcsimkit.experiments.experiment import Experiment
-
-    assert set(Source.model_fields) < set(Experiment.model_fields)
-    assert set(Source.model_fields) < set(Training.model_fields)
 
 
 def test_what_is_not_said() -> None:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checked_table import nearest
-from hpcsimkit.experiments.experiment import Experiment, Generate
+from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.windows import Windows
 
 __all__ = ["PERIOD", "POLICY", "REPLICATES", "Axis", "axes_of", "counted", "parsed_axis"]

@@ -12,7 +12,8 @@ from typing import Any
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.experiments.checked_table import Table
-from hpcsimkit.experiments.experiment import Generate, JobsOfExperiment
+from hpcsimkit.experiments.experiment import JobsOfExperiment
+from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.policy_run import metrics_of, simulated, write_tables
 from hpcsimkit.experiments.sweep.windows import Window
 from hpcsimkit.jobs.workload import Workload
@@ -112,7 +113,7 @@ class SimulationCell(Cell):
         experiment, window = _experiment(text), self.window
         workload = _workload(_jobs_only(text), window)
         with guarded(self.policy):
-            policy = experiment.policy(self.policy)
+            policy = experiment.policy_named(self.policy)
             policy.check_workload(workload)
         if window is not None:
             before = window.begin - int(workload.submit_time.min())

@@ -16,7 +16,8 @@ from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, nearest
-from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment, sha256_of
+from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment
+from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
 from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
 from hpcsimkit.experiments.sweep.results import SweepResults
@@ -282,7 +283,7 @@ class _Identities:
         """Return the identity of a policy with the placement of some settings."""
         key = (name, settings.get("placement"))
         if key not in self._policies:
-            self._policies[key] = identity_of(self._experiment(settings).policy(name))
+            self._policies[key] = identity_of(self._experiment(settings).policy_named(name))
         return self._policies[key]
 
     def windows(self, settings: Mapping[str, Any], windows: Any) -> Sequence[Window | None]:

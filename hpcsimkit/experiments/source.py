@@ -1,0 +1,338 @@
+"""Jobs and machines of a run: keys that experiments, trainings and evaluations have in common."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.errors import HpcsimkitError, WorkloadError
+from hpcsimkit.experiments import registry
+from hpcsimkit.experiments.checked_table import ALLOW_CODE, Problem, Table
+from hpcsimkit.experiments.generate import Generate
+from hpcsimkit.experiments.on_machines import fitting, locality_of, placement_of
+from hpcsimkit.experiments.toml_lines import Location
+from hpcsimkit.experiments.trust import Trust, code_in
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.service_time import ServiceTime
+from hpcsimkit.workloads import read_log
+
+__all__ = ["Source", "sha256_of"]
+
+BUILT_IN_LOAD = 0.9
+"""Offered load of the built-in workload."""
+
+HASHES = {"log": "sha256", "machines": "machines_sha256"}
+"""Keys of the hashes of files, by the keys of their paths."""
+
+
+class Source(Table):
+    """Jobs and machines of a run.
+
+    Parameters
+    ----------
+    log : str, optional
+        Path of a log in any format of :func:`hpcsimkit.workloads.readers.logs.read_log`.
+    sha256 : str, optional
+        Expected SHA-256 of the log.
+    generate : Generate, optional
+        Parameters of a model that generates the workload in place of a log. With neither, the built-in
+        workload is used, and ``nodes`` (256), ``jobs`` (5000) and ``seed`` are parameters of its model.
+    import_from : str, optional
+        Additional search folder for modules and files of policies besides the current one.
+    allow_code : list of str, optional
+        Modules, files and folders from which the names in this table, and model files among them, may import
+        code; see :mod:`hpcsimkit.experiments.trust`. By default all code named in this object, and none named
+        in model files; an experiment file may import none. The key is not allowed in a file.
+    machines : str or list of tables, optional
+        Path of a file of machines, or the tables of such a file; see :mod:`hpcsimkit.cluster.files`. By
+        default a cluster of counted (homogeneous) nodes.
+    machines_sha256 : str, optional
+        Expected SHA-256 of the file of machines.
+    placement : str, optional
+        Name of the placement of all pipelines that name none; by default ``first-fit``.
+    locality : str, optional
+        Name of the model by which placements change run times; see
+        :func:`hpcsimkit.experiments.on_machines.locality_of`. By default they do not.
+    jobs : int, optional
+        Number of jobs to simulate, the first ones by submission; by default all.
+    skip : int
+        Number of first jobs to leave out before them, by submission. Default: 0.
+    nodes : int, optional
+        Number of nodes of a cluster of counted nodes; by default that in the log.
+    load_factor : float
+        Divisor of the times between submissions, 1e-6 to 1e6. Default: 1.
+    size : {"requested", "allocated"}
+        Processors of a job, or its resources for a Slurm log: those requested or allocated.
+    strict : bool
+        Whether unusable jobs are errors; otherwise they are skipped and counted. Default: False.
+    walltime : {"run", "kill"}
+        Treatment of jobs that exceed their requested time: run to the end, or be killed.
+    semantics : {"textbook", "dirlab"}
+        Rules of the simulation clock; see :mod:`hpcsimkit.kernel.event_order`.
+    seed : int
+        Random seed of each run, 0 or more. Default: 0.
+
+    Examples
+    --------
+    >>> source = Source(jobs=100, nodes=64)
+    >>> source.workload()
+    Workload('lublin-64', 100 jobs, machine_size=64)
+    >>> Source.checked({"nodes": 0})[1]
+    (('nodes',), ' must be greater than or equal to 1, found 0')
+    """
+
+    constructed: ClassVar[Collection[str]] = ("placement", "locality")
+    """Keys with names whose objects are constructed to check them."""
+
+    inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate}
+
+    log: str | None = Field(None, min_length=1)
+    sha256: str | None = None
+    generate: Generate | None = None
+    import_from: str | None = None
+    allow_code: list[str] | None = None
+    machines: str | list[dict[str, Any]] | None = None
+    machines_sha256: str | None = None
+    placement: str | None = None
+    locality: str | None = None
+    jobs: int | None = Field(None, ge=1)
+    skip: int = Field(0, ge=0)
+    nodes: int | None = Field(None, ge=1, lt=2**31)
+    load_factor: float = Field(1.0, ge=1e-6, le=1e6)
+    size: Literal["requested", "allocated"] = "requested"
+    strict: bool = False
+    walltime: Literal["run", "kill"] = "run"
+    semantics: Literal["textbook", "dirlab"] = "textbook"
+    seed: int = Field(0, ge=0)
+
+    @field_validator("machines", mode="before")
+    @classmethod
+    def _a_file_or_tables(cls, machines: Any) -> Any:
+        tables = isinstance(machines, list) and all(isinstance(table, dict) for table in machines)
+        if machines is not None and not (machines and (tables or isinstance(machines, str))):
+            raise ValueError(f"the path of a file or tables [[machines]] are needed, found {machines!r}")
+        return machines
+
+    @model_validator(mode="after")
+    def _consistent_source(self) -> Self:
+        for one, other in (("log", "generate"), ("nodes", "machines")):
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise ValueError(f"one of {one!r} and {other!r} is needed, both are given")
+        for name in ("placement", "locality"):
+            if getattr(self, name) is not None and self.machines is None:
+                raise ValueError(f"{name!r} needs 'machines': nodes that are only counted are all alike")
+        if self.locality is not None and self.semantics == "dirlab":
+            raise ValueError("'locality' is not known to the rules 'dirlab'")
+        return self
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return the settings only: where it is unpickled, code is imported by its name."""
+        settings = {name: getattr(self, name) for name in type(self).model_fields}
+        return {**super().__getstate__(), "__dict__": settings}
+
+    def source(self, **changes: Any) -> Source:
+        """Return the jobs and machines alone, with changes; None leaves a key out."""
+        given = {name: getattr(self, name) for name in Source.model_fields if name in self.model_fields_set}
+        return Source.of_flags({**given, **changes})
+
+    # --- reading and saving --------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, file: Path, allow_code: Sequence[str] = ()) -> Self:
+        """Read a TOML file; relative paths of a log and of machines are relative to the file.
+
+        Parameters
+        ----------
+        file : Path
+            The file.
+        allow_code : sequence of str
+            Modules, files and folders from which the file may import code.
+
+        Raises
+        ------
+        UsageError
+            The file cannot be read, is not TOML, or is not such a table; the message names the line.
+        """
+        table = cls.of_toml(file, allow_code)
+        return table.model_copy(update=table.paths_from(file.parent, *HASHES))
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
+        """Return a table with valid components, or the first problem."""
+        table, problem = super().checked(values)
+        for location, make in table._parts() if table is not None else ():
+            try:
+                make()
+            except HpcsimkitError as error:
+                return None, (location, f": {error}")
+        return table, problem
+
+    def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:
+        """Yield the locations of names and tables, each with a function that constructs its object."""
+        for index, table in enumerate(self.machines if isinstance(self.machines, list) else ()):
+            yield ("machines", index), partial(Machines.of_tables, [table])
+        if self.placement is not None and "placement" in self.constructed:
+            yield ("placement",), partial(placement_of, self.placement, self.import_from, self.trust)
+        if self.locality is not None and "locality" in self.constructed:
+            yield ("locality",), partial(locality_of, self.locality, self.import_from, self.trust)
+
+    def saved_source(self) -> dict[str, Any]:
+        """Return the keys that reproduce the jobs and machines, with absolute paths and hashes of files."""
+        files: dict[str, Any] = {}
+        for name, digest in HASHES.items():
+            if isinstance(path := getattr(self, name), str):
+                files |= {name: str(Path(path).absolute()), digest: sha256_of(path)}
+        own = set(Source.model_fields) - {"generate", ALLOW_CODE, *HASHES.values()}
+        kept = self.model_dump(exclude_none=True, include=own)
+        fields = files | kept | files
+        if self.code:
+            fields.setdefault("import_from", str(Path.cwd()))
+        if self._is_built_in:
+            fields = {name: value for name, value in fields.items() if name not in ("jobs", "nodes")}
+        if self.log is None:
+            fields["generate"] = self.generator.model_dump(exclude_none=True)
+        return fields
+
+    @property
+    def trust(self) -> Trust:
+        """Permission to import the code of the names."""
+        return Trust(None if self.allow_code is None else tuple(self.allow_code))
+
+    @property
+    def code(self) -> list[str]:
+        """Modules and files imported by the names, sorted."""
+        return sorted(
+            {*registry.code_of(self.placement or ""), *filter(None, [code_in(self.locality or "")])}
+        )
+
+    # --- machines and policies -----------------------------------------------------------------------
+
+    @cached_property
+    def cluster(self) -> Machines | None:
+        """The machines; None for counted nodes.
+
+        Raises
+        ------
+        UsageError
+            The file of machines is invalid.
+        WorkloadError
+            The file cannot be read, or its hash is not the expected one.
+        """
+        if isinstance(self.machines, list):
+            return Machines.of_tables(self.machines)
+        if self.machines is None:
+            return None
+        _check_hash(self.machines, self.machines_sha256)
+        return Machines.read(self.machines)
+
+    @cached_property
+    def service_time(self) -> ServiceTime | None:
+        """Locality model, if any."""
+        return None if self.locality is None else locality_of(self.locality, self.import_from, self.trust)
+
+    def policy_named(self, name: str, trust: Trust | None = None) -> Policy:
+        """Construct the policy of a name; a pipeline without a placement gets that of the table.
+
+        Parameters
+        ----------
+        name : str
+            Name in the form of :func:`hpcsimkit.experiments.registry.make`.
+        trust : Trust, optional
+            Permission to import code; by default that of this table.
+        """
+        policy = registry.make(name, self.import_from, trust or self.trust)
+        if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
+            policy.placement = placement_of(self.placement, self.import_from, self.trust)
+        return policy
+
+    # --- jobs ----------------------------------------------------------------------------------------
+
+    @property
+    def generator(self) -> Generate:
+        """Model that generates the workload if there is no log."""
+        if self.generate is not None:
+            return self.generate
+        sizes = {name: value for name in ("nodes", "jobs") if (value := getattr(self, name)) is not None}
+        if self.cluster is not None:
+            sizes["nodes"] = max(2, self.cluster.size)
+        return Generate(**sizes, seed=self.seed, load=BUILT_IN_LOAD)
+
+    def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
+        """Read or generate the workload, selected and scaled; all of its jobs fit the cluster.
+
+        Parameters
+        ----------
+        cut : callable, optional
+            Function that selects jobs of the whole workload before all other steps.
+
+        Raises
+        ------
+        WorkloadError
+            The log cannot be used, its hash is not the expected one, or no job is left.
+        """
+        whole = self.whole()
+        return self.part(self._fitting(whole if cut is None else cut(whole)))
+
+    def whole(self) -> Workload:
+        """Read the log or generate the workload; the machine size may be unknown."""
+        if self.log is None:
+            return self.generator.workload()
+        _check_hash(self.log, self.sha256)
+        size = {} if self.size == "requested" else {"size": self.size}
+        workload = read_log(self.log, strict=self.strict, **size)
+        return workload if self.nodes is None else replace(workload, machine_size=self.nodes)
+
+    def part(self, workload: Workload) -> Workload:
+        """Select jobs of a workload and scale its load by the settings."""
+        whole = len(workload)
+        limit = self.jobs if self.jobs is not None and not self._is_built_in else whole
+        if self.skip or limit < whole:
+            workload = workload.first(limit, self.skip)
+        if not len(workload):
+            raise WorkloadError(f"{workload.name}: no job is left of {whole} after skipping {self.skip}")
+        return workload if self.load_factor == 1 else workload.scale_load(self.load_factor)
+
+    @property
+    def _is_built_in(self) -> bool:
+        return self.log is None and self.generate is None
+
+    def _fitting(self, workload: Workload) -> Workload:
+        """Leave out jobs that do not fit, or raise an error if `strict`."""
+        source = self.log or workload.name
+        if self.cluster is not None:
+            return fitting(workload, self.cluster, source, strict=self.strict)
+        if workload.resources:
+            asked = ", ".join(workload.resources)
+            raise WorkloadError(f"{source}: its jobs ask for {asked}; say of which machines: --machines FILE")
+        size = workload.machine_size if self._is_built_in else self.nodes or workload.machine_size
+        if size is None:
+            raise WorkloadError(f"{source}: the log names no machine size; say how many nodes: --nodes N")
+        larger = workload.nodes > size
+        if larger.any() and (self.strict or larger.all()):
+            row = int(np.argmax(larger))
+            job = f"job {workload.id[row]} needs {workload.nodes[row]} nodes"
+            raise WorkloadError(
+                f"{source}: {job}; the machine has {size}{' (no job fits)' * bool(larger.all())}"
+            )
+        return workload.fitting(size)
+
+
+def sha256_of(file: str) -> str:
+    """Return the SHA-256 of a file's uncompressed text, as in the catalogue of logs."""
+    return hashlib.sha256(read_bytes(file)).hexdigest()
+
+
+def _check_hash(file: str, sha256: str | None) -> None:
+    if sha256 is not None and (found := sha256_of(file)) != sha256:
+        raise WorkloadError(f"{file}: a text with SHA-256 {sha256} is needed, found {found}")
