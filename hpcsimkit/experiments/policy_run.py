@@ -30,8 +30,18 @@ from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
-__all__ = ["PolicyRun", "Run", "load_writers", "metrics_of", "prepare", "simulated", "write_tables"]
+__all__ = [
+    "PolicyRun",
+    "Run",
+    "arrow_table",
+    "load_writers",
+    "metrics_of",
+    "prepare",
+    "simulated",
+    "write_tables",
+]
 
 DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup", "cooldown", "trace")
 """Settings that determine the files of a run, besides the workload and the policy."""
@@ -141,10 +151,11 @@ class PolicyRun(Task):
 
     def _write_files(self, result: Result) -> None:
         """Write the tables and the schedule of a run."""
-        write_tables(result.to_frame(), self.results / "jobs", self.name)
+        write_tables(result.to_arrow(), self.results / "jobs", self.name)
         result.to_swf(self.results / "schedules" / f"{self.name}.swf")
         if result.placements is not None:
-            write_tables(_placements(result, result.placements), self.results / "placements", self.name)
+            placements = _placements(result, result.placements)
+            write_tables(arrow_table(placements), self.results / "placements", self.name)
 
 
 def inputs_of(policy: str, source: Source, *workload: Any) -> dict[str, Any]:
@@ -262,12 +273,18 @@ def _placements(result: Result, placements: Placements) -> pandas.DataFrame:
     return pandas.DataFrame({**job, "machine": machine, **resources})
 
 
-def write_tables(frame: pandas.DataFrame, folder: Path, stem: str, *, with_csv: bool = True) -> None:
+def arrow_table(frame: pandas.DataFrame) -> pyarrow.Table:
+    """Return a table of Arrow without the index of the frame."""
+    import pyarrow
+
+    return pyarrow.Table.from_pandas(frame, preserve_index=False)
+
+
+def write_tables(table: pyarrow.Table, folder: Path, stem: str, *, with_csv: bool = True) -> None:
     """Write a table as ``stem.parquet`` and ``stem.csv`` with Arrow, which is far faster than pandas."""
     import pyarrow
     from pyarrow import parquet
 
-    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     buffer = pyarrow.BufferOutputStream()
     parquet.write_table(table, buffer)
     write_bytes(folder / f"{stem}.parquet", buffer.getvalue().to_pybytes())

@@ -8,7 +8,7 @@ import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from hpcsimkit.results.placements import Placements
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
 __all__ = ["MODE_NAMES", "Result"]
 
@@ -207,6 +208,26 @@ class Result:
         """
         import pandas
 
+        return pandas.DataFrame(self._columns())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the table of :meth:`to_frame` as a table of Arrow, which takes a fraction of its time.
+
+        Its metadata let pandas restore the same frame.
+        """
+        import pyarrow
+
+        columns = self._columns()
+        kinds = [(name, getattr(values, "dtype", "O")) for name, values in columns.items()]
+        if any(kind == "O" for _, kind in kinds):  # the metadata of texts depends on their values
+            return pyarrow.Table.from_pandas(self.to_frame(), preserve_index=False)
+        arrays = {name: pyarrow.array(values, from_pandas=True) for name, values in columns.items()}
+        return pyarrow.table(arrays, metadata=_metadata(tuple(kinds)))
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the columns of the table of jobs: arrays of numpy and pandas."""
+        import pandas
+
         given, never = self.workload.columns, ~self.finished
         times = {
             "start_time": self.start_time,
@@ -223,10 +244,10 @@ class Result:
         columns |= {name: _in_words(self.workload, name) for name in ASKED if name in given}
         if self.placements is not None:
             columns["machines"] = self.placements.words()
-        columns["mode"] = pandas.Categorical.from_codes(self.mode, categories=pandas.Index(MODE_NAMES))
+        columns["mode"] = pandas.Categorical.from_codes(self.mode, dtype=_mode_type())
         columns["killed"] = self.killed
         columns |= {name: _in_words(self.workload, name) for name in OWNERS if name in given}
-        return pandas.DataFrame(columns)
+        return columns
 
     def to_swf(self, path: str | os.PathLike[str]) -> None:
         """Write the schedule as a log in the Standard Workload Format.
@@ -338,6 +359,24 @@ class Result:
             ("Seed", str(self.seed)),
             ("Simulated in", f"{self.seconds:.3g} s, {self.passes:,} passes"),
         ]
+
+
+@cache
+def _mode_type() -> pandas.CategoricalDtype:
+    """Return the type of a column of start modes."""
+    import pandas
+
+    return pandas.CategoricalDtype(pandas.Index(MODE_NAMES))
+
+
+@lru_cache(maxsize=16)
+def _metadata(kinds: tuple[tuple[str, Any], ...]) -> dict[bytes, bytes]:
+    """Return the metadata by which pandas restores a table with columns of some types."""
+    import pandas
+    import pyarrow
+
+    empty = pandas.DataFrame({name: pandas.Series(dtype=kind) for name, kind in kinds})
+    return dict(pyarrow.Schema.from_pandas(empty, preserve_index=False).metadata)
 
 
 def _in_words(workload: Workload, name: str) -> Any:

@@ -17,7 +17,7 @@ from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.campaign import Campaign
 from hpcsimkit.experiments.experiment import Experiment
-from hpcsimkit.experiments.policy_run import PolicyRun, write_tables
+from hpcsimkit.experiments.policy_run import PolicyRun, arrow_table, write_tables
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.kernel.simulation import Simulation
@@ -169,10 +169,10 @@ def test_work_on_machines_can_be_sent_to_a_process_too(tmp_path) -> None:
 def test_words_that_csv_must_quote(tmp_path) -> None:
     words = ["plain", 'with "quotes"', "a, b", "two\nlines", None]
     frame = pandas.DataFrame({"n": range(5), "word": np.array(words, dtype=object)})
-    write_tables(frame, tmp_path, "x")
+    write_tables(arrow_table(frame), tmp_path, "x")
     with (tmp_path / "x.csv").open(newline="") as file:
         assert [row["word"] for row in csv.DictReader(file)] == [*words[:4], ""]
-    write_tables(frame.head(1), tmp_path, "y")
+    write_tables(arrow_table(frame.head(1)), tmp_path, "y")
     assert (tmp_path / "y.csv").read_text() == "n,word\n0,plain\n"
 
 
@@ -184,7 +184,7 @@ def test_rejected_jobs_are_empty_cells(tmp_path) -> None:
             "mode": pandas.Categorical(["ready", "none"]),
         }
     )
-    write_tables(frame, tmp_path, "x")
+    write_tables(arrow_table(frame), tmp_path, "x")
     assert (tmp_path / "x.csv").read_text() == "job_id,start_time,mode\n1,5,ready\n2,,none\n"
     assert pandas.read_parquet(tmp_path / "x.parquet")["start_time"].isna().tolist() == [False, True]
 

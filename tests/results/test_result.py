@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,6 +146,18 @@ def test_frame_as_parquet(result: Result, tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "jobs.parquet")
     again = pandas.read_parquet(tmp_path / "jobs.parquet")
     pandas.testing.assert_frame_equal(again, frame)
+
+
+@pytest.mark.parametrize("kind", ["rejected", "empty", "machines"])
+def test_table_of_arrow_is_that_of_the_frame(kind: str, result: Result, shared_machines: Result) -> None:
+    """Also its metadata, from which pandas restores the types."""
+    nothing = Workload({"submit_time": [], "run_time": [], "nodes": []})
+    found = {
+        "rejected": result, "empty": Simulation(nothing, Pipeline(), 4).run(), "machines": shared_machines
+    }[kind]  # fmt: skip
+    expected = pyarrow.Table.from_pandas(found.to_frame(), preserve_index=False)
+    assert found.to_arrow().equals(expected)
+    assert found.to_arrow().schema.equals(expected.schema, check_metadata=True)
 
 
 def test_killed_jobs_are_marked() -> None:

@@ -122,7 +122,7 @@ class SimulationCell(Cell):
         result = simulated(
             self.policy, policy, experiment, workload, lambda jobs: None, folder / "trace.jsonl"
         )
-        write_tables(result.to_frame(), folder, JOBS, with_csv=False)
+        write_tables(result.to_arrow(), folder, JOBS, with_csv=False)
         return {
             "policy": repr(policy),
             "skipped": sum(workload.skipped.values()),

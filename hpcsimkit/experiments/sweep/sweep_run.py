@@ -19,7 +19,7 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
-from hpcsimkit.experiments.policy_run import load_writers, write_tables
+from hpcsimkit.experiments.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION
 from hpcsimkit.experiments.sweep.sweep import Sweep
@@ -235,7 +235,7 @@ class SweepRun:
 
     def _conclude(self, frame: pandas.DataFrame, provenance: Provenance) -> None:
         """Write the table, the provenance and the report."""
-        write_tables(frame, self.place, CELLS)
+        write_tables(arrow_table(frame), self.place, CELLS)
         facts = {
             "code": self.sweep.code,
             "cells": frame["status"].value_counts().to_dict(),
