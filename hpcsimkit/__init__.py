@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hpcsimkit.errors import HpcsimkitError
     from hpcsimkit.experiments.checks import check_policy
     from hpcsimkit.experiments.comparison import compare
+    from hpcsimkit.experiments.part_checks import check_agent, check_encoder, check_reward
     from hpcsimkit.experiments.registry import make
     from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.jobs.job import Job, Request
@@ -45,6 +46,7 @@ _HOMES = {
     "errors": ("HpcsimkitError",),
     "experiments.checks": ("check_policy",),
     "experiments.comparison": ("compare",),
+    "experiments.part_checks": ("check_agent", "check_encoder", "check_reward"),
     "experiments.registry": ("make",),
     "experiments.sweep.sweep": ("Sweep",),
     "jobs.job": ("Job", "Request"),
@@ -88,7 +90,10 @@ __all__ = [
     "System",
     "Workload",
     "__version__",
+    "check_agent",
+    "check_encoder",
     "check_policy",
+    "check_reward",
     "compare",
     "default_workload",
     "evaluate",

@@ -71,6 +71,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
         "hpcsimkit.envs.interfaces": ("Encoder", "Mask", "Reward"),
     },
     "Choose observations, masks, rewards and episodes": {
+        "hpcsimkit": ("check_encoder", "check_reward"),
         "hpcsimkit.agents.spaces.encoders": ("QueueWindow",),
         "hpcsimkit.agents.spaces.masks": ("QueueSlots",),
         "hpcsimkit.agents.spaces.rewards": ("FinalScore", "Improvement"),
@@ -81,6 +82,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
         "hpcsimkit.agents.training.dql": ("DQL",),
         "hpcsimkit.agents.training.sb3": ("SB3PPO",),
         "hpcsimkit.agents.agent": ("Agent",),
+        "hpcsimkit": ("check_agent",),
     },
     "Handle errors": {
         "hpcsimkit": ("HpcsimkitError",),

@@ -24,7 +24,15 @@ from hpcsimkit.kernel.system import System
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
-__all__ = ["CheckError", "PolicyReport", "check_policy", "random_workloads"]
+__all__ = [
+    "CheckError",
+    "PolicyReport",
+    "check_policy",
+    "machines_of_three_types",
+    "parameter_problem",
+    "random_workloads",
+    "with_other_ends",
+]
 
 IDLE_PASSES = 10_000
 """Number of consecutive passes without a start, running jobs or pending events that indicates starvation."""
@@ -141,7 +149,7 @@ def check_policy(
         raise UsageError(f"check_policy needs a Policy, found {policy!r}; put a stage into a Pipeline first")
     places = [part for part in parts(policy) if _selects_machines(part)]
     if workloads is None:
-        cluster = _machines() if cluster is None and places else cluster
+        cluster = machines_of_three_types() if cluster is None and places else cluster
         workloads = random_workloads(
             np.random.default_rng(seed), cluster=cluster, shared=policy.selects_machines
         )
@@ -178,7 +186,7 @@ def _not_checked(part: Parameters) -> str:
     return f"not checked: the machine selection of {part!r}, since counted nodes have no machines"
 
 
-def _machines() -> Machines:
+def machines_of_three_types() -> Machines:
     """Return heterogeneous machines, shared by jobs that request CPUs, GPUs and memory."""
     plain = Machines.of(3, cpus=8, memory="64 B")
     return plain + Machines.of(2, "gpu", cpus=4, gpus=2, memory="32 B") + Machines.of(1, "large", cpus=16)
@@ -299,7 +307,7 @@ class _Player:
         rng = np.random.default_rng(self.seed)
         instants = np.unique(result.start_time[result.finished])
         for at in rng.permutation(instants)[:4].tolist():
-            changed, rows = _with_other_ends(workload, result, at, rng)
+            changed, rows = with_other_ends(workload, result, at, rng)
             difference = _first_difference(workload, result, self.run(changed), until=at)
             if difference:
                 jobs = ", ".join(str(workload.jobs[row].id) for row in rows[:5]) + ", ..." * (len(rows) > 5)
@@ -351,10 +359,20 @@ def _overfull(result: Result, placements: Placements) -> str | None:
     return None
 
 
-def _with_other_ends(
+def with_other_ends(
     workload: Workload, result: Result, at: int, rng: np.random.Generator
 ) -> tuple[Workload, Integers]:
-    """Return the workload with other run times of the jobs that end after an instant, and their rows."""
+    """Return the workload with other run times of the jobs that end after an instant, and their rows.
+
+    Parameters
+    ----------
+    workload, result : Workload, Result
+        Jobs, and a schedule of them.
+    at : int
+        The instant [s].
+    rng : Generator
+        Random number generator of the run times.
+    """
     rows = np.flatnonzero((result.end_time > at) | ~result.finished)
     started = result.start_time[rows]
     runs = (started >= 0) & (started <= at)
@@ -393,12 +411,13 @@ def _first_difference(workload: Workload, one: Result, other: Result, until: int
 def _check_parameters(policy: Policy) -> None:
     """Check that the constructors of the policy and its stages only store their arguments."""
     for part in parts(policy):
-        problem = _parameter_problem(part)
+        problem = parameter_problem(part)
         if problem:
             raise CheckError(f"{policy!r} fails 'parameters': {problem}")
 
 
-def _parameter_problem(part: Parameters) -> str | None:
+def parameter_problem(part: Parameters) -> str | None:
+    """Describe a parameter that the constructor does not store under its name, if there is one."""
     cls = type(part)
     without_name = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     parameters = inspect.signature(cls).parameters.values()
