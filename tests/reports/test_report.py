@@ -338,7 +338,7 @@ def test_rejected_jobs_and_users_come_back(folder: Path, ending: str) -> None:
     }
     workload = Workload(columns, machine_size=256)
     result = Simulation(workload, RejectsOdd(), walltime="kill").run()
-    write_tables(result.to_frame(), folder / "jobs", "fcfs")
+    write_tables(result.to_arrow(), folder / "jobs", "fcfs")
     (folder / "jobs" / f"fcfs.{'csv' if ending == 'parquet' else 'parquet'}").unlink()
     read = SavedResults.read(folder).results["fcfs"]
     assert read.start_time.tolist() == [-1, 1, -1, 3]
