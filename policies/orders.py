@@ -124,7 +124,10 @@ class WFP3(Order):
 
     def scores(self, jobs: JobColumns, now: int) -> Scores:
         """Return the current scores."""
-        return -(((now - jobs.submit_time) / jobs.requested_time) ** 3) * jobs.size
+        ratio = (now - jobs.submit_time) / jobs.requested_time
+        return (
+            -(ratio * ratio * ratio) * jobs.size
+        )  # numpy's power depends on the processor in the last digit
 
 
 class UNICEF(Order):

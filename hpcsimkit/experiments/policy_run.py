@@ -244,6 +244,7 @@ class Ended(Observer):
     """
 
     EVERY = 1000
+    needs_events = False
 
     def __init__(self, tell: Tell) -> None:
         self.tell = tell

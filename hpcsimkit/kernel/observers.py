@@ -23,7 +23,15 @@ class Observer:
     """Base class of observers; override the callbacks you need.
 
     Callbacks that are not overridden cost nothing.
+
+    Attributes
+    ----------
+    needs_events : bool
+        Whether the run must call the callbacks. If False, as for displays of progress, the compiled simulator
+        may run without them.
     """
+
+    needs_events = True
 
     def on_begin(self, system: System) -> None:
         """Called at the beginning of the run, before the first submission."""

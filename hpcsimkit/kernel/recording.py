@@ -201,6 +201,8 @@ class Progress(Observer):
         Console of the output; by default standard error.
     """
 
+    needs_events = False
+
     INTERVAL = 0.1
     """Minimum time between two updates [s]."""
 

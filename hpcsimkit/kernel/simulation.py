@@ -27,7 +27,10 @@ from hpcsimkit.kernel.system import System
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
-__all__ = ["Simulation"]
+__all__ = ["LONG", "Simulation"]
+
+LONG = 20_000
+"""Number of jobs from which ``simulator="auto"`` considers the compiled simulator, which loads slowly."""
 
 
 class Simulation:
@@ -62,6 +65,10 @@ class Simulation:
         The observers with callbacks for the events of the run.
     name : str, optional
         The name of the policy in the result; by default its representation.
+    simulator : {"auto", "simpy", "compiled"}
+        The program that :meth:`run` uses. Schedules do not depend on it: ``"compiled"`` is machine code for
+        plain pipelines on counted nodes (extra ``[fast]``), and ``"auto"`` takes it for
+        long logs where it can. Default: ``"auto"``.
 
     Raises
     ------
@@ -92,6 +99,7 @@ class Simulation:
         event_order: EventOrder | None = None,
         observers: Sequence[Observer] = (),
         name: str | None = None,
+        simulator: Literal["auto", "simpy", "compiled"] = "auto",
     ) -> None:
         self.workload = workload
         self.policy = policy
@@ -101,6 +109,7 @@ class Simulation:
         self.period = period
         self.event_order = TextbookOrder() if event_order is None else event_order
         self.observers = tuple(observers)
+        self.simulator = simulator
         self.choices: list[tuple[str, int]] = []
         with guarded(name if name is not None else type(policy).__name__):
             self.service_time = as_service_time(service_time)
@@ -112,6 +121,7 @@ class Simulation:
         self._run: Run | None = None  # begins with the first decision
         self._over = False
         self._seconds = 0.0
+        self._compiled: Result | None = None
 
     @property
     def system(self) -> System:
@@ -122,6 +132,8 @@ class Simulation:
         UsageError
             The run has not begun yet.
         """
+        if self._compiled is not None and self._run is None:
+            self._advance()  # the compiled simulator keeps no state
         return self._begun().system
 
     # --- driving -------------------------------------------------------------------------------------
@@ -138,6 +150,12 @@ class Simulation:
         StalledError
             Jobs are waiting that can never start.
         """
+        if self._compiled is None and self._run is None and self._takes_compiled():
+            from hpcsimkit.compiled import support
+
+            self._compiled = support.run(self)
+        if self._compiled is not None:
+            return self._compiled
         with gc_frozen():
             decision = self.next_decision()
         if decision is not None:
@@ -145,6 +163,14 @@ class Simulation:
                 f"the {decision.stage} seat is open: drive the simulation with next_decision() and answer()"
             )
         return self.result()
+
+    def _takes_compiled(self) -> bool:
+        """Return whether the compiled simulator is to run this; raise an error if it must and cannot."""
+        if self.simulator == "simpy" or (self.simulator == "auto" and len(self.workload) < LONG):
+            return False
+        from hpcsimkit.compiled import support
+
+        return support.takes(self)
 
     def next_decision(self) -> Decision | None:
         """Advance the simulation to the next decision of an open seat; return None at the end of the run."""
@@ -213,15 +239,16 @@ class Simulation:
                 mode=np.frombuffer(bytes(system.modes), dtype=np.uint8),
                 killed=self._killed(),
                 seed=self.seed,
-                options=self._options(),
+                options=self.options,
                 choices=tuple(self.choices),
                 seconds=self._seconds,
                 passes=system.passes,
                 placements=Placements.of(system.cluster, system.allocations, system.events),
             )
 
-    def _options(self) -> dict[str, Any]:
-        """Return the options that determine the schedule besides workload, cluster, policy and seed."""
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that determine the schedule besides workload, cluster, policy and seed."""
         options: dict[str, Any] = {
             "walltime": self.walltime,
             "dependencies": self.dependencies,
@@ -243,7 +270,7 @@ class Simulation:
 
     def another(self, policy: Policy) -> Simulation:
         """Return a run of another policy with otherwise equal parameters and without observers."""
-        same = ("seed", "walltime", "dependencies", "period", "service_time", "event_order")
+        same = ("seed", "walltime", "dependencies", "period", "service_time", "event_order", "simulator")
         return type(self)(self.workload, policy, self.cluster, **{name: getattr(self, name) for name in same})
 
     def _check(self) -> None:
@@ -251,6 +278,11 @@ class Simulation:
         for name, needed, given in (
             ("workload", "a Workload", isinstance(self.workload, Workload)),
             ("policy", "a Policy", isinstance(self.policy, Policy)),
+            (
+                "simulator",
+                "'auto', 'simpy' or 'compiled'",
+                self.simulator in ("auto", "simpy", "compiled"),
+            ),
             ("walltime", "'run' or 'kill'", self.walltime in ("run", "kill")),
             (
                 "period",

@@ -1,0 +1,232 @@
+"""Waiting jobs, sorted by a constant rank, in blocks that know their smallest size and shortest estimate.
+
+Most jobs of a long queue do not fit; a search skips whole blocks of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.state import Integers
+
+__all__ = ["BLOCK", "BLOCKS", "WAITING", "Queue", "add", "find", "gather", "new_queue", "remove", "take"]
+
+BLOCK = 64
+"""Maximum number of jobs of a block."""
+
+BLOCKS, WAITING, UNUSED = 0, 1, 2
+"""Positions in :attr:`Queue.counters`."""
+
+
+class Queue(NamedTuple):
+    """Sorted waiting jobs.
+
+    Attributes
+    ----------
+    order : array of int64, shape (blocks,)
+        Numbers of the blocks in use, in the order of their jobs.
+    unused : array of int64, shape (blocks,)
+        Numbers of the other blocks.
+    rows : array of int64, shape (blocks, BLOCK)
+        Jobs of each block, in order.
+    filled, nodes, estimate : array of int64, shape (blocks,)
+        Number of jobs of each block, their smallest size and shortest estimate [s].
+    counters : array of int64
+        Number of blocks in use, of waiting jobs and of unused blocks, at the positions named above.
+    """
+
+    order: Integers
+    unused: Integers
+    rows: Integers
+    filled: Integers
+    nodes: Integers
+    estimate: Integers
+    counters: Integers
+
+
+def new_queue(jobs: int) -> Queue:
+    """Return an empty queue for at most `jobs` jobs.
+
+    A block is added only when another is full, which then keeps half of its jobs or, at the end, all.
+    """
+    blocks = 2 * jobs // BLOCK + 2
+    return Queue(
+        order=np.zeros(blocks, dtype=np.int64),
+        unused=np.arange(blocks, dtype=np.int64)[::-1].copy(),
+        rows=np.empty((blocks, BLOCK), dtype=np.int64),
+        filled=np.zeros(blocks, dtype=np.int64),
+        nodes=np.zeros(blocks, dtype=np.int64),
+        estimate=np.zeros(blocks, dtype=np.int64),
+        counters=np.array([0, 0, blocks], dtype=np.int64),
+    )
+
+
+@machine_code
+def _block_of(queue: Queue, rank: Integers, wanted: int) -> int:
+    """Return the place of the last block whose first rank is at most that of a job; 0 if there is none."""
+    low, high = 0, queue.counters[BLOCKS]
+    if high and rank[queue.rows[queue.order[high - 1], 0]] <= wanted:
+        return high - 1
+    while low < high:
+        middle = (low + high) // 2
+        if rank[queue.rows[queue.order[middle], 0]] <= wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return max(low - 1, 0)
+
+
+@machine_code
+def _new_block(queue: Queue, place: int) -> int:
+    """Insert an empty block at a place, and return its number."""
+    blocks, unused = queue.counters[BLOCKS], queue.counters[UNUSED] - 1
+    for other in range(blocks, place, -1):
+        queue.order[other] = queue.order[other - 1]
+    block = queue.unused[unused]
+    queue.order[place] = block
+    queue.filled[block] = 0
+    queue.counters[BLOCKS], queue.counters[UNUSED] = blocks + 1, unused
+    return block
+
+
+@machine_code
+def _first_block(queue: Queue) -> int:
+    """Add the first block to an empty queue, and return its place."""
+    _new_block(queue, 0)
+    return 0
+
+
+@machine_code
+def _measure(queue: Queue, block: int, nodes: Integers, estimate: Integers) -> None:
+    """Find the smallest size and the shortest estimate of a block that has jobs."""
+    least_nodes, least_estimate = nodes[queue.rows[block, 0]], estimate[queue.rows[block, 0]]
+    for position in range(1, queue.filled[block]):
+        row = queue.rows[block, position]
+        least_nodes = min(least_nodes, nodes[row])
+        least_estimate = min(least_estimate, estimate[row])
+    queue.nodes[block], queue.estimate[block] = least_nodes, least_estimate
+
+
+@machine_code
+def add(queue: Queue, row: int, rank: Integers, nodes: Integers, estimate: Integers) -> None:
+    """Add a job; mirrors ``JobQueue.add``."""
+    queue.counters[WAITING] += 1
+    place = _block_of(queue, rank, rank[row]) if queue.counters[BLOCKS] else _first_block(queue)
+    block = queue.order[place]
+    if queue.filled[block] == BLOCK:
+        last = rank[queue.rows[block, BLOCK - 1]] < rank[row]
+        if last and place == queue.counters[BLOCKS] - 1:
+            block = _new_block(queue, place + 1)
+        else:
+            block = _split(queue, place, rank[row] > rank[queue.rows[block, BLOCK // 2]], nodes, estimate)
+    position = queue.filled[block]
+    while position > 0 and rank[queue.rows[block, position - 1]] > rank[row]:
+        queue.rows[block, position] = queue.rows[block, position - 1]
+        position -= 1
+    queue.rows[block, position] = row
+    queue.filled[block] += 1
+    if queue.filled[block] == 1:
+        queue.nodes[block], queue.estimate[block] = nodes[row], estimate[row]
+    else:
+        queue.nodes[block] = min(queue.nodes[block], nodes[row])
+        queue.estimate[block] = min(queue.estimate[block], estimate[row])
+
+
+@machine_code
+def _split(queue: Queue, place: int, second: bool, nodes: Integers, estimate: Integers) -> int:
+    """Move the second half of a full block to a new one; return the number of the half that is wanted."""
+    block = queue.order[place]
+    other = _new_block(queue, place + 1)
+    for position in range(BLOCK // 2):
+        queue.rows[other, position] = queue.rows[block, BLOCK // 2 + position]
+    queue.filled[block] = queue.filled[other] = BLOCK // 2
+    _measure(queue, block, nodes, estimate)
+    _measure(queue, other, nodes, estimate)
+    return other if second else block
+
+
+@machine_code
+def take(queue: Queue, place: int, position: int, nodes: Integers, estimate: Integers) -> None:
+    """Remove the job at a position of the block at a place; mirrors ``JobQueue.remove``."""
+    block = queue.order[place]
+    row, count = queue.rows[block, position], queue.filled[block] - 1
+    queue.counters[WAITING] -= 1
+    queue.filled[block] = count
+    for other in range(position, count):
+        queue.rows[block, other] = queue.rows[block, other + 1]
+    if count:
+        if nodes[row] == queue.nodes[block] or estimate[row] == queue.estimate[block]:
+            _measure(queue, block, nodes, estimate)
+        return
+    blocks = queue.counters[BLOCKS] - 1
+    for other in range(place, blocks):
+        queue.order[other] = queue.order[other + 1]
+    queue.unused[queue.counters[UNUSED]] = block
+    queue.counters[BLOCKS] = blocks
+    queue.counters[UNUSED] += 1
+
+
+@machine_code
+def remove(queue: Queue, row: int, rank: Integers, nodes: Integers, estimate: Integers) -> None:
+    """Remove a waiting job; mirrors ``JobQueue.remove``."""
+    place = _block_of(queue, rank, rank[row])
+    block, position = queue.order[place], 0
+    while queue.rows[block, position] != row:
+        position += 1
+    take(queue, place, position, nodes, estimate)
+
+
+@machine_code
+def find(
+    queue: Queue,
+    place: int,
+    position: int,
+    room: tuple[int, int, int],
+    nodes: Integers,
+    estimate: Integers,
+) -> tuple[int, int]:
+    """Return the next job that may be backfilled, from a position on; mirrors ``Nodes.admissible``.
+
+    Parameters
+    ----------
+    queue : Queue
+        The queue.
+    place, position : int
+        Place of a block in the order, and position in it.
+    room : tuple of int
+        Free nodes, time until the shadow time [s], and extra nodes.
+    nodes, estimate : array of int64, shape (jobs,)
+        Sizes and estimates by row.
+
+    Returns
+    -------
+    (int, int)
+        Place and position of the job; (-1, 0) if there is none.
+    """
+    free, window, spare = room
+    while place < queue.counters[BLOCKS]:
+        block = queue.order[place]
+        least = queue.nodes[block]
+        if least <= free and (least <= spare or queue.estimate[block] <= window):
+            for at in range(position, queue.filled[block]):
+                row = queue.rows[block, at]
+                if nodes[row] <= free and (estimate[row] <= window or nodes[row] <= spare):
+                    return place, at
+        place += 1
+        position = 0
+    return -1, 0
+
+
+@machine_code
+def gather(queue: Queue, waiting: Integers) -> int:
+    """Write the rows of all waiting jobs in order, and return their number."""
+    count = 0
+    for place in range(queue.counters[BLOCKS]):
+        block = queue.order[place]
+        for position in range(queue.filled[block]):
+            waiting[count] = queue.rows[block, position]
+            count += 1
+    return count

@@ -1,0 +1,132 @@
+"""Running jobs: a heap by actual end, and a sorted list by expected end."""
+
+from __future__ import annotations
+
+from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Run
+
+__all__ = ["end_next", "expect", "forget", "reserve", "start"]
+
+
+@machine_code
+def _precedes(ends: Integers, left: int, right: int) -> bool:
+    """Return whether one running job ends before another; ties are broken by the order of starts."""
+    if ends[0, left] != ends[0, right]:
+        return bool(ends[0, left] < ends[0, right])
+    return bool(ends[1, left] < ends[1, right])
+
+
+@machine_code
+def _swap(ends: Integers, left: int, right: int) -> None:
+    for part in range(3):
+        ends[part, left], ends[part, right] = ends[part, right], ends[part, left]
+
+
+@machine_code
+def _push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
+    """Add a job to a heap of `count` jobs (an event of SimPy, see ``TextbookOrder.schedule_end``)."""
+    ends[0, count], ends[1, count], ends[2, count] = end, number, row
+    child = count
+    while child > 0 and _precedes(ends, child, (child - 1) // 2):
+        _swap(ends, child, (child - 1) // 2)
+        child = (child - 1) // 2
+
+
+@machine_code
+def _pop(ends: Integers, count: int) -> int:
+    """Remove the job that ends first from a heap of `count` jobs, and return its row."""
+    row = ends[2, 0]
+    _swap(ends, 0, count - 1)
+    parent, last = 0, count - 1
+    while True:
+        child = 2 * parent + 1
+        if child >= last:
+            return row
+        if child + 1 < last and _precedes(ends, child + 1, child):
+            child += 1
+        if not _precedes(ends, child, parent):
+            return row
+        _swap(ends, child, parent)
+        parent = child
+
+
+@machine_code
+def _position(expected: Integers, count: int, end: int, row: int) -> int:
+    """Return the position of an expected end and row, or that at which to insert them."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if expected[0, middle] < end or (expected[0, middle] == end and expected[1, middle] < row):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@machine_code
+def expect(expected: Integers, count: int, end: int, row: int) -> None:
+    """Add a job to a list of `count` expected ends; mirrors ``Running.add``."""
+    position = _position(expected, count, end, row)
+    for place in range(count, position, -1):
+        expected[0, place] = expected[0, place - 1]
+    for place in range(count, position, -1):
+        expected[1, place] = expected[1, place - 1]
+    expected[0, position], expected[1, position] = end, row
+
+
+@machine_code
+def forget(expected: Integers, count: int, end: int, row: int) -> None:
+    """Remove a job from a list of `count` expected ends; mirrors ``Running.remove``."""
+    position = _position(expected, count, end, row)
+    for place in range(position, count - 1):
+        expected[0, place] = expected[0, place + 1]
+    for place in range(position, count - 1):
+        expected[1, place] = expected[1, place + 1]
+
+
+@machine_code
+def start(jobs: Jobs, run: Run, row: int, now: int, mode: int) -> None:
+    """Start a job that fits; mirrors ``System.start`` and ``Run.on_start``."""
+    counters = run.counters
+    count = counters[RUNNING]
+    run.start_time[row] = now
+    run.mode[row] = mode
+    counters[FREE] -= jobs.nodes[row]
+    expect(run.expected, count, now + run.estimate[row], row)
+    _push(run.ends, count, now + jobs.run_time[row], counters[STARTED], row)
+    counters[RUNNING] += 1
+    counters[STARTED] += 1
+
+
+@machine_code
+def end_next(jobs: Jobs, run: Run) -> int:
+    """End the job that ends first, and return its row; mirrors ``System.end``."""
+    counters = run.counters
+    count = counters[RUNNING]
+    row = _pop(run.ends, count)
+    forget(run.expected, count, run.start_time[row] + run.estimate[row], row)
+    counters[FREE] += jobs.nodes[row]
+    counters[RUNNING] -= 1
+    return row
+
+
+@machine_code
+def reserve(jobs: Jobs, run: Run, head: int, now: int) -> tuple[int, int]:
+    """Return the shadow time of a job that does not fit, and the extra nodes.
+
+    Mirrors ``Nodes.earliest`` and ``Nodes.room``.
+    """
+    nodes, count = jobs.nodes[head], run.counters[RUNNING]
+    level = run.counters[FREE]
+    shadow_time = now + 1
+    place = 0
+    while place < count:
+        level += jobs.nodes[run.expected[1, place]]
+        place += 1
+        if level >= nodes:
+            shadow_time = max(run.expected[0, place - 1], shadow_time)
+            break
+    while place < count and run.expected[0, place] <= shadow_time:
+        level += jobs.nodes[run.expected[1, place]]
+        place += 1
+    return shadow_time, level - nodes

@@ -1,0 +1,132 @@
+"""The jobs, the rules and the state of a run as arrays, which compiled functions share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "FREE",
+    "PASSES",
+    "RUNNING",
+    "STARTED",
+    "Jobs",
+    "Rules",
+    "Run",
+    "new_run",
+]
+
+Integers = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+
+FREE, RUNNING, STARTED, PASSES = 0, 1, 2, 3
+"""Positions in :attr:`Run.counters`."""
+
+
+class Jobs(NamedTuple):
+    """Columns of the workload, each of shape (jobs,), by row.
+
+    Attributes
+    ----------
+    submit_time, run_time, requested_time, nodes : array of int64
+        Columns of the workload; run times are limited if jobs are killed at their requested times.
+    size : array of int64
+        Sizes for orders, see :attr:`Job.size <hpcsimkit.jobs.job.Job.size>`.
+    user : array of int64
+        Users as consecutive numbers, -1 if unknown.
+    arrival_order : array of int64
+        Rows in order of submission.
+    arrival : array of int64
+        Position of each row in the order of submission.
+    rank : array of int64
+        Position of each row in the order of the policy, if that does not change over time.
+    candidate_key : array of float64
+        Keys of the candidates of backfilling, if they have a static order of their own.
+    weight : array of float64, shape (2, jobs)
+        Factors of the formulas of the time-dependent orders, see :mod:`~hpcsimkit.compiled.scores`: of the
+        policy, and of the candidates.
+    """
+
+    submit_time: Integers
+    run_time: Integers
+    requested_time: Integers
+    nodes: Integers
+    size: Integers
+    user: Integers
+    arrival_order: Integers
+    arrival: Integers
+    rank: Integers
+    candidate_key: Numbers
+    weight: Numbers
+
+
+class Rules(NamedTuple):
+    """The rules of a pipeline as numbers.
+
+    Attributes
+    ----------
+    nodes : int
+        Number of nodes of the cluster.
+    order : int
+        Order of the queue: one of the codes of :mod:`~hpcsimkit.compiled.scores`.
+    backfilling : int
+        One of the codes of :mod:`~hpcsimkit.compiled.passes`.
+    candidates : int
+        Order of the candidates of backfilling, a code as for `order`.
+    window : int
+        Maximum number of jobs from which the order selects; 0 if unlimited.
+    last_two : int
+        Whether run times are predicted from the user's last two jobs (0 or 1).
+    """
+
+    nodes: int
+    order: int
+    backfilling: int
+    candidates: int
+    window: int
+    last_two: int
+
+
+class Run(NamedTuple):
+    """The state of a run.
+
+    Attributes
+    ----------
+    start_time, mode : array of int64 and uint8, shape (jobs,)
+        The schedule; -1 and 0 for jobs that have not started.
+    estimate : array of int64, shape (jobs,)
+        Estimates of the total run times [s].
+    reserved : array of uint8, shape (jobs,)
+        Whether each job has ever been the first one that did not fit (with reservations).
+    ends : array of int64, shape (3, jobs that can run at once)
+        Binary heap of the running jobs by end: end [s], number of the start, row.
+    expected : array of int64, shape (2, jobs that can run at once)
+        Expected end [s] and row of the running jobs, in this order.
+    counters : array of int64
+        Number of free nodes, running jobs, starts and passes, at the positions named above.
+    """
+
+    start_time: Integers
+    mode: NDArray[np.uint8]
+    estimate: Integers
+    reserved: NDArray[np.uint8]
+    ends: Integers
+    expected: Integers
+    counters: Integers
+
+
+def new_run(jobs: Jobs, estimate: Integers, nodes: int) -> Run:
+    """Return the state before the first event: all nodes are free."""
+    count = len(jobs.submit_time)
+    at_once = min(count, nodes) + 1
+    return Run(
+        start_time=np.full(count, -1, dtype=np.int64),
+        mode=np.zeros(count, dtype=np.uint8),
+        estimate=estimate.copy(),
+        reserved=np.zeros(count, dtype=np.uint8),
+        ends=np.empty((3, at_once), dtype=np.int64),
+        expected=np.empty((2, at_once), dtype=np.int64),
+        counters=np.array([nodes, 0, 0, 0], dtype=np.int64),
+    )

@@ -1,0 +1,288 @@
+"""Simulations that the compiled simulator takes, and their runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.compiled.orders import KEYS, dense_ranks
+from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.columns import TIME_LIMIT
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.event_order import TextbookOrder
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Policy, Requested
+from hpcsimkit.kernel.reservation import EASY
+from hpcsimkit.policies import orders
+from hpcsimkit.policies.backfill.backfilling import Greedy
+from hpcsimkit.policies.oracles import Actual
+from hpcsimkit.policies.predictions import CORRECTIONS, LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.results.result import Result
+
+if TYPE_CHECKING:
+    from hpcsimkit.compiled.state import Jobs, Rules
+    from hpcsimkit.kernel.simulation import Simulation
+
+__all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
+
+FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
+ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo)
+BACKFILLERS = (type(None), EASY, Greedy)
+
+Integers = NDArray[np.int64]
+
+
+def takes(simulation: Simulation) -> bool:
+    """Return whether the compiled simulator can run a simulation.
+
+    Raises
+    ------
+    UsageError
+        The simulation asks for the compiled simulator, which cannot run it; the message says why.
+    """
+    found = obstacle(simulation)
+    if found is not None and simulation.simulator == "compiled":
+        raise UsageError(f"{simulation.name}: the compiled simulator cannot run this: {found}")
+    return found is None
+
+
+def obstacle(simulation: Simulation) -> str | None:
+    """Return the first reason why the compiled simulator cannot run a simulation, or None."""
+    return next(_obstacles(simulation), None)
+
+
+def _obstacles(simulation: Simulation) -> Iterator[str]:
+    if type(simulation.cluster) is not Nodes:
+        yield "it knows counted nodes only, not machines"
+    if type(simulation.event_order) is not TextbookOrder:
+        yield f"it knows the textbook's rules only, found {simulation.event_order.name!r}"
+    for name in ("dependencies", "period", "service_time"):
+        if getattr(simulation, name):
+            yield f"it knows no {name}, found {getattr(simulation, name)!r}"
+    for observer in simulation.observers:
+        if observer.needs_events:
+            yield f"{type(observer).__name__} observes events"
+    found = obstacle_of_policy(simulation.policy)
+    if found is not None:
+        yield found
+    yield from _too_large(simulation)
+    if find_spec("numba") is None:
+        yield "numba is not installed (pip install 'hpcsimkit[fast]')"
+
+
+def _too_large(simulation: Simulation) -> Iterator[str]:
+    """Yield the reason why numbers of a workload would overflow or lose digits."""
+    jobs = simulation.workload
+    if not len(jobs):
+        return
+    area = int(max(jobs.run_time.max(), jobs.requested_time.max())) * int(jobs.size.max())
+    if jobs.size.min() < 0 or area >= 2**62 or len(jobs) >= 2**25:
+        yield "its jobs are too many, or too large"
+    if isinstance(simulation.policy, Pipeline) and isinstance(simulation.policy.estimates, Noisy):
+        noise = simulation.policy.estimates.noise
+        if not (isinstance(noise, int | float) and 0 <= (1 + noise) * int(jobs.run_time.max()) < TIME_LIMIT):
+            yield "its estimates are too large"
+
+
+def obstacle_of_policy(policy: Policy) -> str | None:
+    """Return the first reason why the compiled simulator cannot run a policy, or None."""
+    return next(_obstacles_of_policy(policy), None)
+
+
+def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
+    if type(policy) is not Pipeline:
+        yield f"{type(policy).__name__} is no plain pipeline"
+        return
+    for seat in ("inspector", "placement"):
+        stage = getattr(policy, seat)
+        if stage is not None:
+            yield f"the pipeline has the {seat} {stage!r}"
+    if policy.commit:
+        yield "the pipeline commits to a job"
+    if policy.fitting and policy.window:
+        yield "the pipeline has 'fitting' with a window"
+    for seat, known in (
+        ("order", (type(None), orders.RandomOrder, *FORMULAS, *KEYS)),
+        ("backfiller", BACKFILLERS),
+        ("estimates", ESTIMATORS),
+    ):
+        stage = getattr(policy, seat)
+        if type(stage) not in known:
+            yield f"the {seat} {stage!r} is not compiled"
+    candidates = _candidates(policy)
+    if type(candidates) not in (type(None), ShortestPredicted, *FORMULAS, *KEYS):
+        yield f"the order of candidates {candidates!r} is not compiled"
+
+
+def _candidates(policy: Pipeline) -> Any:
+    return policy.backfiller.candidates if isinstance(policy.backfiller, EASY) else None
+
+
+# --- runs --------------------------------------------------------------------------------------------------
+
+
+def run(simulation: Simulation) -> Result:
+    """Run a simulation that has no :func:`obstacle`, and return its result."""
+    from hpcsimkit.compiled.loop import simulate
+    from hpcsimkit.compiled.predictions import new_histories
+    from hpcsimkit.compiled.queue import new_queue
+    from hpcsimkit.compiled.state import new_run
+
+    began = time.perf_counter()
+    logged = simulation.workload
+    workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
+    policy = simulation.policy
+    assert isinstance(policy, Pipeline)
+    streams = np.random.SeedSequence(simulation.seed)
+    jobs, rules = _jobs_and_rules(workload, policy, simulation.cluster.size, streams)
+    state = new_run(jobs, _estimates(workload, policy, streams), rules.nodes)
+    histories = new_histories(int(jobs.user.max(initial=0)) + 1, len(workload), CORRECTIONS)
+    simulate(jobs, rules, state, new_queue(len(workload)), histories)
+    return Result(
+        workload=workload,
+        policy=simulation.name,
+        size=simulation.cluster.size,
+        submit_time=workload.column("submit_time"),
+        start_time=state.start_time,
+        end_time=state.start_time + jobs.run_time,
+        mode=state.mode,
+        killed=logged.column("run_time") > workload.column("run_time"),
+        seed=simulation.seed,
+        options=simulation.options,
+        seconds=time.perf_counter() - began,
+        passes=int(state.counters[3]),
+    )
+
+
+def _jobs_and_rules(
+    workload: Workload, policy: Pipeline, nodes: int, streams: np.random.SeedSequence
+) -> tuple[Jobs, Rules]:
+    """Return the columns and the rules of a run."""
+    from hpcsimkit.compiled.state import Jobs, Rules
+
+    arrival_order = workload.arrival_order.astype(np.int64)
+    arrival = _inverse(arrival_order)
+    order = policy.queue_order
+    candidates = _candidates(policy)
+    columns = ("submit_time", "run_time", "requested_time", "nodes")
+    submit_time, run_time, requested_time, nodes_asked = map(_contiguous, map(workload.column, columns))
+    jobs = Jobs(
+        submit_time,
+        run_time,
+        requested_time,
+        nodes_asked,
+        size=_contiguous(workload.size),
+        user=_numbered(workload.user),
+        arrival_order=arrival_order,
+        arrival=arrival,
+        rank=_ranks(workload, order, arrival_order, arrival, streams),
+        candidate_key=_candidate_keys(workload, candidates),
+        weight=np.stack([_weights(workload, order), _weights(workload, candidates)]),
+    )
+    rules = Rules(
+        nodes=nodes,
+        order=_code(order),
+        backfilling=_backfilling(policy),
+        candidates=_code(candidates),
+        window=policy.window or 0,
+        last_two=int(isinstance(policy.estimates, LastTwo)),
+    )
+    if candidates is not None and type(candidates) in KEYS:
+        from hpcsimkit.compiled.scores import BY_KEY
+
+        rules = rules._replace(candidates=BY_KEY)
+    return jobs, rules
+
+
+def _code(order: Any) -> int:
+    """Return the code of an order."""
+    from hpcsimkit.compiled import scores
+
+    codes = {
+        orders.WFP3: scores.WFP3,
+        orders.UNICEF: scores.UNICEF,
+        orders.XFactor: scores.XFACTOR,
+        ShortestPredicted: scores.BY_ESTIMATE,
+    }
+    return codes.get(type(order), scores.BY_RANK)
+
+
+def _backfilling(policy: Pipeline) -> int:
+    """Return the code of the backfilling of a pipeline."""
+    from hpcsimkit.compiled import passes
+
+    if policy.fitting:
+        return passes.FITTING
+    return {EASY: passes.EASY, Greedy: passes.GREEDY}.get(type(policy.backfiller), passes.NONE)
+
+
+def _ranks(
+    workload: Workload,
+    order: Any,
+    arrival_order: Integers,
+    arrival: Integers,
+    streams: np.random.SeedSequence,
+) -> Integers:
+    """Return the position of each job in the order of the policy; ties keep the order of arrival."""
+    if type(order) in FORMULAS:
+        return arrival
+    if type(order) is orders.RandomOrder:
+        keys: tuple[NDArray[Any], ...] = (_random(streams).random(len(workload))[arrival],)
+    else:
+        keys = KEYS[type(order)](workload)
+    return _inverse(np.lexsort((arrival, *keys[::-1])))
+
+
+def _candidate_keys(workload: Workload, candidates: Any) -> NDArray[np.float64]:
+    """Return the keys of jobs as candidates of backfilling."""
+    keys = KEYS.get(type(candidates))
+    return np.zeros(0) if keys is None else dense_ranks(keys(workload)).astype(np.float64)
+
+
+def _weights(workload: Workload, order: Any) -> NDArray[np.float64]:
+    """Return the constant factor of the formula of a time-dependent order."""
+    if isinstance(order, orders.WFP3):
+        return workload.size.astype(np.float64)
+    if isinstance(order, orders.UNICEF):
+        weights: NDArray[np.float64] = np.log2(np.maximum(workload.size, 2)) * workload.requested_time
+        return weights
+    return np.zeros(len(workload))
+
+
+def _estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSequence) -> Integers:
+    """Return the estimates of all jobs [s]; last-two predictions follow during the run."""
+    estimator = policy.estimates
+    if isinstance(estimator, Actual):
+        return np.maximum(workload.column("run_time"), 1)
+    if isinstance(estimator, Noisy):
+        factors = 1 + estimator.noise * _random(streams).random(len(workload))
+        return np.maximum(np.rint(workload.column("run_time") * factors).astype(np.int64), 1)
+    return workload.column("requested_time")
+
+
+def _random(streams: np.random.SeedSequence) -> np.random.Generator:
+    """Return the next generator of the run, as ``System.random`` does."""
+    return np.random.default_rng(streams.spawn(1)[0])
+
+
+def _numbered(user: Integers) -> Integers:
+    """Return users as consecutive numbers from 0; -1 remains."""
+    known = np.unique(user[user >= 0])
+    return np.where(user >= 0, np.searchsorted(known, user), -1).astype(np.int64)
+
+
+def _contiguous(column: Integers) -> Integers:
+    return np.ascontiguousarray(column)
+
+
+def _inverse(order: NDArray[np.intp]) -> Integers:
+    """Return the position of each row in an order of all rows."""
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    return position

@@ -1,0 +1,167 @@
+"""Schedules of the compiled simulator, equal to those of SimPy in every column of the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpcsimkit.compiled import support
+from hpcsimkit.compiled.orders import KEYS
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.workloads import read_swf
+
+ORDERS = [
+    "fcfs",
+    "lcfs",
+    "fcfs-shortest",
+    "sjf",
+    "ljf",
+    "saf",
+    "laf",
+    "sqf",
+    "largest",
+    "srf",
+    "f1",
+    "f2",
+    "f3",
+    "f4",
+    "oracle-sjf",
+    "oracle-saf",
+    "random",
+    "wfp3",
+    "unicef",
+    "xfactor",
+]
+BACKFILLING = [
+    "none",
+    "easy",
+    "easy-sjf",
+    "easy-saf",
+    "easy-bestfit",
+    "easy-ar",
+    "easy-noise",
+    "easy++",
+    "greedy",
+    "fitting",
+]
+WINDOWS = ("", "+window(1)", "+window(3)")
+COLUMNS = ("submit_time", "start_time", "end_time", "mode", "killed")
+
+
+def assert_equal_results(jobs: Workload, policy: Any, **settings: Any) -> None:
+    reference = Simulation(jobs, policy, simulator="simpy", **settings).run()
+    found = Simulation(jobs, policy, simulator="compiled", **settings).run()
+    for column in COLUMNS:
+        np.testing.assert_array_equal(getattr(found, column), getattr(reference, column), err_msg=column)
+        assert getattr(found, column).dtype == getattr(reference, column).dtype
+    assert found.passes == reference.passes
+    assert found.workload.columns.keys() == reference.workload.columns.keys()
+    for name in ("policy", "size", "seed", "options", "choices", "placements"):
+        assert getattr(found, name) == getattr(reference, name)
+
+
+@st.composite
+def workloads(draw: Any) -> Workload:
+    """Bursts and gaps, ties, jobs of no length, jobs that outlive their estimates or ask for the whole machine."""
+    size = draw(st.sampled_from([1, 2, 5, 16]))
+    jobs = draw(st.integers(1, 30))
+    numbers = np.random.default_rng(draw(st.integers(0, 2**32)))
+    gaps = numbers.choice([0, 0, 1, 2, 7, 60], jobs)
+    run_time = numbers.choice([0, 1, 2, 5, 9, 61, 4000], jobs)
+    requested = np.maximum(run_time + numbers.choice([-60, -3, 0, 0, 1, 30], jobs), 1)
+    nodes = np.where(numbers.random(jobs) < 0.2, size, numbers.integers(1, size + 1, jobs))
+    columns = {
+        "submit_time": numbers.permutation(np.cumsum(gaps)) if draw(st.booleans()) else np.cumsum(gaps),
+        "run_time": run_time,
+        "requested_time": requested,
+        "nodes": nodes,
+        "user": numbers.integers(-1, 3, jobs),
+    }
+    return Workload(columns, machine_size=size)
+
+
+def check_random(jobs: Workload, order: str, backfilling: str, window: str, walltime: str, seed: int) -> None:
+    if backfilling == "fitting":
+        window = ""
+    assert_equal_results(jobs, make(f"{order}+{backfilling}{window}"), walltime=walltime, seed=seed)
+
+
+CASES = given(
+    workloads(),
+    st.sampled_from(ORDERS),
+    st.sampled_from(BACKFILLING),
+    st.sampled_from(WINDOWS),
+    st.sampled_from(["run", "kill"]),
+    st.integers(0, 9),
+)
+test_random_workloads = settings(max_examples=200)(CASES(check_random))
+test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASES(check_random)))
+
+
+@pytest.mark.parametrize("policy", ["fcfs+easy", "sjf+easy", "lcfs+greedy", "wfp3+easy-sjf", "saf+easy++"])
+def test_long_queues(policy: str) -> None:
+    """Hundreds of waiting jobs fill, split and empty the blocks of the queue."""
+    numbers = np.random.default_rng(7)
+    jobs = Workload(
+        {
+            "submit_time": np.sort(numbers.integers(0, 2000, 1500)),
+            "run_time": numbers.integers(0, 500, 1500),
+            "requested_time": numbers.integers(1, 600, 1500),
+            "nodes": numbers.integers(1, 65, 1500),
+            "user": numbers.integers(0, 9, 1500),
+        },
+        machine_size=64,
+    )
+    assert_equal_results(jobs, make(policy))
+
+
+@pytest.mark.parametrize("order", KEYS, ids=lambda order: order.__name__)
+def test_keys_equal_those_of_the_policies(order: Any) -> None:
+    """Equal keys, bit for bit; a formula that is changed on one side only fails here."""
+    numbers = np.random.default_rng(3)
+    jobs = Workload(
+        {
+            "submit_time": numbers.integers(0, 10**8, 500),
+            "run_time": numbers.integers(0, 10**5, 500),
+            "requested_time": numbers.integers(1, 10**6, 500),
+            "nodes": numbers.integers(1, 10**5, 500),
+        },
+        machine_size=10**5,
+    )
+    expected = [order().key(job) for job in jobs.jobs]
+    found = list(zip(*(column.tolist() for column in KEYS[order](jobs)), strict=True))
+    assert found == [key if isinstance(key, tuple) else (key,) for key in expected]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("walltime", ["run", "kill"])
+@pytest.mark.parametrize("backfilling", BACKFILLING)
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_real_log(order: str, backfilling: str, walltime: str, shared: Path) -> None:
+    log = read_swf(shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz").fitting(100)
+    assert_equal_results(log, make(f"{order}+{backfilling}"), walltime=walltime)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "policy", ["fcfs", "fcfs+easy", "sjf+easy", "wfp3+easy", "fcfs+easy++", "fcfs+greedy"]
+)
+@pytest.mark.parametrize(
+    "log",
+    ["SDSC-SP2-1998-4.2-cln.swf.gz", "HPC2N-2002-2.2-cln.swf.gz", "lublin-1.swf", "ALCF-Theta-2022.swf.gz"],
+)
+def test_other_real_logs(log: str, policy: str, shared: Path) -> None:
+    jobs = read_swf(shared / "traces" / log)
+    assert_equal_results(jobs.fitting(jobs.machine_size), make(policy))
+
+
+def test_every_compiled_policy_is_tested() -> None:
+    tested = {type(make(f"{order}+easy").queue_order) for order in ORDERS}
+    assert tested >= {*KEYS, *support.FORMULAS}

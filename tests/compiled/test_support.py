@@ -1,0 +1,101 @@
+"""Simulations that the compiled simulator takes, and how it refuses the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.compiled import support
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel import simulation as kernel
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.observers import Timeline
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.recording import Progress
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.policies import SJF
+
+
+@pytest.fixture
+def jobs() -> Workload:
+    return Workload({"submit_time": [0, 1, 2], "run_time": [9, 4, 5], "nodes": [3, 2, 1]}, machine_size=4)
+
+
+class Own(SJF):
+    """An order of a user, about which nothing is known."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters", "reason"),
+    [
+        ("fcfs+easy", {"dependencies": True}, "no dependencies"),
+        ("fcfs+easy", {"period": 60}, "no period"),
+        ("fcfs+easy", {"event_order": DirlabOrder()}, "'dirlab'"),
+        ("fcfs+easy", {"cluster": Machines.of(1, cpus=4)}, "counted nodes only"),
+        ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
+        ("fcfs+hold-unfit", {}, "inspector"),
+        ("fcfs+commit", {}, "commits"),
+        ("fcfs+conservative", {}, "backfiller"),
+        ("slurm+easy", {}, "order"),
+        ("sjf+fitting+window(3)", {}, "window"),
+        ("recorded", {}, "no plain pipeline"),
+        (Pipeline(order=Own()), {}, "order Own()"),
+        (Pipeline(order=External()), {}, "order External()"),
+    ],
+)
+def test_refuses_with_the_reason(jobs: Workload, policy: Any, parameters: Any, reason: str) -> None:
+    if policy == "recorded":
+        jobs = Workload({**jobs.columns, "recorded_wait_time": np.zeros(3)}, machine_size=4)
+    policy = make(policy) if isinstance(policy, str) else policy
+    with pytest.raises(UsageError, match="the compiled simulator cannot run this: ") as error:
+        Simulation(jobs, policy, simulator="compiled", **parameters).run()
+    assert reason in str(error.value) and "\n" not in str(error.value)
+
+
+def test_refuses_without_numba(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(support, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="numba is not installed"):
+        Simulation(jobs, make("fcfs"), simulator="compiled").run()
+
+
+def test_refuses_numbers_that_would_overflow() -> None:
+    jobs = Workload({"submit_time": [0], "run_time": [10**11], "nodes": [2**31]}, machine_size=2**31)
+    with pytest.raises(UsageError, match="too large"):
+        Simulation(jobs, make("saf"), simulator="compiled").run()
+
+
+def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = []
+    real = support.run
+    monkeypatch.setattr(support, "run", lambda simulation: taken.append(1) or real(simulation))
+    Simulation(jobs, make("fcfs")).run()
+    assert not taken
+    monkeypatch.setattr(kernel, "LONG", 3)
+    Simulation(jobs, make("fcfs"), observers=[Progress(quiet=True)]).run()
+    assert taken
+    Simulation(jobs, make("fcfs+conservative")).run()
+    Simulation(jobs, make("fcfs"), simulator="simpy").run()
+    assert len(taken) == 1
+
+
+def test_state_after_a_compiled_run(jobs: Workload) -> None:
+    simulation = Simulation(jobs, make("fcfs"), simulator="compiled")
+    result = simulation.run()
+    assert simulation.run() is result
+    assert simulation.system.starts == result.start_time.tolist()
+
+
+def test_no_jobs() -> None:
+    none = Workload({"submit_time": [], "run_time": [], "nodes": []}, machine_size=4)
+    assert len(Simulation(none, make("fcfs+easy++"), simulator="compiled").run()) == 0
+
+
+def test_unknown_simulator(jobs: Workload) -> None:
+    with pytest.raises(UsageError, match="simulator needs 'auto', 'simpy' or 'compiled'"):
+        Simulation(jobs, make("fcfs"), simulator="fast")  # type: ignore[arg-type]
