@@ -16,9 +16,9 @@ from hpcsimkit.agents.cush.evolved import EVOLVED, evolved_environment
 from hpcsimkit.agents.cush.game import Game, States
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.training import Floats, GamesSettings, GamesTrainer, Shares
-from hpcsimkit.agents.cush.workers import Workers
 from hpcsimkit.agents.training.cross_entropy import CrossEntropy, CrossEntropySettings
 from hpcsimkit.agents.training.learning_curve import Report
+from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 
@@ -216,7 +216,7 @@ class TaughtTrainer(GamesTrainer):
 
     def _guidance(self) -> float:
         guided = self.settings.guided * self.settings.epochs
-        return max(0.0, 1 - self.epoch / guided) if guided else 0.0
+        return max(0.0, 1 - self.rounds / guided) if guided else 0.0
 
     def learn(self, games: Sequence[Game], states: States) -> list[float]:
         """Update the job selector; return minus the mean regret of the decisions of each simulation."""
@@ -230,14 +230,14 @@ class TaughtTrainer(GamesTrainer):
     def _imitate(self, states: States, numbers: Sequence[int], regrets: Floats) -> None:
         """Update from random minibatches, with the mean regret of all but the best actions scaled to 1."""
         settings = self.settings
-        done = self.epoch / settings.epochs
+        done = self.rounds / settings.epochs
         share = LEAST_RATE + (1 - LEAST_RATE) * (1 + math.cos(math.pi * done)) / 2
         for group in self.job_selector.optimiser.param_groups:
             group["lr"] = group["initial_lr"] * share
         others = regrets > 0
         if others.any():
             regrets = regrets / regrets[others].mean()
-        rng = self._chance(BATCHES, self.epoch, self.workers.rank)
+        rng = self._chance(BATCHES, self.rounds, self.workers.rank)
         for _ in range(settings.passes):
             order = rng.permutation(len(numbers))
             for first in range(0, len(order), settings.batch_size):

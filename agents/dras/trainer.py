@@ -17,7 +17,8 @@ from hpcsimkit.agents.dras.settings import hidden_of
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.networks.torch_networks import device_named
 from hpcsimkit.agents.training.network_trainer import flattened
-from hpcsimkit.agents.training.trainer import Round, RunSettings, Trainer
+from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
+from hpcsimkit.agents.training.trainer import Round
 from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.interfaces import sampled
 from hpcsimkit.envs.scenario import Scenario
@@ -133,13 +134,14 @@ class Steps(NamedTuple):
         return torch.tensor(returns[::-1], dtype=self.rewards.dtype, device=self.rewards.device)
 
 
-class DrasTrainer(Trainer):
+class DrasTrainer(SeatTrainer):
     """Base class of the DRAS trainers, with an update every ten scheduling instances.
 
     Job sets run one after the other. A round is an episode: one job set, from an idle machine until all its
     jobs are scheduled. The steps are discarded after each update. Subclasses implement :meth:`make`,
-    :meth:`choose` and :meth:`learn` for the network, the choice of an action and the update. Parameters are
-    those of :class:`~hpcsimkit.agents.training.trainer.Trainer`. (Fan et al., TPDS 2022, section 3.3.)
+    :meth:`choose` and :meth:`learn` for the network, the choice of an action and the update. (Fan et al.,
+    TPDS 2022, section 3.3.) Parameters are those of
+    :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
     """
 
     settings: DrasSettings
@@ -223,13 +225,13 @@ class DrasTrainer(Trainer):
         """Write a snapshot of the agent after each episode."""
         place = folder / SNAPSHOTS
         make_folder(place)
-        self.agent().save(place / f"episode-{self._rounds:03d}.hpcsim")
+        self.agent().save(place / f"episode-{self.rounds:03d}.hpcsim")
 
     # --- an episode ----------------------------------------------------------------------------------
 
     def round(self) -> Round:
         """Run the next job set, with updates on the way."""
-        scenario = sampled(self.env.episodes, self.rng, self._rounds)
+        scenario = sampled(self.env.episodes, self.rng, self.rounds)
         _, told = self.play(scenario, self.settings.instances)
         means = {name: float(np.mean([each[name] for each in told])) for name in told[0]} if told else {}
         return Round([self.earned], means)

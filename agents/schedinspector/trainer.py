@@ -61,11 +61,12 @@ class InspectorTrainer(SpinningUpPPO):
             raise UsageError(f"{self.algorithm}: longest needs whole_episodes")
         super().build(seed)
 
-    def _set_up(self) -> None:
+    def begin_run(self) -> None:
+        """Create everything from the seed, with a limit on the decisions of a sequence."""
         if self.throws_away:
             self.env = copy.copy(self.env)
             self.env.max_steps = self.settings.longest
-        super()._set_up()
+        super().begin_run()
 
     def round(self) -> Round:
         """Run a rollout, and update from the sequences that are not discarded."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from hpcsimkit.errors import UsageError
-
-if TYPE_CHECKING:
-    from hpcsimkit.agents.training.trainer import Trainer
 
 __all__ = ["TRAINERS", "settings_of", "trainer_named"]
 
@@ -35,7 +32,7 @@ TRAINERS: Mapping[str, str] = {
 """Module and class of each trainer, by name."""
 
 
-def trainer_named(name: str) -> type[Trainer]:
+def trainer_named(name: str) -> type[Any]:
     """Return the trainer with a given name.
 
     Raises
@@ -56,7 +53,7 @@ def trainer_named(name: str) -> type[Trainer]:
     return getattr(importlib.import_module(module), attribute)
 
 
-def settings_of(trainer: type[Trainer]) -> type[Any]:
+def settings_of(trainer: type[Any]) -> type[Any]:
     """Return the dataclass of a trainer's settings.
 
     >>> settings_of(trainer_named("ppo")).__name__

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hpcsimkit.agents.networks.numpy_networks import Network, network_of
-from hpcsimkit.agents.training.trainer import Round, RunSettings, State, Trainer
+from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
+from hpcsimkit.agents.training.trainer import Round, State
 from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
@@ -56,13 +57,13 @@ class CrossEntropySettings(RunSettings):
     first: tuple[float, ...] = ()
 
 
-class CrossEntropy(Trainer):
+class CrossEntropy(SeatTrainer):
     """Trainer of a small network that scores rows, without gradients.
 
     Each round samples networks around the current mean, runs the same episodes with each of them, taking the
     best action, and moves mean and standard deviation towards the elite. The agent has the mean weights. Only
     the return of an episode counts: neither the timing of rewards nor the length of the episode matters.
-    (Szita and Lorincz, Neural Computation 18, 2006.) Parameters are those of :class:`Trainer`.
+    (Szita and Lorincz, Neural Computation 18, 2006.) Parameters are those of :class:`SeatTrainer`.
 
     Examples
     --------

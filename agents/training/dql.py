@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.networks.torch_networks import ActorCritic
+from hpcsimkit.agents.training.checkpoints import arrays_of, below, put_arrays
 from hpcsimkit.agents.training.network_trainer import NetworkSettings, NetworkTrainer
-from hpcsimkit.agents.training.trainer import Round, State, arrays_of, below, put_arrays
+from hpcsimkit.agents.training.trainer import Round, State
 from hpcsimkit.errors import UsageError
 
 __all__ = ["DQL", "DQLSettings", "Memory", "Transitions", "exploration", "q_targets"]
@@ -192,7 +193,7 @@ class DQL(NetworkTrainer):
     observation, at the next decision. The order of a blocking pipeline has to choose the next job before the
     last one has started; with ``fitting=True`` it chooses among jobs that can start.
 
-    Parameters are those of :class:`~hpcsimkit.agents.training.trainer.Trainer`.
+    Parameters are those of :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
     """
 
     algorithm = "dql"

@@ -11,7 +11,7 @@ from torch import nn
 
 from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.agents.networks.torch_networks import ActorCritic, device_named
-from hpcsimkit.agents.training.trainer import RunSettings, Trainer
+from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.errors import UsageError
 
 __all__ = ["NetworkSettings", "NetworkTrainer", "flattened"]
@@ -54,8 +54,8 @@ class NetworkSettings(RunSettings):
     device: Literal["cpu", "cuda"] = "cpu"
 
 
-class NetworkTrainer(Trainer):
-    """Base class of gradient-based trainers; its parameters are those of :class:`Trainer`."""
+class NetworkTrainer(SeatTrainer):
+    """Base class of gradient-based trainers; its parameters are those of :class:`SeatTrainer`."""
 
     settings: NetworkSettings
     networks: ActorCritic

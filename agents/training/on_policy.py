@@ -84,7 +84,7 @@ class OnPolicyTrainer(NetworkTrainer):
     """Base class of trainers that update the current policy from steps sampled with it.
 
     Subclasses implement :meth:`learn`. Parameters are those of
-    :class:`~hpcsimkit.agents.training.trainer.Trainer`.
+    :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
     """
 
     settings: Settings

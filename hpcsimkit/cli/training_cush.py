@@ -78,7 +78,7 @@ def train_cush(
     require_packages()
     from hpcsimkit.agents.cush.problem import CushProblem
     from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
-    from hpcsimkit.agents.cush.workers import joined_workers
+    from hpcsimkit.agents.training.workers import joined_workers
 
     problem = CushProblem(system=system, nodes=nodes, horizon=horizon)
     settings = CushSettings(
@@ -131,8 +131,9 @@ def teach_cush(
     from hpcsimkit.agents.cush.evolved import EVOLVED
     from hpcsimkit.agents.cush.problem import CushProblem
     from hpcsimkit.agents.cush.taught import TaughtSettings, TaughtTrainer, teacher_of
-    from hpcsimkit.agents.cush.training import check_settings, check_unused
-    from hpcsimkit.agents.cush.workers import joined_workers
+    from hpcsimkit.agents.cush.training import check_settings
+    from hpcsimkit.agents.training.checkpoints import Checkpoints
+    from hpcsimkit.agents.training.workers import joined_workers
     from hpcsimkit.engine.lock import in_use
     from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments.training_progress import progress_bar
@@ -151,7 +152,8 @@ def teach_cush(
                 f"teach-cush is for one process, found {workers.count}: start it without torchrun"
             )
     if not resume:
-        check_unused(place)
+        if Checkpoints(place, {}).exist:
+            raise UsageError(f"{place}: there is a checkpoint already: resume it, or choose another folder")
         if home.exists() and any(home.iterdir()):
             raise UsageError(f"{home}: there is a teacher already: go on with it (--resume), or elsewhere")
     with in_use(home), progress_bar(quiet=quiet) as draw:
@@ -185,5 +187,5 @@ def _train(trainer: GamesTrainer, place: Path, *, resume: bool, quiet: bool) -> 
     if not quiet:
         measures = trainer.curve[-1].measures.items()
         shown = ", ".join(f"{name} {value:.4g}" for name, value in measures)
-        show(f"{trainer.epoch} epochs: {shown}")
+        show(f"{trainer.rounds} epochs: {shown}")
         show(f"agents: {', '.join(os.path.relpath(place / name) for name in AGENTS.values())}")

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import is_dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from hpcsimkit.agents.catalogue import ENCODERS, MASKS
 from hpcsimkit.agents.networks.numpy_networks import ACTIVATIONS, NETWORKS
@@ -28,9 +28,6 @@ from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
-
-if TYPE_CHECKING:
-    from hpcsimkit.agents.training.trainer import Trainer
 
 __all__ = [
     "OWN_EPISODES",
@@ -327,7 +324,7 @@ def _field(name: str, hint: Any, default: Any, *, ours: bool) -> tuple[Any, Any]
 class TrainerPart(NamedTuple):
     """Class of a trainer, and its settings."""
 
-    trainer: type[Trainer]
+    trainer: type[Any]
     settings: Any
 
 
@@ -373,7 +370,7 @@ def trainer_part(values: Mapping[str, Any]) -> tuple[TrainerPart | None, Problem
     return TrainerPart(trainer, make(**parameters)), None
 
 
-def _device_problem(device: str, trainer: type[Trainer], settings: type[Any]) -> str | None:
+def _device_problem(device: str, trainer: type[Any], settings: type[Any]) -> str | None:
     """Return the problem of a device, if any."""
     from hpcsimkit.agents.networks.torch_networks import device_named
 

@@ -14,7 +14,7 @@ import pytest
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.cush import evolved, taught, trainer
 from hpcsimkit.agents.cush.training import AGENTS
-from hpcsimkit.agents.cush.workers import Workers
+from hpcsimkit.agents.training.workers import Workers
 from tests.cli.conftest import CLI
 
 SMALL = ("train-cush", "--nodes", 2, "--out", "out")
@@ -141,7 +141,7 @@ def test_a_folder_with_something_in_it_is_refused_before_anything_evolves(cli: C
     assert "there is a checkpoint already" in line
     assert not (tmp_path / "out" / "teacher").exists()
     assert cli(*TAUGHT, "--epochs", 1).code == 0
-    (tmp_path / "taught" / "worker-0.safetensors").unlink()
+    (tmp_path / "taught" / "checkpoint.safetensors").unlink()
     assert "there is a teacher already: go on with it (--resume)" in cli(*TAUGHT, "--epochs", 1).line()
     assert cli(*TAUGHT, "--epochs", 1, "--resume").code == 0
 
@@ -150,6 +150,6 @@ def test_several_processes_do_not_teach(cli: CLI, tmp_path: Path, monkeypatch: p
     class Two(Workers):
         count = 2
 
-    monkeypatch.setattr("hpcsimkit.agents.cush.workers.joined_workers", lambda: nullcontext(Two()))
+    monkeypatch.setattr("hpcsimkit.agents.training.workers.joined_workers", lambda: nullcontext(Two()))
     assert "teach-cush is for one process, found 2" in cli(*TAUGHT, "--epochs", 1).line()
     assert not (tmp_path / "taught").exists()
