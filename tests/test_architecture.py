@@ -71,7 +71,6 @@ TYPER = (
     "learning",
     "reproducing",
     "sweeping",
-    "training_cush",
     "workloads",
 )
 TORCH = (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,15 +16,15 @@ from hpcsimkit.agents.cush.encoder import JobKind, Sketch
 from hpcsimkit.agents.cush.game import Fared, Game, Placed, States, Valid, play
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.selectors import JobSelector, PolicySelector
+from hpcsimkit.agents.ranges import Count, Positive, check_ranges
 from hpcsimkit.agents.spaces.masks import Slots
-from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.agents.training.trainer import LAST, Learned, Round, State, Trainer
 from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
-__all__ = ["AGENTS", "GamesSettings", "GamesTrainer", "check_settings"]
+__all__ = ["AGENTS", "GamesSettings", "GamesTrainer"]
 
 AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
 """Files of the two agents, by seat."""
@@ -57,34 +56,13 @@ class GamesSettings:
         Number of epochs between averagings of the workers' weights: K.
     """
 
-    counted: ClassVar[tuple[str, ...]] = ("epochs", "job_sets", "simulations", "average_every")
-    rates: ClassVar[tuple[str, ...]] = ("learning_rate", "style_learning_rate")
-
-    epochs: int = 5000
-    job_sets: int = 10
-    simulations: int = 24
+    epochs: Count = 5000
+    job_sets: Count = 10
+    simulations: Count = 24
     fresh: bool = False
-    learning_rate: float = 1e-4
-    style_learning_rate: float = 1e-3
-    average_every: int = 5
-
-
-def check_settings(problem: CushProblem, settings: GamesSettings, seed: int) -> None:
-    """Check the ranges of a problem, settings and a seed.
-
-    Raises
-    ------
-    UsageError
-        A value is out of range.
-    """
-    problem.check()
-    for name, value in asdict(settings).items():
-        if name in settings.counted and (not isinstance(value, int) or value < 1):
-            raise UsageError(f"CuSH: {name} needs a whole number of at least 1, found {value!r}")
-        if name in settings.rates and not 0 < value < float("inf"):
-            raise UsageError(f"CuSH: {name} needs a number above 0, found {value!r}")
-    if seed < 0:
-        raise UsageError(f"CuSH: seed needs a whole number of at least 0, found {seed!r}")
+    learning_rate: Positive = 1e-4
+    style_learning_rate: Positive = 1e-3
+    average_every: Count = 5
 
 
 class GamesTrainer(Trainer[dict[str, Agent]]):
@@ -124,12 +102,12 @@ class GamesTrainer(Trainer[dict[str, Agent]]):
 
     def check(self) -> None:
         """Check all parameters; raise a UsageError if one is out of range."""
-        check_settings(self.problem, self.settings, self.seed)
+        super().check()
+        check_ranges(self.problem, self.algorithm)
         if self.workers.count > self.settings.simulations:
-            simulations = self.settings.simulations
             raise UsageError(
-                f"CuSH: {self.workers.count} workers need at least as many simulations of a job set, found "
-                f"{simulations}"
+                f"{self.algorithm}: {self.workers.count} workers need at least as many simulations of a job "
+                f"set, found {self.settings.simulations}"
             )
 
     def game(self, scenario: Scenario, breadth: Shares, rng: np.random.Generator) -> Game:
@@ -146,10 +124,6 @@ class GamesTrainer(Trainer[dict[str, Agent]]):
     def total(self) -> int:
         """Number of epochs."""
         return self.settings.epochs
-
-    def prepare(self, folder: Path | None, *, resume: bool, tell: Callable[[Report], None]) -> None:
-        """Check all parameters."""
-        self.check()
 
     def identity(self) -> dict[str, Any]:
         """Return the parameters that identify a training run, without its number of epochs."""

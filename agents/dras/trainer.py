@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from hpcsimkit.agents.dras.network import RowFilter
 from hpcsimkit.agents.dras.settings import hidden_of
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.networks.torch_networks import device_named
+from hpcsimkit.agents.ranges import Count, NonNegative, Positive, Range, Share
 from hpcsimkit.agents.training.network_trainer import flattened
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.agents.training.trainer import Round
@@ -80,18 +81,18 @@ class DrasSettings(RunSettings):
         Factor of the rewards in updates; reports show the unscaled rewards.
     max_grad_norm : float
         Maximum norm of the gradient.
-    device : {"cpu", "cuda"}
+    device : str
         Device for training and, if it is a GPU, for inference in training.
     """
 
-    episodes: int = 1
+    episodes: Annotated[int, Range(1, 1)] = 1
     hidden: tuple[int, ...] = ()
-    learning_rate: float = 1e-3
-    gamma: float = 1.0
-    instances: int = 10
-    reward_scale: float = 1.0
-    max_grad_norm: float = 10.0
-    device: Literal["cpu", "cuda"] = "cpu"
+    learning_rate: NonNegative = 1e-3
+    gamma: Share = 1.0
+    instances: Count = 10
+    reward_scale: Positive = 1.0
+    max_grad_norm: NonNegative = 10.0
+    device: str = "cpu"
 
 
 class Steps(NamedTuple):
@@ -165,15 +166,11 @@ class DrasTrainer(SeatTrainer):
         Raises
         ------
         UsageError
-            The device is not available, or a setting is out of range.
+            The device is not available, or the network does not fit the observations.
         """
         settings = self.settings
-        self._check_numbers()
-        if settings.episodes != 1 or settings.instances < 1 or len(settings.hidden) not in (0, 2):
-            raise UsageError(
-                f"{self.algorithm}: episodes = 1, instances of at least 1 and two hidden layers are needed, "
-                f"found {settings.episodes}, {settings.instances} and {tuple(settings.hidden)}"
-            )
+        if len(settings.hidden) not in (0, 2):
+            raise UsageError(f"{self.algorithm}: two hidden layers are needed, found {settings.hidden}")
         shape = self.env.encoder.shape
         if len(shape) != 2 or shape[1] != 2 or shape[0] <= 2 * self.env.mask.actions:
             raise UsageError(
@@ -190,26 +187,6 @@ class DrasTrainer(SeatTrainer):
             self.networks.shared() if self.device.type == "cpu" else OnDevice(self.networks)
         )
         self._room = (np.zeros((0, *shape), dtype=np.float32), np.zeros((0, 0), dtype=np.bool_))
-
-    def _check_numbers(self) -> None:
-        """Check the ranges of the settings.
-
-        Raises
-        ------
-        UsageError
-            A setting is out of range.
-        """
-        settings = self.settings
-        for name in ("gamma", "explore_first", "explore_decay", "explore_least"):
-            share = getattr(settings, name, 0.0)
-            if not 0 <= share <= 1:
-                raise UsageError(f"{self.algorithm}: {name} needs a number from 0 to 1, found {share!r}")
-        for name, least in (("learning_rate", 0.0), ("reward_scale", 0.0), ("n_epochs", 1)):
-            value = getattr(settings, name, least)
-            if not value >= least:
-                raise UsageError(
-                    f"{self.algorithm}: {name} needs a number of at least {least}, found {value!r}"
-                )
 
     @property
     def hidden(self) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["TRAINERS", "settings_of", "trainer_named"]
+__all__ = ["TRAINERS", "problem_of", "settings_of", "trainer_named"]
 
 TRAINERS: Mapping[str, str] = {
     "ppo": "hpcsimkit.agents.training.ppo:PPO",
@@ -23,6 +23,8 @@ TRAINERS: Mapping[str, str] = {
     "dras-pg": "hpcsimkit.agents.dras.policy_gradient:DrasPG",
     "dras-a2c": "hpcsimkit.agents.dras.actor_critic:DrasA2C",
     "dras-ppo": "hpcsimkit.agents.dras.ppo:DrasPPO",
+    "cush": "hpcsimkit.agents.cush.trainer:CushTrainer",
+    "cush-taught": "hpcsimkit.agents.cush.taught:TaughtTrainer",
     "cem": "hpcsimkit.agents.training.cross_entropy:CrossEntropy",
     "maskable-ppo": "hpcsimkit.agents.training.sb3:SB3Trainer",
     "sb3-ppo": "hpcsimkit.agents.training.sb3:SB3PPO",
@@ -51,6 +53,15 @@ def trainer_named(name: str) -> type[Any]:
         raise UsageError(f"unknown algorithm {name!r}; {hint}")
     module, _, attribute = TRAINERS[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def problem_of(trainer: type[Any]) -> type[Any] | None:
+    """Return the dataclass of the problem that a trainer brings along; None if it learns from jobs on a seat.
+
+    >>> problem_of(trainer_named("cush")).__name__, problem_of(trainer_named("ppo"))
+    ('CushProblem', None)
+    """
+    return get_type_hints(trainer).get("problem")
 
 
 def settings_of(trainer: type[Any]) -> type[Any]:

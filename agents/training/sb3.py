@@ -23,6 +23,7 @@ from torch.distributions import Distribution
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.agents.networks.torch_networks import ACTIVATIONS
+from hpcsimkit.agents.ranges import Count
 from hpcsimkit.agents.training.global_chance import GlobalChance
 from hpcsimkit.agents.training.sb3_models import agent_of, dense_of
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
@@ -74,7 +75,7 @@ class SB3Settings(RunSettings):
         begins with an empty buffer, and is not reproducible bit for bit.
     """
 
-    episodes: int = 32
+    episodes: Count = 32
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"
     options: Mapping[str, Any] = field(default_factory=dict)

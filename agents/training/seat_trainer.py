@@ -13,6 +13,7 @@ import torch
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Network
+from hpcsimkit.agents.ranges import Count
 from hpcsimkit.agents.training.trainer import Learned, Trainer
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.vector_environment import SchedulingVecEnv
@@ -33,7 +34,7 @@ class RunSettings:
     """
 
     total_timesteps: int = 100_000
-    episodes: int = 16
+    episodes: Count = 16
 
 
 class SeatTrainer(Trainer[Agent]):

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.ranges import check_ranges
 from hpcsimkit.agents.training.on_policy import Batch
 from hpcsimkit.agents.training.returns import advantages_and_targets
 from hpcsimkit.agents.training.spinning_up import SpinningUpPPO, SpinningUpSettings
@@ -96,6 +97,11 @@ class Together(Trainer[dict[str, Agent]]):
         self.players = dict(players)
         self.all_rounds = rounds
         self.attempts = attempts
+
+    def check(self) -> None:
+        """Check the settings of all seats; raise a UsageError if one is out of range."""
+        for stage, each in self.settings.items():
+            check_ranges(each, stage)
 
     @property
     def episodes_per_round(self) -> int:

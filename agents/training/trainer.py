@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.ranges import check_ranges
 from hpcsimkit.agents.training.checkpoints import (
     CHECKPOINT,
     Checkpoints,
@@ -166,7 +167,13 @@ class Trainer(ABC, Generic[Outcome]):
         """Return the parameters that a checkpoint must match to be resumed from."""
 
     def prepare(self, folder: Path | None, *, resume: bool, tell: Callable[[Report], None]) -> None:
-        """Check all parameters, and train whatever the run needs first; parameters are those of `train`."""
+        """Train an agent that the run needs first, for example; parameters are those of :meth:`train`."""
+
+    def check(self) -> None:
+        """Check all parameters; raise a UsageError if one is out of range."""
+        check_ranges(self.settings, self.algorithm)
+        if self.seed < 0:
+            raise UsageError(f"{self.algorithm}: seed needs a whole number of at least 0, found {self.seed}")
 
     def state(self) -> State:
         """Return any further state that a resumed run needs."""
@@ -236,6 +243,7 @@ class Trainer(ABC, Generic[Outcome]):
             raise UsageError("TensorBoard needs a folder of the run to write to")
         torch.set_num_threads(1)  # two are slower for networks of this size
         self.prepare(folder, resume=resume, tell=tell)
+        self.check()
         if folder is not None and not resume and self._checkpoints(folder).exist:
             raise UsageError(f"{folder}: there is a checkpoint already: resume it, or choose another folder")
         self._set_up()
@@ -254,6 +262,7 @@ class Trainer(ABC, Generic[Outcome]):
             self._write(folder, checkpoint=self.rounds > resumed_at or not self.rounds)
             self.workers.least(self.rounds)  # a barrier: all workers have written their checkpoints
             self._checkpoints(folder).forget_before()
+            self.workers.least(self.rounds)  # a barrier: the folder is complete, and may be moved
         return self.outcome(self._best[1] if self._best is not None else self.agents())
 
     def _run(self, folder: Path | None, board: TensorBoard | None, tell: Callable[[Report], None]) -> None:

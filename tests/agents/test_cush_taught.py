@@ -300,12 +300,12 @@ class Two(Workers):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({"batch_size": 0}, "CuSH: batch_size needs a whole number of at least 1, found 0"),
-        ({"batch_size": 2.5}, "CuSH: batch_size needs a whole number of at least 1, found 2.5"),
-        ({"passes": 0}, "CuSH: passes needs a whole number of at least 1, found 0"),
-        ({"guided": 1.5}, "CuSH: guided needs a number from 0 to 1, found 1.5"),
-        ({"certainty": -0.1}, "CuSH: certainty needs a number from 0 to 1, found -0.1"),
-        ({"learning_rate": 0.0}, "CuSH: learning_rate needs a number above 0, found 0.0"),
+        ({"batch_size": 0}, "cush-taught: batch_size needs a whole number of at least 1, found 0"),
+        ({"batch_size": 2.5}, "cush-taught: batch_size needs a whole number of at least 1, found 2.5"),
+        ({"passes": 0}, "cush-taught: passes needs a whole number of at least 1, found 0"),
+        ({"guided": 1.5}, "cush-taught: guided needs a number from 0 to 1, found 1.5"),
+        ({"certainty": -0.1}, "cush-taught: certainty needs a number from 0 to 1, found -0.1"),
+        ({"learning_rate": 0.0}, "cush-taught: learning_rate needs a number above 0, found 0.0"),
     ],
 )
 def test_settings_that_are_none(changes: dict[str, Any], found: str) -> None:

@@ -528,7 +528,7 @@ ALONE = "needs a whole number of at least 1, found 0"
     ],
 )
 def test_settings_that_are_none(changes: dict[str, Any], found: str) -> None:
-    with pytest.raises(UsageError, match=f"^CuSH: {found}"):
+    with pytest.raises(UsageError, match=f"^cush: {found}"):
         trainer(**changes).train()
 
 
@@ -595,7 +595,7 @@ def test_more_workers_than_simulations() -> None:
         count = 5
 
     with pytest.raises(
-        UsageError, match=r"^CuSH: 5 workers need at least as many simulations of a job set, found 4$"
+        UsageError, match=r"^cush: 5 workers need at least as many simulations of a job set, found 4$"
     ):
         trainer(workers=Many()).train()
 

@@ -16,7 +16,8 @@ from hpcsimkit.errors import UsageError
 
 
 def test_current_names_are_those_of_settings() -> None:
-    names = {field.name for name in TRAINERS for field in fields(settings_of(trainer_named(name)))}
+    settings = [settings_of(trainer_named(name)) for name in TRAINERS if not name.startswith("cush")]
+    names = {field.name for each in settings for field in fields(each)}
     assert set(SETTINGS.values()) <= names
     assert not set(SETTINGS) & names
 
