@@ -23,7 +23,6 @@ from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
 from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
-from hpcsimkit.cli.training_cush import teach_cush, train_cush
 from hpcsimkit.cli.workloads import describe, lublin, mimic
 from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.io.budget import restored_limits
@@ -56,8 +55,6 @@ _of_app: list[Callable[..., None]] = [
     compare,
     sweep,
     train,
-    train_cush,
-    teach_cush,
     evaluate,
     explain,
     reproduce,

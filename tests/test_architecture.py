@@ -71,18 +71,17 @@ TYPER = (
     "learning",
     "reproducing",
     "sweeping",
-    "training_cush",
     "workloads",
 )
 TORCH = (
-    *(f"cush.{name}" for name in ("columns", "selectors", "taught", "torch_network", "training", "workers")),
+    *(f"cush.{name}" for name in ("columns", "selectors", "taught", "torch_network", "training")),
     *(f"dras.{name}" for name in ("actor_critic", "policy_gradient", "ppo", "q_learning", "torch_network", "trainer")),
     "networks.torch_networks",
     *(
         f"training.{name}"
         for name in (
-            "a2c", "cross_entropy", "dql", "global_chance", "network_trainer", "on_policy", "ppo", "spinning_up",
-            "together", "trainer",
+            "a2c", "checkpoints", "cross_entropy", "dql", "global_chance", "network_trainer", "on_policy", "ppo",
+            "seat_trainer", "spinning_up", "together", "trainer", "workers",
         )
     ),
 )  # fmt: skip

@@ -5,21 +5,21 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from hpcsimkit.agents.cush.encoder import ClusterImage
+from hpcsimkit.agents.ranges import Count, Positive, Range
 from hpcsimkit.agents.spaces.masks import QueueSlots
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.locality import LOCALITIES, KindLocality
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.placing.styles import DepthOrBreadth
-from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, DEMANDS, CushJobSets
+from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, CushJobSets
 
 __all__ = ["CushProblem"]
 
@@ -58,31 +58,12 @@ class CushProblem:
     """
 
     system: Literal["sierra", "summit"] = "sierra"
-    nodes: int = NODES
-    jobs: int = 20
+    nodes: Count = NODES
+    jobs: Count = 20
     distribution: Literal["C1", "C0"] = "C1"
-    slots: int = 5
-    horizon: int = 5
-    wait_unit: float = 20.0
-
-    def check(self) -> None:
-        """Check the ranges of all parameters.
-
-        Raises
-        ------
-        UsageError
-            A parameter is out of range.
-        """
-        for name, known in (("system", CUSH_SYSTEMS), ("distribution", DEMANDS)):
-            value = getattr(self, name)
-            if value not in known:
-                raise UsageError(f"CuSH: {name} needs one of {', '.join(known)}, found {value!r}")
-        for name, least in (("nodes", 1), ("jobs", 1), ("slots", 1), ("horizon", 2)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise UsageError(f"CuSH: {name} needs a whole number of at least {least}, found {value!r}")
-        if not self.wait_unit > 0:
-            raise UsageError(f"CuSH: wait_unit needs a number above 0, found {self.wait_unit!r}")
+    slots: Count = 5
+    horizon: Annotated[int, Range(2)] = 5
+    wait_unit: Positive = 20.0
 
     @property
     def image(self) -> ClusterImage:

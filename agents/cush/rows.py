@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.agents.ranges import Positive
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
@@ -81,7 +82,7 @@ class StartOrHold(Encoder):
 
     low, high = 0.0, np.inf
 
-    def __init__(self, slots: int = 5, time_scale: float = 10.0, horizon: int | None = None) -> None:
+    def __init__(self, slots: int = 5, time_scale: Positive = 10.0, horizon: int | None = None) -> None:
         self.slots = slots
         self.time_scale = time_scale
         self.horizon = horizon

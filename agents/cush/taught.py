@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ from hpcsimkit.agents.cush.evolved import EVOLVED, evolved_environment
 from hpcsimkit.agents.cush.game import Game, States
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.training import Floats, GamesSettings, GamesTrainer, Shares
-from hpcsimkit.agents.cush.workers import Workers
+from hpcsimkit.agents.ranges import Count, Positive, Share
 from hpcsimkit.agents.training.cross_entropy import CrossEntropy, CrossEntropySettings
 from hpcsimkit.agents.training.learning_curve import Report
+from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 
@@ -26,6 +27,9 @@ __all__ = ["TaughtGame", "TaughtSettings", "TaughtTrainer", "teacher_of"]
 
 LEAST_RATE = 0.03
 """Final learning rate, as a share of the initial one."""
+
+TEACHER = "teacher"
+"""Folder of the expert's training, inside that of the run."""
 
 BATCHES = 4
 """Random stream of the minibatches, after the streams of all trainers."""
@@ -55,22 +59,22 @@ class TaughtSettings(GamesSettings):
     certainty : float
         Weight of the log probability of the expert's choice, in addition to the regret; see
         :meth:`~hpcsimkit.agents.cush.selectors.JobSelector.imitate`.
+    teacher_timesteps : int
+        Number of decisions to train the expert with first, by the cross-entropy method, if none is given.
     """
 
-    counted = (*GamesSettings.counted, "batch_size", "passes")
-    rates = (*GamesSettings.rates, "filter_learning_rate")
-
-    epochs: int = 450
-    job_sets: int = 40
-    simulations: int = 1
+    epochs: Count = 450
+    job_sets: Count = 40
+    simulations: Count = 1
     fresh: bool = True
-    learning_rate: float = 3e-5
-    filter_learning_rate: float = 1e-3
-    style_learning_rate: float = 0.05
-    batch_size: int = 64
-    passes: int = 2
-    guided: float = 0.2
-    certainty: float = 0.05
+    learning_rate: Positive = 3e-5
+    filter_learning_rate: Positive = 1e-3
+    style_learning_rate: Positive = 0.05
+    batch_size: Count = 64
+    passes: Count = 2
+    guided: Share = 0.2
+    certainty: Share = 0.05
+    teacher_timesteps: Count = EVOLVED.total_timesteps
 
 
 class TaughtGame(Game):
@@ -140,8 +144,9 @@ class TaughtTrainer(GamesTrainer):
     ----------
     problem, settings, seed, workers
         Parameters of :class:`~hpcsimkit.agents.cush.training.GamesTrainer`.
-    teacher : Agent
-        Expert for the same seat and the same actions; see :func:`teacher_of`.
+    teacher : Agent, optional
+        Expert for the same seat and the same actions; by default that of :func:`teacher_of`, trained first,
+        with its files in the subfolder ``teacher``.
 
     Examples
     --------
@@ -162,35 +167,51 @@ class TaughtTrainer(GamesTrainer):
         problem: CushProblem,
         settings: TaughtSettings,
         *,
-        teacher: Agent,
+        teacher: Agent | None = None,
         seed: int = 0,
         workers: Workers | None = None,
     ) -> None:
         super().__init__(problem, settings, seed=seed, workers=workers)
         self.teacher = teacher
 
+    @property
+    def _teacher(self) -> Agent:
+        assert self.teacher is not None
+        return self.teacher
+
+    def prepare(self, folder: Path | None, *, resume: bool, tell: Callable[[Report], None]) -> None:
+        """Train the expert, if none is given."""
+        if self.teacher is not None:
+            return
+        super().check()
+        if self.workers.count > 1:
+            raise UsageError(f"{self.algorithm} is for one process, found {self.workers.count}")
+        self.teacher = teacher_of(
+            self.problem,
+            replace(EVOLVED, total_timesteps=self.settings.teacher_timesteps),
+            seed=self.seed,
+            folder=None if folder is None else folder / TEACHER,
+            resume=resume,
+            tell=tell,
+        )
+
     def check(self) -> None:
         """Check the settings, and that the expert fits the seat; raise a UsageError otherwise."""
         super().check()
-        settings, teacher = self.settings, self.teacher
-        for name in ("guided", "certainty"):
-            if not 0 <= getattr(settings, name) <= 1:
-                raise UsageError(
-                    f"CuSH: {name} needs a number from 0 to 1, found {getattr(settings, name)!r}"
-                )
+        teacher = self._teacher
         wanted = repr(self.problem.mask)
         if teacher.stage != "order" or repr(teacher.mask) != wanted:
             raise UsageError(
-                f"CuSH: a teacher for the order seat with {wanted} is needed, found one for {teacher.stage} "
-                f"with {teacher.mask!r}"
+                f"{self.algorithm}: a teacher for the order seat with {wanted} is needed, found one for "
+                f"{teacher.stage} with {teacher.mask!r}"
             )
         teacher.check()
 
     def identity(self) -> dict[str, Any]:
         """Return the parameters that identify a training run, including its number of epochs."""
-        network = self.teacher.network
+        network = self._teacher.network
         teacher = {
-            "sees": repr(self.teacher.encoder),
+            "sees": repr(self._teacher.encoder),
             "network": network.kind,
             "activation": network.activation,
             **{name: values.tolist() for name, values in network.tensors.items()},
@@ -211,12 +232,12 @@ class TaughtTrainer(GamesTrainer):
     def game(self, scenario: Scenario, breadth: Shares, rng: np.random.Generator) -> TaughtGame:
         """Begin a simulation; the expert's share of the decisions falls over the epochs."""
         return TaughtGame(
-            scenario, self.problem, breadth, rng, teacher=self.teacher, guidance=self._guidance()
+            scenario, self.problem, breadth, rng, teacher=self._teacher, guidance=self._guidance()
         )
 
     def _guidance(self) -> float:
         guided = self.settings.guided * self.settings.epochs
-        return max(0.0, 1 - self.epoch / guided) if guided else 0.0
+        return max(0.0, 1 - self.rounds / guided) if guided else 0.0
 
     def learn(self, games: Sequence[Game], states: States) -> list[float]:
         """Update the job selector; return minus the mean regret of the decisions of each simulation."""
@@ -230,14 +251,14 @@ class TaughtTrainer(GamesTrainer):
     def _imitate(self, states: States, numbers: Sequence[int], regrets: Floats) -> None:
         """Update from random minibatches, with the mean regret of all but the best actions scaled to 1."""
         settings = self.settings
-        done = self.epoch / settings.epochs
+        done = self.rounds / settings.epochs
         share = LEAST_RATE + (1 - LEAST_RATE) * (1 + math.cos(math.pi * done)) / 2
         for group in self.job_selector.optimiser.param_groups:
             group["lr"] = group["initial_lr"] * share
         others = regrets > 0
         if others.any():
             regrets = regrets / regrets[others].mean()
-        rng = self._chance(BATCHES, self.epoch, self.workers.rank)
+        rng = self._chance(BATCHES, self.rounds, self.workers.rank)
         for _ in range(settings.passes):
             order = rng.permutation(len(numbers))
             for first in range(0, len(order), settings.batch_size):

@@ -10,7 +10,7 @@ import numpy as np
 from hpcsimkit.agents.cush.game import Game, States
 from hpcsimkit.agents.cush.returns import job_selector_returns
 from hpcsimkit.agents.cush.training import Floats, GamesSettings, GamesTrainer
-from hpcsimkit.errors import UsageError
+from hpcsimkit.agents.ranges import Share
 
 __all__ = ["CushSettings", "CushTrainer"]
 
@@ -32,7 +32,7 @@ class CushSettings(GamesSettings):
     """
 
     equal_sets: bool = False
-    gamma: float = 0.9
+    gamma: Share = 0.9
 
 
 class CushTrainer(GamesTrainer):
@@ -57,12 +57,6 @@ class CushTrainer(GamesTrainer):
 
     algorithm = "cush"
     settings: CushSettings
-
-    def check(self) -> None:
-        """Check the settings; raise a UsageError if one is out of range."""
-        super().check()
-        if not 0 <= self.settings.gamma <= 1:
-            raise UsageError(f"CuSH: gamma needs a number from 0 to 1, found {self.settings.gamma!r}")
 
     def learn(self, games: Sequence[Game], states: States) -> list[float]:
         """Update the job selector from the advantages of its decisions.

@@ -12,6 +12,7 @@ from hpcsimkit.agents.dras.policy_gradient import policy_gradient_loss
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
+from hpcsimkit.agents.ranges import NonNegative
 
 __all__ = ["DrasA2C", "DrasA2CSettings", "entropy_of"]
 
@@ -30,8 +31,8 @@ class DrasA2CSettings(DrasSettings):
         Whether returns include the critic's value after the last decision. (In the paper they do not.)
     """
 
-    ent_coef: float = 0.01
-    vf_coef: float = 0.5
+    ent_coef: NonNegative = 0.01
+    vf_coef: NonNegative = 0.5
     bootstrap: bool = False
 
 

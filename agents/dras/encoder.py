@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hpcsimkit.agents.ranges import Positive
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
@@ -69,8 +70,8 @@ class JobsAndNodes(Encoder):
         self,
         slots: int,
         nodes: int,
-        size_scale: float = 1.0,
-        time_scale: float = 1.0,
+        size_scale: Positive = 1.0,
+        time_scale: Positive = 1.0,
         large: float | None = 0.2,
     ) -> None:
         self.slots = slots

@@ -9,6 +9,7 @@ import torch
 from hpcsimkit.agents.dras.actor_critic import DrasA2C, DrasA2CSettings, entropy_of
 from hpcsimkit.agents.dras.trainer import Steps
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
+from hpcsimkit.agents.ranges import Count, NonNegative
 
 __all__ = ["DrasPPO", "DrasPPOSettings", "clipped_loss"]
 
@@ -25,8 +26,8 @@ class DrasPPOSettings(DrasA2CSettings):
         Number of gradient steps on the same decisions.
     """
 
-    clip_range: float = 0.2
-    n_epochs: int = 4
+    clip_range: NonNegative = 0.2
+    n_epochs: Count = 4
 
 
 def clipped_loss(

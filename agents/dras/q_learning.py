@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dras.torch_network import JobValuesNetwork
 from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
+from hpcsimkit.agents.ranges import Share
 from hpcsimkit.agents.training.dql import q_targets
 from hpcsimkit.agents.training.trainer import State
 
@@ -31,9 +32,9 @@ class DrasDQLSettings(DrasSettings):
         Minimum exploration rate, in [0, 1].
     """
 
-    explore_first: float = 1.0
-    explore_decay: float = 0.995
-    explore_least: float = 0.01
+    explore_first: Share = 1.0
+    explore_decay: Share = 0.995
+    explore_least: Share = 0.01
 
 
 class DrasDQL(DrasTrainer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -16,8 +16,10 @@ from hpcsimkit.agents.dras.network import RowFilter
 from hpcsimkit.agents.dras.settings import hidden_of
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.networks.torch_networks import device_named
+from hpcsimkit.agents.ranges import Count, NonNegative, Positive, Range, Share
 from hpcsimkit.agents.training.network_trainer import flattened
-from hpcsimkit.agents.training.trainer import Round, RunSettings, Trainer
+from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
+from hpcsimkit.agents.training.trainer import Round
 from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.interfaces import sampled
 from hpcsimkit.envs.scenario import Scenario
@@ -79,18 +81,18 @@ class DrasSettings(RunSettings):
         Factor of the rewards in updates; reports show the unscaled rewards.
     max_grad_norm : float
         Maximum norm of the gradient.
-    device : {"cpu", "cuda"}
+    device : str
         Device for training and, if it is a GPU, for inference in training.
     """
 
-    episodes: int = 1
+    episodes: Annotated[int, Range(1, 1)] = 1
     hidden: tuple[int, ...] = ()
-    learning_rate: float = 1e-3
-    gamma: float = 1.0
-    instances: int = 10
-    reward_scale: float = 1.0
-    max_grad_norm: float = 10.0
-    device: Literal["cpu", "cuda"] = "cpu"
+    learning_rate: NonNegative = 1e-3
+    gamma: Share = 1.0
+    instances: Count = 10
+    reward_scale: Positive = 1.0
+    max_grad_norm: NonNegative = 10.0
+    device: str = "cpu"
 
 
 class Steps(NamedTuple):
@@ -133,13 +135,14 @@ class Steps(NamedTuple):
         return torch.tensor(returns[::-1], dtype=self.rewards.dtype, device=self.rewards.device)
 
 
-class DrasTrainer(Trainer):
+class DrasTrainer(SeatTrainer):
     """Base class of the DRAS trainers, with an update every ten scheduling instances.
 
     Job sets run one after the other. A round is an episode: one job set, from an idle machine until all its
     jobs are scheduled. The steps are discarded after each update. Subclasses implement :meth:`make`,
-    :meth:`choose` and :meth:`learn` for the network, the choice of an action and the update. Parameters are
-    those of :class:`~hpcsimkit.agents.training.trainer.Trainer`. (Fan et al., TPDS 2022, section 3.3.)
+    :meth:`choose` and :meth:`learn` for the network, the choice of an action and the update. (Fan et al.,
+    TPDS 2022, section 3.3.) Parameters are those of
+    :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
     """
 
     settings: DrasSettings
@@ -163,15 +166,11 @@ class DrasTrainer(Trainer):
         Raises
         ------
         UsageError
-            The device is not available, or a setting is out of range.
+            The device is not available, or the network does not fit the observations.
         """
         settings = self.settings
-        self._check_numbers()
-        if settings.episodes != 1 or settings.instances < 1 or len(settings.hidden) not in (0, 2):
-            raise UsageError(
-                f"{self.algorithm}: episodes = 1, instances of at least 1 and two hidden layers are needed, "
-                f"found {settings.episodes}, {settings.instances} and {tuple(settings.hidden)}"
-            )
+        if len(settings.hidden) not in (0, 2):
+            raise UsageError(f"{self.algorithm}: two hidden layers are needed, found {settings.hidden}")
         shape = self.env.encoder.shape
         if len(shape) != 2 or shape[1] != 2 or shape[0] <= 2 * self.env.mask.actions:
             raise UsageError(
@@ -189,26 +188,6 @@ class DrasTrainer(Trainer):
         )
         self._room = (np.zeros((0, *shape), dtype=np.float32), np.zeros((0, 0), dtype=np.bool_))
 
-    def _check_numbers(self) -> None:
-        """Check the ranges of the settings.
-
-        Raises
-        ------
-        UsageError
-            A setting is out of range.
-        """
-        settings = self.settings
-        for name in ("gamma", "explore_first", "explore_decay", "explore_least"):
-            share = getattr(settings, name, 0.0)
-            if not 0 <= share <= 1:
-                raise UsageError(f"{self.algorithm}: {name} needs a number from 0 to 1, found {share!r}")
-        for name, least in (("learning_rate", 0.0), ("reward_scale", 0.0), ("n_epochs", 1)):
-            value = getattr(settings, name, least)
-            if not value >= least:
-                raise UsageError(
-                    f"{self.algorithm}: {name} needs a number of at least {least}, found {value!r}"
-                )
-
     @property
     def hidden(self) -> tuple[int, ...]:
         """Sizes of the two wide layers."""
@@ -223,13 +202,13 @@ class DrasTrainer(Trainer):
         """Write a snapshot of the agent after each episode."""
         place = folder / SNAPSHOTS
         make_folder(place)
-        self.agent().save(place / f"episode-{self._rounds:03d}.hpcsim")
+        self.agent().save(place / f"episode-{self.rounds:03d}.hpcsim")
 
     # --- an episode ----------------------------------------------------------------------------------
 
     def round(self) -> Round:
         """Run the next job set, with updates on the way."""
-        scenario = sampled(self.env.episodes, self.rng, self._rounds)
+        scenario = sampled(self.env.episodes, self.rng, self.rounds)
         _, told = self.play(scenario, self.settings.instances)
         means = {name: float(np.mean([each[name] for each in told])) for name in told[0]} if told else {}
         return Round([self.earned], means)

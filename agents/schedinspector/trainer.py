@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
+from hpcsimkit.agents.ranges import Count, NonNegative, Share
 from hpcsimkit.agents.training.on_policy import Batch
 from hpcsimkit.agents.training.ppo import PPO, PPOSettings
 from hpcsimkit.agents.training.spinning_up import SpinningUpPPO, SpinningUpSettings
@@ -32,7 +33,7 @@ class InspectorSettings(SpinningUpSettings):
     total_timesteps: int = 3_000_000
     hidden: tuple[int, ...] = (32, 16, 8)
     activation: str = "relu"
-    longest: int | None = 1280
+    longest: Count | None = 1280
 
 
 class InspectorTrainer(SpinningUpPPO):
@@ -61,11 +62,12 @@ class InspectorTrainer(SpinningUpPPO):
             raise UsageError(f"{self.algorithm}: longest needs whole_episodes")
         super().build(seed)
 
-    def _set_up(self) -> None:
+    def begin_run(self) -> None:
+        """Create everything from the seed, with a limit on the decisions of a sequence."""
         if self.throws_away:
             self.env = copy.copy(self.env)
             self.env.max_steps = self.settings.longest
-        super()._set_up()
+        super().begin_run()
 
     def round(self) -> Round:
         """Run a rollout, and update from the sequences that are not discarded."""
@@ -94,13 +96,13 @@ class PromptInspectorSettings(PPOSettings):
     """
 
     total_timesteps: int = 1_500_000
-    episodes: int = 50
+    episodes: Count = 50
     whole_episodes: bool = True
-    n_epochs: int = 8
-    batch_size: int = 1024
-    learning_rate: float = 1e-3
-    gamma: float = 1.0
-    gae_lambda: float = 0.97
+    n_epochs: Count = 8
+    batch_size: Count = 1024
+    learning_rate: NonNegative = 1e-3
+    gamma: Share = 1.0
+    gae_lambda: Share = 0.97
     hidden: tuple[int, ...] = (32, 16, 8)
     activation: str = "relu"
 

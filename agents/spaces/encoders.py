@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hpcsimkit.agents.ranges import Positive
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
@@ -41,7 +42,7 @@ class QueueWindow(Encoder):
 
     low, high = 0.0, np.inf
 
-    def __init__(self, slots: int, time_scale: float = 86_400.0) -> None:
+    def __init__(self, slots: int, time_scale: Positive = 86_400.0) -> None:
         self.slots = slots
         self.time_scale = time_scale
 

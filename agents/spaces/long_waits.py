@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hpcsimkit.agents.ranges import Positive
 from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
@@ -37,7 +38,7 @@ class MinusLongWaits(Reward):
     ([0, 10, 20], -1.6667)
     """
 
-    def __init__(self, power: float = 3.0, scale: float = 86_400.0) -> None:
+    def __init__(self, power: float = 3.0, scale: Positive = 86_400.0) -> None:
         self.power = power
         self.scale = scale
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.agents.ranges import Positive
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
@@ -85,7 +86,7 @@ class JobMachinePairs(Encoder):
 
     low, high = 0.0, np.inf
 
-    def __init__(self, slots: int, machines: int, resources: int, time_scale: float = 86_400.0) -> None:
+    def __init__(self, slots: int, machines: int, resources: int, time_scale: Positive = 86_400.0) -> None:
         self.slots = slots
         self.machines = machines
         self.resources = resources

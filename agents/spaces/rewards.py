@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hpcsimkit.agents.ranges import Positive
 from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
@@ -42,7 +43,7 @@ class MinusMeanWait(Reward):
         Unit of time [s].
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
+    def __init__(self, scale: Positive = 1.0) -> None:
         self.scale = scale
 
     def on_begin(self, system: System) -> None:
@@ -87,7 +88,7 @@ class MinusMeanBoundedSlowdown(Reward):
         Lower bound of the run time in the denominator [s].
     """
 
-    def __init__(self, threshold: float = 10.0) -> None:
+    def __init__(self, threshold: Positive = 10.0) -> None:
         self.threshold = threshold
 
     def on_begin(self, system: System) -> None:
@@ -118,7 +119,7 @@ class Utilisation(Reward):
         Total reward of a fully busy machine.
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
+    def __init__(self, scale: Positive = 1.0) -> None:
         self.scale = scale
 
     def on_begin(self, system: System) -> None:

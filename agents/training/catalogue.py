@@ -5,14 +5,11 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from hpcsimkit.errors import UsageError
 
-if TYPE_CHECKING:
-    from hpcsimkit.agents.training.trainer import Trainer
-
-__all__ = ["TRAINERS", "settings_of", "trainer_named"]
+__all__ = ["TRAINERS", "problem_of", "settings_of", "trainer_named"]
 
 TRAINERS: Mapping[str, str] = {
     "ppo": "hpcsimkit.agents.training.ppo:PPO",
@@ -26,6 +23,8 @@ TRAINERS: Mapping[str, str] = {
     "dras-pg": "hpcsimkit.agents.dras.policy_gradient:DrasPG",
     "dras-a2c": "hpcsimkit.agents.dras.actor_critic:DrasA2C",
     "dras-ppo": "hpcsimkit.agents.dras.ppo:DrasPPO",
+    "cush": "hpcsimkit.agents.cush.trainer:CushTrainer",
+    "cush-taught": "hpcsimkit.agents.cush.taught:TaughtTrainer",
     "cem": "hpcsimkit.agents.training.cross_entropy:CrossEntropy",
     "maskable-ppo": "hpcsimkit.agents.training.sb3:SB3Trainer",
     "sb3-ppo": "hpcsimkit.agents.training.sb3:SB3PPO",
@@ -35,7 +34,7 @@ TRAINERS: Mapping[str, str] = {
 """Module and class of each trainer, by name."""
 
 
-def trainer_named(name: str) -> type[Trainer]:
+def trainer_named(name: str) -> type[Any]:
     """Return the trainer with a given name.
 
     Raises
@@ -56,7 +55,16 @@ def trainer_named(name: str) -> type[Trainer]:
     return getattr(importlib.import_module(module), attribute)
 
 
-def settings_of(trainer: type[Trainer]) -> type[Any]:
+def problem_of(trainer: type[Any]) -> type[Any] | None:
+    """Return the dataclass of the problem that a trainer brings along; None if it learns from jobs on a seat.
+
+    >>> problem_of(trainer_named("cush")).__name__, problem_of(trainer_named("ppo"))
+    ('CushProblem', None)
+    """
+    return get_type_hints(trainer).get("problem")
+
+
+def settings_of(trainer: type[Any]) -> type[Any]:
     """Return the dataclass of a trainer's settings.
 
     >>> settings_of(trainer_named("ppo")).__name__

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hpcsimkit.agents.networks.numpy_networks import Network, network_of
-from hpcsimkit.agents.training.trainer import Round, RunSettings, State, Trainer
+from hpcsimkit.agents.ranges import Count, Positive, Share
+from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
+from hpcsimkit.agents.training.trainer import Round, State
 from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
@@ -46,23 +48,23 @@ class CrossEntropySettings(RunSettings):
         Initial mean of the weights, layer by layer, each before its bias; zeros by default.
     """
 
-    episodes: int = 10
-    population: int = 32
-    elite: int = 8
-    spread: float = 2.0
-    inertia: float = 0.3
+    episodes: Count = 10
+    population: Count = 32
+    elite: Count = 8
+    spread: Positive = 2.0
+    inertia: Share = 0.3
     hidden: tuple[int, ...] = ()
     activation: str = "relu"
     first: tuple[float, ...] = ()
 
 
-class CrossEntropy(Trainer):
+class CrossEntropy(SeatTrainer):
     """Trainer of a small network that scores rows, without gradients.
 
     Each round samples networks around the current mean, runs the same episodes with each of them, taking the
     best action, and moves mean and standard deviation towards the elite. The agent has the mean weights. Only
     the return of an episode counts: neither the timing of rewards nor the length of the episode matters.
-    (Szita and Lorincz, Neural Computation 18, 2006.) Parameters are those of :class:`Trainer`.
+    (Szita and Lorincz, Neural Computation 18, 2006.) Parameters are those of :class:`SeatTrainer`.
 
     Examples
     --------
@@ -95,9 +97,7 @@ class CrossEntropy(Trainer):
         shape, actions = encoder.shape, self.env.mask.actions
         if len(shape) != 2 or shape[0] < actions:
             raise UsageError(f"cem: a network of slots needs rows for {actions} actions, found shape {shape}")
-        if settings.episodes < 1 or settings.spread <= 0 or not 0 <= settings.inertia <= 1:
-            raise UsageError("cem: episodes >= 1, a spread above 0, and an inertia from 0 to 1 are needed")
-        if not 1 <= settings.elite <= settings.population:
+        if settings.elite > settings.population:
             raise UsageError(f"cem: elite needs 1 to {settings.population} networks, found {settings.elite}")
         self._sizes = [encoder.shape[-1], *settings.hidden, 1]
         count = sum(inputs * outputs + outputs for inputs, outputs in pairwise(self._sizes))

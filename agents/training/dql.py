@@ -11,8 +11,10 @@ import torch
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.networks.torch_networks import ActorCritic
+from hpcsimkit.agents.ranges import Count, NonNegative, Share
+from hpcsimkit.agents.training.checkpoints import arrays_of, below, put_arrays
 from hpcsimkit.agents.training.network_trainer import NetworkSettings, NetworkTrainer
-from hpcsimkit.agents.training.trainer import Round, State, arrays_of, below, put_arrays
+from hpcsimkit.agents.training.trainer import Round, State
 from hpcsimkit.errors import UsageError
 
 __all__ = ["DQL", "DQLSettings", "Memory", "Transitions", "exploration", "q_targets"]
@@ -168,18 +170,18 @@ class DQLSettings(NetworkSettings):
         Number of decisions of each episode between reports.
     """
 
-    learning_rate: float = 1e-3
-    max_grad_norm: float = 10.0
-    memory: int = 50_000
-    begin: int = 1_000
-    batch_size: int = 64
-    every: int = 1
-    target_every: int = 250
+    learning_rate: NonNegative = 1e-3
+    max_grad_norm: NonNegative = 10.0
+    memory: Count = 50_000
+    begin: Count = 1_000
+    batch_size: Count = 64
+    every: Count = 1
+    target_every: Count = 250
     double: bool = True
-    explore_first: float = 1.0
-    explore_last: float = 0.05
-    explore_for: float = 0.5
-    round: int = 64
+    explore_first: Share = 1.0
+    explore_last: Share = 0.05
+    explore_for: Share = 0.5
+    round: Count = 64
 
 
 class DQL(NetworkTrainer):
@@ -192,7 +194,7 @@ class DQL(NetworkTrainer):
     observation, at the next decision. The order of a blocking pipeline has to choose the next job before the
     last one has started; with ``fitting=True`` it chooses among jobs that can start.
 
-    Parameters are those of :class:`~hpcsimkit.agents.training.trainer.Trainer`.
+    Parameters are those of :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
     """
 
     algorithm = "dql"

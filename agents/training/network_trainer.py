@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import nn
 
 from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.agents.networks.torch_networks import ActorCritic, device_named
-from hpcsimkit.agents.training.trainer import RunSettings, Trainer
+from hpcsimkit.agents.ranges import NonNegative, Share
+from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.errors import UsageError
 
 __all__ = ["NetworkSettings", "NetworkTrainer", "flattened"]
@@ -39,23 +39,23 @@ class NetworkSettings(RunSettings):
     critic_hidden : tuple of int
         Sizes of the hidden layers of a critic that scores each row first and reads all scores with these
         layers; without any the critic reads the whole observation.
-    device : {"cpu", "cuda"}
+    device : str
         Device of the networks, CPU or GPU. A checkpoint can be resumed on the other device, but is
         reproducible bit for bit only on the same one.
     """
 
-    learning_rate: float = 3e-4
-    gamma: float = 0.99
-    max_grad_norm: float = 0.5
+    learning_rate: NonNegative = 3e-4
+    gamma: Share = 0.99
+    max_grad_norm: NonNegative = 0.5
     kind: str = "dense"
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"
     critic_hidden: tuple[int, ...] = ()
-    device: Literal["cpu", "cuda"] = "cpu"
+    device: str = "cpu"
 
 
-class NetworkTrainer(Trainer):
-    """Base class of gradient-based trainers; its parameters are those of :class:`Trainer`."""
+class NetworkTrainer(SeatTrainer):
+    """Base class of gradient-based trainers; its parameters are those of :class:`SeatTrainer`."""
 
     settings: NetworkSettings
     networks: ActorCritic

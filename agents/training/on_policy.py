@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hpcsimkit.agents.networks.numpy_networks import Network
+from hpcsimkit.agents.ranges import Count, NonNegative, Positive, Share
 from hpcsimkit.agents.training.network_trainer import NetworkSettings, NetworkTrainer
 from hpcsimkit.agents.training.returns import advantages_and_targets
 from hpcsimkit.agents.training.tape import Tape
@@ -70,21 +71,21 @@ class Settings(NetworkSettings):
         Factor of the rewards in updates; reports and agents are unaffected.
     """
 
-    n_steps: int = 128
+    n_steps: Count = 128
     whole_episodes: bool = False
-    gae_lambda: float = 0.95
-    value_gae_lambda: float | None = None
-    ent_coef: float = 0.0
-    vf_coef: float = 0.5
-    value_learning_rate: float | None = None
-    reward_scale: float = 1.0
+    gae_lambda: Share = 0.95
+    value_gae_lambda: Share | None = None
+    ent_coef: NonNegative = 0.0
+    vf_coef: NonNegative = 0.5
+    value_learning_rate: NonNegative | None = None
+    reward_scale: Positive = 1.0
 
 
 class OnPolicyTrainer(NetworkTrainer):
     """Base class of trainers that update the current policy from steps sampled with it.
 
     Subclasses implement :meth:`learn`. Parameters are those of
-    :class:`~hpcsimkit.agents.training.trainer.Trainer`.
+    :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
     """
 
     settings: Settings

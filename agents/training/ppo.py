@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
+from hpcsimkit.agents.ranges import Count, NonNegative, Positive
 from hpcsimkit.agents.training.on_policy import Batch, OnPolicyTrainer, Settings
 from hpcsimkit.agents.training.returns import NORMALISATIONS
 from hpcsimkit.errors import UsageError
@@ -41,12 +42,12 @@ class PPOSettings(Settings):
         pass over the whole round beyond it, and only for the policy.)
     """
 
-    n_epochs: int = 10
-    batch_size: int = 512
-    clip_range: float = 0.2
-    clip_range_vf: float | None = None
+    n_epochs: Count = 10
+    batch_size: Count = 512
+    clip_range: NonNegative = 0.2
+    clip_range_vf: Positive | None = None
     normalise: str = "round"
-    target_kl: float | None = None
+    target_kl: NonNegative | None = None
 
 
 class PPO(OnPolicyTrainer):

@@ -23,9 +23,11 @@ from torch.distributions import Distribution
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.agents.networks.torch_networks import ACTIVATIONS
+from hpcsimkit.agents.ranges import Count
 from hpcsimkit.agents.training.global_chance import GlobalChance
 from hpcsimkit.agents.training.sb3_models import agent_of, dense_of
-from hpcsimkit.agents.training.trainer import Round, RunSettings, State, Trainer
+from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
+from hpcsimkit.agents.training.trainer import Round, State
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.errors import UsageError
 
@@ -73,20 +75,20 @@ class SB3Settings(RunSettings):
         begins with an empty buffer, and is not reproducible bit for bit.
     """
 
-    episodes: int = 32
+    episodes: Count = 32
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"
     options: Mapping[str, Any] = field(default_factory=dict)
     keep_memory: bool = True
 
 
-class SB3Trainer(Trainer):
+class SB3Trainer(SeatTrainer):
     """Trainer with an algorithm of Stable-Baselines3, used like the kit's own trainers.
 
     MaskablePPO supports action masks. The other algorithms do not: in training, a masked action counts as the
     first valid one; the agent takes the best valid action.
 
-    Other parameters are those of :class:`~hpcsimkit.agents.training.trainer.Trainer`.
+    Other parameters are those of :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from hpcsimkit.agents.ranges import Count, NonNegative, Share
 from hpcsimkit.agents.training.on_policy import Batch
 from hpcsimkit.agents.training.ppo import PPO, PPOSettings, policy_loss, value_loss
 from hpcsimkit.errors import UsageError
@@ -29,16 +30,16 @@ class SpinningUpSettings(PPOSettings):
         less, long episodes with a reward at the end make it fit mostly its own earlier estimates.
     """
 
-    episodes: int = 100
+    episodes: Count = 100
     whole_episodes: bool = True
-    n_epochs: int = 80
-    learning_rate: float = 3e-4
-    value_learning_rate: float | None = 1e-3
-    gamma: float = 1.0
-    gae_lambda: float = 0.97
-    value_gae_lambda: float | None = 1.0
-    target_kl: float | None = 0.015
-    max_grad_norm: float = 1e6
+    n_epochs: Count = 80
+    learning_rate: NonNegative = 3e-4
+    value_learning_rate: NonNegative | None = 1e-3
+    gamma: Share = 1.0
+    gae_lambda: Share = 0.97
+    value_gae_lambda: Share | None = 1.0
+    target_kl: NonNegative | None = 0.015
+    max_grad_norm: NonNegative = 1e6
 
 
 class SpinningUpPPO(PPO):

@@ -23,6 +23,8 @@ class Tape:
     ----------
     columns : sequence of (tuple of int, dtype)
         Shape and dtype of a row of each column.
+    rows : int
+        Number of rows for which there is memory at first.
 
     Examples
     --------
@@ -35,8 +37,10 @@ class Tape:
     0
     """
 
-    def __init__(self, columns: Sequence[tuple[tuple[int, ...], DTypeLike]]) -> None:
-        self._columns = [np.empty((FIRST_ROWS, *shape), dtype=dtype) for shape, dtype in columns]
+    def __init__(
+        self, columns: Sequence[tuple[tuple[int, ...], DTypeLike]], *, rows: int = FIRST_ROWS
+    ) -> None:
+        self._columns = [np.empty((rows, *shape), dtype=dtype) for shape, dtype in columns]
         self._length = 0
 
     def __len__(self) -> int:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,55 +12,29 @@ import torch
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.networks.model_file import read_model, write_model
-from hpcsimkit.agents.training.old_names import current_names
-from hpcsimkit.agents.training.on_policy import Batch, OnPolicyTrainer
+from hpcsimkit.agents.ranges import check_ranges
+from hpcsimkit.agents.training.on_policy import Batch
 from hpcsimkit.agents.training.returns import advantages_and_targets
 from hpcsimkit.agents.training.spinning_up import SpinningUpPPO, SpinningUpSettings
-from hpcsimkit.agents.training.stopping import Stopping
-from hpcsimkit.agents.training.trainer import (
-    CHECKPOINT,
-    SECONDS_BETWEEN_CHECKPOINTS,
-    arrays_of,
-    below,
-    put_arrays,
-)
+from hpcsimkit.agents.training.tape import Tape
+from hpcsimkit.agents.training.trainer import Learned, Round, State, Trainer
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode import Player
 from hpcsimkit.envs.interfaces import Episodes
 from hpcsimkit.envs.turns import TurnTaking
-from hpcsimkit.errors import UsageError
-from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.policy import Policy
 
 __all__ = ["Together"]
 
 Floats = NDArray[np.float32]
-Tell = Callable[[int, Mapping[str, float]], None]
 
 
-@dataclass
-class _Trail:
-    """Steps of one seat in an episode, one per decision."""
-
-    observations: list[Floats] = field(default_factory=list)
-    valid: list[NDArray[np.bool_]] = field(default_factory=list)
-    actions: list[int] = field(default_factory=list)
-    log_probabilities: list[float] = field(default_factory=list)
-    rewards: list[float] = field(default_factory=list)
-
-    def earn(self, reward: float) -> None:
-        """Add the reward since the last decision; a reward before the first decision is dropped."""
-        if self.rewards:
-            self.rewards[-1] += reward
-
-
-class Together:
+class Together(Trainer[dict[str, Agent]]):
     """Trainer of agents on several seats in the same episodes, each from its own steps.
 
-    With a folder, an interrupted run can be resumed from its checkpoint, bit for bit. To train one seat after
-    the other instead, put the finished agent on its seat and train the next one with a
-    :class:`~hpcsimkit.agents.training.trainer.Trainer`.
+    Steps are counted in episodes. The reward in reports is the mean return of the first seat; those of the
+    others are measures. To train one seat after the other instead, put the finished agent on its seat and
+    train the next one with a :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
 
     Parameters
     ----------
@@ -75,6 +46,8 @@ class Together:
         Encoder, mask and reward by stage.
     settings : mapping of str to SpinningUpSettings
         Training settings by stage. The first stage's ``episodes`` is the number of episodes in a round.
+    rounds : int
+        Number of rounds.
     seed : int
         Random seed of the whole training run.
     attempts : int
@@ -97,10 +70,15 @@ class Together:
     >>> players = {"order": Player(QueueWindow(3), Slots(3), MinusMeanWait()),
     ...            "inspector": Player(InspectorFeatures(), AcceptReject(), MinusMeanWait())}
     >>> how = SpinningUpSettings(episodes=2, n_epochs=1, hidden=(4,))
-    >>> agents = Together(Fixed(w), seats, players, dict.fromkeys(players, how), seed=1).train(rounds=1)
-    >>> {stage: agent.stage for stage, agent in agents.items()}
+    >>> trainer = Together(Fixed(w), seats, players, dict.fromkeys(players, how), rounds=1, seed=1)
+    >>> {stage: agent.stage for stage, agent in trainer.train().items()}
     {'order': 'order', 'inspector': 'inspector'}
     """
+
+    algorithm = "together"
+    unit = "episodes"
+
+    settings: dict[str, SpinningUpSettings]
 
     def __init__(
         self,
@@ -109,64 +87,33 @@ class Together:
         players: Mapping[str, Player],
         settings: Mapping[str, SpinningUpSettings],
         *,
+        rounds: int,
         seed: int = 0,
         attempts: int = 1000,
     ) -> None:
+        super().__init__(dict(settings), seed=seed)
         self.episodes = episodes
         self.policy = policy
         self.players = dict(players)
-        self.settings = dict(settings)
-        self.seed = seed
+        self.all_rounds = rounds
         self.attempts = attempts
 
-    def train(
-        self,
-        rounds: int,
-        tell: Tell = lambda number, sums: None,
-        *,
-        folder: Path | None = None,
-        resume: bool = False,
-    ) -> dict[str, Agent]:
-        """Train for a number of rounds.
+    def check(self) -> None:
+        """Check the settings of all seats; raise a UsageError if one is out of range."""
+        for stage, each in self.settings.items():
+            check_ranges(each, stage)
 
-        Parameters
-        ----------
-        rounds : int
-            Number of rounds.
-        tell : callable
-            Callback after each round; called with its number, from 1, and each stage's mean return. A resumed
-            run first repeats the calls for its former rounds.
-        folder : Path, optional
-            Folder of the checkpoint, written after the first round, every few minutes, at the end, and at an
-            interruption.
-        resume : bool
-            Whether to resume from the folder's checkpoint, if there is one.
+    @property
+    def episodes_per_round(self) -> int:
+        """Number of episodes in a round."""
+        return next(iter(self.settings.values())).episodes
 
-        Returns
-        -------
-        dict of str to Agent
-            Trained agents by stage.
+    @property
+    def total(self) -> int:
+        """Number of episodes in the whole run."""
+        return self.all_rounds * self.episodes_per_round
 
-        Raises
-        ------
-        UsageError
-            The checkpoint belongs to another training run.
-        Stopped
-            Ctrl-C, or SIGTERM. With a folder, the current round is finished and a checkpoint written first.
-        """
-        torch.set_num_threads(1)
-        self._set_up()
-        if resume and folder is not None and (folder / CHECKPOINT).exists():
-            self._restore(folder / CHECKPOINT)
-        for number, sums in enumerate(self._sums, start=1):
-            tell(number, sums)
-        self._run(rounds, folder, tell)
-        return {
-            stage: Agent(player.encoder, player.mask, self._learners[stage].network(), stage)
-            for stage, player in self.players.items()
-        }
-
-    def _set_up(self) -> None:
+    def begin_run(self) -> None:
         """Create the environment and the learners from the seed."""
         self._table = TurnTaking(self.episodes, self.policy, self.players, attempts=self.attempts)
         streams = np.random.SeedSequence(self.seed).spawn(1 + len(self.players))
@@ -175,78 +122,6 @@ class Together:
             stage: self._learner(stage, stream)
             for stage, stream in zip(self.players, streams[1:], strict=True)
         }
-        self._sums: list[dict[str, float]] = []
-
-    def _run(self, rounds: int, folder: Path | None, tell: Tell) -> None:
-        """Run the remaining rounds; with a folder, an interruption takes effect at the end of a round."""
-        written = float("-inf")
-        with nullcontext(Stopping()) if folder is None else Stopping() as stopping:
-            while len(self._sums) < rounds:
-                self._sums.append(self._round())
-                number = len(self._sums)
-                tell(number, self._sums[-1])
-                late = time.monotonic() - written > SECONDS_BETWEEN_CHECKPOINTS
-                if folder is not None and (late or stopping.asked or number == rounds):
-                    self._write(folder / CHECKPOINT)
-                    written = time.monotonic()
-                if stopping.asked:
-                    raise Stopped(number=stopping.number)
-
-    def _round(self) -> dict[str, float]:
-        """Run episodes and update from them; return each stage's mean return."""
-        count = next(iter(self.settings.values())).episodes
-        trails = [self._play(self._table, self._learners) for _ in range(count)]
-        for stage, learner in self._learners.items():
-            self._learn(learner, [trail[stage] for trail in trails])
-        return {
-            stage: float(np.mean([sum(trail[stage].rewards) for trail in trails])) for stage in self._learners
-        }
-
-    # --- checkpoints ---------------------------------------------------------------------------------
-
-    def _write(self, path: Path) -> None:
-        """Write the complete state of the run; no episode is open between rounds."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        tensors = {
-            f"{stage}.{name}": values
-            for stage, learner in self._learners.items()
-            for name, values in arrays_of(learner.networks, learner.optimiser).items()
-        }
-        about = {
-            "trainer": self._identity(),
-            "sums": self._sums,
-            "rng": _words(self._table.rng),
-            "learners": {
-                stage: {"steps": learner.steps, "rng": _words(learner.rng)}
-                for stage, learner in self._learners.items()
-            },
-        }
-        write_model(path, tensors, about)
-
-    def _restore(self, path: Path) -> None:
-        """Resume from a checkpoint."""
-        tensors, about = read_model(path)
-        identity = self._identity()
-        if current_names(about.get("trainer"), identity) != identity:
-            raise UsageError(f"{path}: a checkpoint of this training is needed, found another one's")
-        self._sums = about["sums"]
-        self._table.rng.bit_generator.state = json.loads(about["rng"])
-        for stage, learner in self._learners.items():
-            put_arrays(below(stage, tensors), learner.networks, learner.optimiser)
-            learner.steps = about["learners"][stage]["steps"]
-            learner.rng.bit_generator.state = json.loads(about["learners"][stage]["rng"])
-
-    def _identity(self) -> dict[str, Any]:
-        """Return the parameters that a checkpoint must match to be resumed from."""
-        players = {
-            stage: [repr(part) for part in (player.encoder, player.mask, player.reward)]
-            for stage, player in self.players.items()
-        }
-        settings = {stage: asdict(each) for stage, each in self.settings.items()}
-        about = {"seed": self.seed, "policy": repr(self.policy), "players": players, "settings": settings}
-        return dict(json.loads(json.dumps(about)))
-
-    # --- a round -------------------------------------------------------------------------------------
 
     def _learner(self, stage: str, stream: np.random.SeedSequence) -> SpinningUpPPO:
         """Return the learner of a seat, with newly initialised networks."""
@@ -260,35 +135,88 @@ class Together:
         learner.build(weights)
         return learner
 
-    def _play(self, table: TurnTaking, learners: Mapping[str, OnPolicyTrainer]) -> dict[str, _Trail]:
-        """Run an episode; return the steps of each seat."""
+    def agents(self) -> dict[str, Agent]:
+        """Return the current agents by stage."""
+        return {
+            stage: Agent(player.encoder, player.mask, self._learners[stage].network(), stage)
+            for stage, player in self.players.items()
+        }
+
+    def outcome(self, agents: dict[str, Agent]) -> dict[str, Agent]:
+        """Return the agents."""
+        return agents
+
+    def learned(self) -> Learned:
+        """Return the networks of all seats, and their optimisers."""
+        return {stage: (each.networks, each.optimiser) for stage, each in self._learners.items()}
+
+    def state(self) -> State:
+        """Return counters and random number generators; no episode is open between rounds."""
+        rngs = {stage: _words(learner.rng) for stage, learner in self._learners.items()}
+        steps = {stage: learner.steps for stage, learner in self._learners.items()}
+        return State({}, {"rng": _words(self._table.rng), "rngs": rngs, "steps": steps})
+
+    def restore(self, state: State) -> None:
+        """Restore counters and random number generators."""
+        self._table.rng.bit_generator.state = json.loads(state.about["rng"])
+        for stage, learner in self._learners.items():
+            learner.steps = state.about["steps"][stage]
+            learner.rng.bit_generator.state = json.loads(state.about["rngs"][stage])
+
+    def identity(self) -> dict[str, Any]:
+        """Return the parameters that a checkpoint must match to be resumed from."""
+        players = {
+            stage: [repr(part) for part in (player.encoder, player.mask, player.reward)]
+            for stage, player in self.players.items()
+        }
+        return {"policy": repr(self.policy), "players": players, "settings": self.plain_settings()}
+
+    def plain_settings(self) -> dict[str, Any]:
+        """Return the settings of each stage as JSON data."""
+        return dict(json.loads(json.dumps({stage: asdict(each) for stage, each in self.settings.items()})))
+
+    # --- a round -------------------------------------------------------------------------------------
+
+    def round(self) -> Round:
+        """Run episodes and update from them."""
+        played = [self._play() for _ in range(self.episodes_per_round)]
+        for stage, learner in self._learners.items():
+            batches = [batch for episode in played if (batch := episode[stage][0]) is not None]
+            if sum(len(batch.actions) for batch in batches) > 1:
+                batch = Batch(*(torch.cat(parts) for parts in zip(*batches, strict=True)))
+                learner.steps += len(batch.actions)
+                learner.learn(batch)
+        self.steps += len(played)
+        first, *others = self._learners
+        means = {stage: float(np.mean([episode[stage][1] for episode in played])) for stage in others}
+        return Round([episode[first][1] for episode in played], means)
+
+    def _play(self) -> dict[str, tuple[Batch | None, float]]:
+        """Run an episode; return the steps of each seat, None without any, and its return.
+
+        A reward before the first decision of a seat is dropped.
+        """
+        table, learners = self._table, self._learners
         actors = {stage: learner.network() for stage, learner in learners.items()}
-        trails = {stage: _Trail() for stage in learners}
+        tapes = {stage: _tape(player) for stage, player in self.players.items()}
+        rewards: dict[str, list[float]] = {stage: [] for stage in learners}
         table.reset()
         for stage in table.agent_iter():
             observation, reward, over, _, info = table.last()
-            trail = trails[stage]
-            trail.earn(reward)
+            if rewards[stage]:
+                rewards[stage][-1] += reward
             if over:
                 table.step(None)
                 continue
-            valid = info["action_mask"]
-            action, logarithm = learners[stage].act(actors[stage], observation[None], valid[None])
-            trail.observations.append(observation)
-            trail.valid.append(valid)
-            trail.actions.append(int(action[0]))
-            trail.log_probabilities.append(float(logarithm[0]))
-            trail.rewards.append(0.0)
+            seen, valid = observation[None], info["action_mask"][None]
+            action, logarithm = learners[stage].act(actors[stage], seen, valid)
+            tapes[stage].add(seen, valid, action, logarithm)
+            rewards[stage].append(0.0)
             table.step(int(action[0]))
-        return trails
-
-    def _learn(self, learner: SpinningUpPPO, trails: list[_Trail]) -> None:
-        """Update from the steps of a seat, skipping episodes without a decision of it."""
-        batches = [_worth(learner, trail) for trail in trails if trail.actions]
-        if sum(len(batch.actions) for batch in batches) > 1:
-            batch = Batch(*(torch.cat(parts) for parts in zip(*batches, strict=True)))
-            learner.steps += len(batch.actions)
-            learner.learn(batch)
+        return {
+            stage: (_steps(learner, tapes[stage], rewards[stage]), sum(rewards[stage]))
+            for stage, learner in learners.items()
+        }
 
 
 def _words(rng: np.random.Generator) -> str:
@@ -296,25 +224,26 @@ def _words(rng: np.random.Generator) -> str:
     return json.dumps(rng.bit_generator.state)
 
 
-def _worth(learner: SpinningUpPPO, trail: _Trail) -> Batch:
-    """Compute advantages and value targets of an episode."""
-    settings, observations = learner.settings, np.array(trail.observations, dtype=np.float32)
-    rewards = np.array(trail.rewards, dtype=np.float32)[:, None] * np.float32(settings.reward_scale)
+def _tape(player: Player) -> Tape:
+    """Return an empty tape for observations, masks, actions and their log probabilities."""
+    actions = player.mask.actions
+    columns = [(player.encoder.shape, np.float32), ((actions,), np.bool_), ((), np.int64), ((), np.float32)]
+    return Tape(columns, rows=64)
+
+
+def _steps(learner: SpinningUpPPO, tape: Tape, rewards: list[float]) -> Batch | None:
+    """Compute advantages and value targets of an episode; return its steps."""
+    if not len(tape):
+        return None
+    settings, (observations, *done) = learner.settings, tape.taken()
+    earned = np.array(rewards, dtype=np.float32)[:, None] * np.float32(settings.reward_scale)
     values = learner.networks.value_network().many(observations)
-    over = np.zeros(rewards.shape, dtype=np.bool_)
+    over = np.zeros(earned.shape, dtype=np.bool_)
     over[-1] = True
     advantages, targets = advantages_and_targets(
-        (rewards, values, over, np.zeros(1, dtype=np.float32), settings.gamma),
+        (earned, values, over, np.zeros(1, dtype=np.float32), settings.gamma),
         settings.gae_lambda,
         settings.value_gae_lambda,
     )
-    columns = (
-        observations,
-        np.array(trail.valid),
-        np.array(trail.actions, dtype=np.int64),
-        np.array(trail.log_probabilities, dtype=np.float32),
-        values[:, 0],
-        advantages[:, 0],
-        targets[:, 0],
-    )
+    columns = (observations, *done, values[:, 0], advantages[:, 0], targets[:, 0])
     return Batch(*(torch.from_numpy(np.ascontiguousarray(each)).to(learner.device) for each in columns))

@@ -1,62 +1,53 @@
-"""Base class of all trainers: rounds, reports, validation, checkpoints.
+"""The life cycle of every training run: set-up, rounds, reports, validation, checkpoints, agents.
 
-A run can be interrupted at any time. Its whole state is written to one file after the first round, every few
-minutes, and at an interruption; a resumed run gives the same result, bit for bit, as one without an
-interruption (on the same processor). The states of the random number generators are saved too; episodes are
-restored by replaying their actions.
+A run can be interrupted at any time. Its whole state is written to one file per worker after the first round,
+every few minutes, and at an interruption; a resumed run gives the same result, bit for bit, as one without an
+interruption (on the same processor).
 """
 
 from __future__ import annotations
 
 import json
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.networks.model_file import CHECKPOINT_TEXT, read_model, write_model
-from hpcsimkit.agents.networks.numpy_networks import Network
+from hpcsimkit.agents.ranges import check_ranges
+from hpcsimkit.agents.training.checkpoints import (
+    CHECKPOINT,
+    Checkpoints,
+    Tensors,
+    arrays_of,
+    below,
+    put_arrays,
+)
 from hpcsimkit.agents.training.learning_curve import Report, TensorBoard, curve_table
-from hpcsimkit.agents.training.old_names import current_names
 from hpcsimkit.agents.training.stopping import Stopping
-from hpcsimkit.envs.environment import SchedulingEnv
-from hpcsimkit.envs.vector_environment import SchedulingVecEnv
+from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.interruption import Stopped
 
-__all__ = ["Round", "RunSettings", "State", "Trainer", "arrays_of", "below", "put_arrays"]
+__all__ = ["BEST", "CHECKPOINT", "CURVE", "LAST", "Learned", "Outcome", "Round", "State", "Trainer"]
 
-CHECKPOINT = "checkpoint.safetensors"
 CURVE = "curve.csv"
 TENSORBOARD = "tensorboard"
 BEST, LAST = "best.hpcsim", "last.hpcsim"
 SECONDS_BETWEEN_CHECKPOINTS = 120.0
 
-Tensors = Mapping[str, NDArray[np.float32]]
+Outcome = TypeVar("Outcome")
+"""Result of a training: one agent, or several by seat."""
 
-
-@dataclass(frozen=True)
-class RunSettings:
-    """Settings shared by all trainers.
-
-    Parameters
-    ----------
-    total_timesteps : int
-        Total number of decisions to learn from.
-    episodes : int
-        Number of parallel episodes.
-    """
-
-    total_timesteps: int = 100_000
-    episodes: int = 16
+Learned = Mapping[str, tuple[torch.nn.Module, torch.optim.Optimizer]]
+"""Networks in training and their optimisers, by name."""
 
 
 class Round(NamedTuple):
@@ -68,14 +59,17 @@ class Round(NamedTuple):
         Returns of the episodes that ended.
     measures : dict of str to float
         Measures of the algorithm.
+    episodes : int, optional
+        Number of episodes that ended, if `sums` has means over several of them.
     """
 
     sums: list[float]
     measures: dict[str, float]
+    episodes: int | None = None
 
 
 class State(NamedTuple):
-    """State of a trainer, besides its networks and episodes.
+    """State of an algorithm, besides its networks.
 
     Parameters
     ----------
@@ -89,85 +83,126 @@ class State(NamedTuple):
     about: Mapping[str, Any]
 
 
-class Trainer:
-    """Base class of trainers of an agent for the seat of an environment.
+class Trainer(ABC, Generic[Outcome]):
+    """A training run, of which subclasses implement the algorithm.
 
-    Subclasses implement :meth:`build`, :meth:`round` and :meth:`network`; :meth:`state` and :meth:`restore`
-    are for any state besides ``networks`` and ``optimiser``.
+    Algorithms for one seat of an environment derive from
+    :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
 
     Parameters
     ----------
-    env : SchedulingEnv
-        Training environment.
-    settings : RunSettings
+    settings : dataclass
         Training settings.
     seed : int
-        Random seed of the run: initial weights, episodes, actions, order of updates.
+        Random seed of the run.
     validate : callable, optional
-        Function ``validate(agent)`` that returns a score, larger is better; the best agent is kept.
+        Function of the outcome that returns a score, larger is better; the best outcome is kept.
     validate_every : int
         Number of rounds between validations.
+    workers : Workers, optional
+        Workers of the run, with the rank of this process; by default this process alone.
 
     Attributes
     ----------
-    vector : SchedulingVecEnv
-        Parallel episodes.
-    observations : array of float32, shape (episodes, ...)
-        Current observations.
-    rng : numpy.random.Generator
-        Random number generator, for everything but the episodes.
-    networks : torch.nn.Module
-        Networks in training.
-    optimiser : torch.optim.Optimizer
-        Optimiser of their weights.
-    total_timesteps : int
-        Number of decisions so far, counted by :meth:`round`.
+    steps : int
+        Number of steps so far, counted by :meth:`round`.
+    rounds : int
+        Number of finished rounds.
+    curve : list of Report
+        Report of each finished round.
     """
 
-    algorithm = ""
+    algorithm: str = ""
     """Name in files and plots."""
 
-    networks: torch.nn.Module
-    optimiser: torch.optim.Optimizer
+    unit: ClassVar[str] = "steps"
+    """Unit of :attr:`steps`, for progress bars."""
+
+    settings: Any
 
     def __init__(
         self,
-        env: SchedulingEnv,
-        settings: RunSettings,
+        settings: Any,
         *,
         seed: int = 0,
-        validate: Callable[[Agent], float] | None = None,
+        validate: Callable[[Outcome], float] | None = None,
         validate_every: int = 10,
+        workers: Workers | None = None,
     ) -> None:
-        self.env = env
         self.settings = settings
         self.seed = seed
         self.validate = validate
         self.validate_every = validate_every
+        self.workers = workers if workers is not None else Workers()
 
     # --- hooks for subclasses ------------------------------------------------------------------------
 
-    def build(self, seed: int) -> None:
-        """Create networks and optimiser, with initial weights from the seed."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method build(seed)")
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """Number of steps in the whole run."""
 
+    @abstractmethod
+    def begin_run(self) -> None:
+        """Create networks, optimisers and all else from the seed."""
+
+    @abstractmethod
     def round(self) -> Round:
-        """Run a rollout from the current state of the episodes, and update from it."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method round()")
+        """Run a rollout, update from it, and add to :attr:`steps`."""
 
-    def network(self) -> Network:
-        """Return a copy of the current network, for inference."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method network()")
+    @abstractmethod
+    def agents(self) -> dict[str, Agent]:
+        """Return the current agents, by seat."""
+
+    @abstractmethod
+    def outcome(self, agents: dict[str, Agent]) -> Outcome:
+        """Return agents in the form in which :meth:`train` returns them."""
+
+    @abstractmethod
+    def learned(self) -> Learned:
+        """Return the networks in training and their optimisers, by name."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """Return the parameters that a checkpoint must match to be resumed from."""
+
+    def prepare(self, folder: Path | None, *, resume: bool, tell: Callable[[Report], None]) -> None:
+        """Train an agent that the run needs first, for example; parameters are those of :meth:`train`."""
+
+    def check(self) -> None:
+        """Check all parameters; raise a UsageError if one is out of range."""
+        check_ranges(self.settings, self.algorithm)
+        if self.seed < 0:
+            raise UsageError(f"{self.algorithm}: seed needs a whole number of at least 0, found {self.seed}")
 
     def state(self) -> State:
         """Return any further state that a resumed run needs."""
         return State({}, {})
 
     def restore(self, state: State) -> None:
-        """Restore a state from :meth:`state`; networks, optimiser and episodes are restored already."""
+        """Restore a state from :meth:`state`; everything else is restored already."""
+
+    def surroundings(self) -> dict[str, Any]:
+        """Return the state of episodes and random number generators, as JSON data."""
+        return {}
+
+    def restore_surroundings(self, about: Mapping[str, Any]) -> None:
+        """Restore the state from :meth:`surroundings`."""
+
+    def settle(self) -> bool:
+        """Synchronise the workers after a round; return whether checkpoints of this round may be written."""
+        return True
 
     def keep(self, folder: Path) -> None:
         """Write files after a round; none by default."""
+
+    def file_of(self, seat: str, name: str) -> str:
+        """Return the file name of an agent, given its seat and ``last.hpcsim`` or ``best.hpcsim``."""
+        return f"{seat}-{name}"
+
+    def loaded(self, seat: str, file: Path) -> Agent:
+        """Return the agent of a seat from its file."""
+        return Agent.load(file)
 
     # --- the run -------------------------------------------------------------------------------------
 
@@ -178,8 +213,8 @@ class Trainer:
         resume: bool = False,
         tensorboard: bool = False,
         tell: Callable[[Report], None] = lambda report: None,
-    ) -> Agent:
-        """Train to the end and return the best agent (without a validation, the last).
+    ) -> Outcome:
+        """Train to the end and return the best outcome (without a validation, the last).
 
         Parameters
         ----------
@@ -195,8 +230,9 @@ class Trainer:
         Raises
         ------
         UsageError
-            The checkpoint belongs to another training run, a value is not finite, or TensorBoard has no
-            folder.
+            A setting is out of range; a checkpoint belongs to another training run, exists without `resume`,
+            or is not of the same round for all workers; another worker has died; a value is not finite; or
+            TensorBoard has no folder.
         WorkloadError
             The folder cannot be written; the last checkpoint is unchanged.
         Stopped
@@ -206,22 +242,32 @@ class Trainer:
         if tensorboard and folder is None:
             raise UsageError("TensorBoard needs a folder of the run to write to")
         torch.set_num_threads(1)  # two are slower for networks of this size
+        self.prepare(folder, resume=resume, tell=tell)
+        self.check()
+        if folder is not None and not resume and self._checkpoints(folder).exist:
+            raise UsageError(f"{folder}: there is a checkpoint already: resume it, or choose another folder")
         self._set_up()
-        if resume and folder is not None and (folder / CHECKPOINT).exists():
-            self._restore(folder / CHECKPOINT)
-        board = TensorBoard(folder / TENSORBOARD, self.steps) if tensorboard and folder is not None else None
+        if folder is not None and resume:
+            self._restore(folder)
+        resumed_at = self.rounds
+        is_shown = tensorboard and folder is not None and not self.workers.rank
+        board = TensorBoard(folder / TENSORBOARD, self.steps) if is_shown and folder is not None else None
         try:
             self._run(folder, board, tell)
         finally:
             if board is not None:
                 board.close()
+        self.settle()
         if folder is not None:
-            self._write(folder)
-        return self._best[1] if self._best is not None else self.agent()
+            self._write(folder, checkpoint=self.rounds > resumed_at or not self.rounds)
+            self.workers.least(self.rounds)  # a barrier: all workers have written their checkpoints
+            self._checkpoints(folder).forget_before()
+            self.workers.least(self.rounds)  # a barrier: the folder is complete, and may be moved
+        return self.outcome(self._best[1] if self._best is not None else self.agents())
 
     def _run(self, folder: Path | None, board: TensorBoard | None, tell: Callable[[Report], None]) -> None:
         """Run the remaining rounds; with a folder, an interruption takes effect at the end of a round."""
-        written = float("-inf")  # the first round is worth a checkpoint
+        self._written = float("-inf")  # the first round is worth a checkpoint
         with nullcontext(Stopping()) if folder is None else Stopping() as stopping:
             for report in self._reports():
                 if board is not None:
@@ -229,156 +275,113 @@ class Trainer:
                 if folder is not None:
                     self.keep(folder)
                 tell(report)
-                late = time.monotonic() - written > SECONDS_BETWEEN_CHECKPOINTS
-                if folder is not None and (late or stopping.asked):
-                    self._write(folder)
-                    written = time.monotonic()
-                if stopping.asked:
-                    raise Stopped(number=stopping.number)
+                if self.settle():
+                    self._pause(folder, stopping)
+
+    def _pause(self, folder: Path | None, stopping: Stopping) -> None:
+        """Write checkpoints when they are due, and stop if any worker has been asked to."""
+        late = time.monotonic() - self._written > SECONDS_BETWEEN_CHECKPOINTS
+        asked, late_ones = self.workers.total(np.array([float(stopping.asked), float(late)]))
+        if folder is not None and (asked or late_ones):
+            self._write(folder)
+            self._written = time.monotonic()
+        if asked:
+            raise Stopped(number=stopping.number)
 
     def _set_up(self) -> None:
         """Create everything from the seed."""
-        streams = np.random.SeedSequence(self.seed).spawn(3)
-        weights, actions, episodes = (int(stream.generate_state(1)[0]) for stream in streams)
-        self.rng = np.random.default_rng(actions)
-        self.vector = SchedulingVecEnv(self.env, self.settings.episodes, seed=episodes)
-        self.observations = self.vector.reset()
-        self.steps = self._rounds = self._ended = 0
-        self._curve: list[Report] = []
-        self._best: tuple[float, Agent] | None = None
-        self.build(weights)
+        self.steps = self.rounds = self._ended = 0
+        self.curve: list[Report] = []
+        self._best: tuple[float, dict[str, Agent]] | None = None
+        self.begin_run()
 
     def _reports(self) -> Iterator[Report]:
         """Run the remaining rounds, and report after each."""
-        began, at_begin, settings = time.monotonic(), self.steps, self.settings
-        while self.steps < settings.total_timesteps:
-            sums, measures = self.round()
-            self._rounds += 1
-            self._ended += len(sums)
+        began, at_begin = time.monotonic(), self.steps
+        while self.steps < self.total:
+            sums, measures, episodes = self.round()
+            self.rounds += 1
+            self._ended += len(sums) if episodes is None else episodes
             rate = (self.steps - at_begin) / (time.monotonic() - began)
             reward = float(np.mean(sums)) if sums else float("nan")
-            report = Report(
-                self.steps, settings.total_timesteps, self._ended, reward, rate, self._validated(), measures
-            )
-            self._curve.append(report)
+            report = Report(self.steps, self.total, self._ended, reward, rate, self._validated(), measures)
+            self.curve.append(report)
             yield report
 
-    # --- agents --------------------------------------------------------------------------------------
-
-    def agent(self) -> Agent:
-        """Return the current agent."""
-        about = {
-            "algorithm": self.algorithm,
-            "settings": self.plain_settings(),
-            "seed": self.seed,
-            "steps": self.steps,
-            "episodes": self._ended,
-        }
-        return Agent(self.env.encoder, self.env.mask, self.network(), self.env.stage, about=about)
-
     def _validated(self) -> float:
-        """Run a validation if it is due, and keep the best agent so far."""
-        is_over = self.steps >= self.settings.total_timesteps
-        if self.validate is None or not (is_over or self._rounds % self.validate_every == 0):
+        """Run a validation if it is due, and keep the best agents so far."""
+        is_over = self.steps >= self.total
+        if self.validate is None or not (is_over or self.rounds % self.validate_every == 0):
             return float("nan")
-        agent = self.agent()
-        score = float(self.validate(agent))
+        agents = self.agents()
+        score = float(self.validate(self.outcome(agents)))
         if self._best is None or score > self._best[0]:
-            agent.about = {**(agent.about or {}), "validation": score}
-            self._best = (score, agent)
+            for agent in agents.values():
+                agent.about = {**(agent.about or {}), "validation": score}
+            self._best = (score, agents)
         return score
 
     # --- files ---------------------------------------------------------------------------------------
 
-    def _write(self, folder: Path) -> None:
-        """Write agents, learning curve and checkpoint, each completely or not at all; the checkpoint last."""
+    def _write(self, folder: Path, *, checkpoint: bool = True) -> None:
+        """Write each file completely or not at all; this worker's checkpoint last.
+
+        The first worker writes agents and learning curve.
+        """
         make_folder(folder)
-        self.agent().save(folder / LAST)
-        if self._best is not None:
-            self._best[1].save(folder / BEST)
-        write_bytes(folder / CURVE, curve_table(self._curve))
+        if self.workers.rank == 0:
+            best = {} if self._best is None else self._best[1]
+            for name, agents in ((LAST, self.agents()), (BEST, best)):
+                for seat, agent in agents.items():
+                    agent.save(folder / self.file_of(seat, name))
+            write_bytes(folder / CURVE, curve_table(self.curve))
+        if not checkpoint:
+            return
         own = self.state()
         about = {
-            "trainer": self._identity(),
             "steps": self.steps,
-            "rounds": self._rounds,
+            "rounds": self.rounds,
             "ended": self._ended,
-            "rng": json.dumps(self.rng.bit_generator.state),
-            "episodes": json.dumps(self.vector.state()),
-            "curve": [report.words() for report in self._curve],
+            "surroundings": self.surroundings(),
+            "curve": [report.words() for report in self.curve],
             "best": None if self._best is None else self._best[0],
             "own": dict(own.about),
         }
         tensors = {f"own.{name}": values for name, values in own.tensors.items()}
-        write_model(folder / CHECKPOINT, tensors | arrays_of(self.networks, self.optimiser), about)
+        for name, parts in self.learned().items():
+            tensors |= {f"{name}.{key}": values for key, values in arrays_of(*parts).items()}
+        self._checkpoints(folder).write(tensors, about)
 
-    def _restore(self, path: Path) -> None:
-        """Resume from a checkpoint."""
-        tensors, about = read_model(path, CHECKPOINT_TEXT)
-        identity = self._identity()
-        if current_names(about.get("trainer"), identity) != identity:
-            raise UsageError(f"{path}: a checkpoint of this training is needed, found another one's")
-        put_arrays(tensors, self.networks, self.optimiser)
-        self.rng.bit_generator.state = json.loads(about["rng"])
-        self.observations = self.vector.restore(json.loads(about["episodes"]))
-        self.steps, self._rounds, self._ended = about["steps"], about["rounds"], about["ended"]
-        self._curve = [Report.of_words(words) for words in about["curve"]]
+    def _restore(self, folder: Path) -> None:
+        """Resume from the last round with a checkpoint of every worker, if there is one."""
+        found, workers = self._checkpoints(folder).read(), self.workers
+        latest = max(found, default=-1)
+        if -workers.least(-latest) < 0:  # no worker has a checkpoint
+            return
+        rounds = workers.least(latest)
+        if not workers.least(int(rounds in found)):
+            mine = f"checkpoints of rounds {', '.join(map(str, sorted(found)))}" if found else "none"
+            raise UsageError(
+                f"{folder}: all workers need a checkpoint of the same round, worker {workers.rank} has "
+                f"{mine}: bring back what is missing, or begin elsewhere"
+            )
+        tensors, about = found[rounds]
+        for name, parts in self.learned().items():
+            put_arrays(below(name, tensors), *parts)
+        self.steps, self.rounds, self._ended = about["steps"], rounds, about["ended"]
+        self.restore_surroundings(about["surroundings"])
+        self.curve = [Report.of_words(words) for words in about["curve"]]
         if about["best"] is not None:
-            env = self.env
-            agent = Agent.load(path.parent / BEST, encoder=env.encoder, mask=env.mask)
-            self._best = (about["best"], agent)
+            best = {seat: self.loaded(seat, folder / self.file_of(seat, BEST)) for seat in self.agents()}
+            self._best = (about["best"], best)
         self.restore(State(below("own", tensors), about["own"]))
 
-    def _identity(self) -> dict[str, Any]:
-        """Return the parameters that a checkpoint must match to be resumed from."""
-        env, settings = self.env, self.plain_settings()
-        settings.pop("device", None)  # a checkpoint can be resumed on another device
-        return {
-            "algorithm": self.algorithm,
-            "settings": settings,
-            "seed": self.seed,
-            "environment": [repr(part) for part in (env.policy, env.encoder, env.mask, env.reward)],
-        }
+    def _checkpoints(self, folder: Path) -> Checkpoints:
+        """Return the checkpoints of this worker."""
+        identity = {"algorithm": self.algorithm, "seed": self.seed, **self.identity()}
+        plain = json.loads(json.dumps(identity))
+        return Checkpoints(folder, plain, rank=self.workers.rank, count=self.workers.count)
 
     def plain_settings(self) -> dict[str, Any]:
         """Return the settings as JSON data, with lists for tuples."""
         return dict(json.loads(json.dumps(asdict(self.settings))))
-
-
-# --- torch's own state as arrays ---------------------------------------------------------------------
-
-
-def arrays_of(
-    networks: torch.nn.Module, optimiser: torch.optim.Optimizer | None = None
-) -> dict[str, NDArray[np.float32]]:
-    """Return the weights, and the optimiser's state of each of them, as arrays."""
-    arrays = {f"networks.{name}": _array(values) for name, values in networks.state_dict().items()}
-    states = {} if optimiser is None else optimiser.state_dict()["state"]
-    for number, state in states.items():
-        arrays |= {f"optimiser.{number}.{name}": _array(values) for name, values in state.items()}
-    return arrays
-
-
-def put_arrays(
-    arrays: Tensors, networks: torch.nn.Module, optimiser: torch.optim.Optimizer | None = None
-) -> None:
-    """Restore the arrays of :func:`arrays_of`."""
-    weights = {name: torch.from_numpy(values.copy()) for name, values in below("networks", arrays).items()}
-    networks.load_state_dict(weights)
-    if optimiser is None:
-        return
-    states: dict[int, dict[str, torch.Tensor]] = {}
-    for name, values in below("optimiser", arrays).items():
-        number, part = name.split(".")
-        states.setdefault(int(number), {})[part] = torch.from_numpy(values.copy())
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
-
-
-def _array(values: torch.Tensor) -> NDArray[np.float32]:
-    return values.detach().cpu().numpy()
-
-
-def below(prefix: str, arrays: Tensors) -> dict[str, NDArray[np.float32]]:
-    """Return the arrays with a prefix in their names, without it."""
-    begin = f"{prefix}."
-    return {name.removeprefix(begin): values for name, values in arrays.items() if name.startswith(begin)}

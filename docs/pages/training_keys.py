@@ -42,7 +42,7 @@ def top_level_keys() -> dict[str, tuple[str, str, str]]:
     from hpcsimkit.experiments.training import Training
 
     own = set(Training.__annotations__) | {"seed"}
-    tables = {*Training.inner, "encoder", "mask", "reward", "trainer"}
+    tables = {*Training.inner, "encoder", "mask", "reward", "trainer", "problem"}
     keys = {name: key for name, key in keys_of_model(Training).items() if name not in tables}
     first = {name: key for name, key in keys.items() if name in own}
     return first | {name: key for name, key in keys.items() if name in Source.model_fields}
@@ -105,7 +105,7 @@ def field_of(hint: Any) -> Any:
 
 def trainer_sections() -> list[str]:
     """Return the settings of all trainers, grouped by class of settings."""
-    from hpcsimkit.agents.training.catalogue import TRAINERS, settings_of, trainer_named
+    from hpcsimkit.agents.training.catalogue import TRAINERS, problem_of, settings_of, trainer_named
     from hpcsimkit.agents.training.old_names import SETTINGS
 
     groups: dict[Any, list[str]] = {}
@@ -116,6 +116,15 @@ def trainer_sections() -> list[str]:
     lines.append(table(("`algorithm`", "Description"), rows))
     for settings, names in groups.items():
         lines += [f"### {', '.join(map(code, names))}\n", key_table(keys_of_maker(settings))]
+    problems: dict[Any, list[str]] = {}
+    for name in TRAINERS:
+        problems.setdefault(problem_of(trainer_named(name)), []).append(name)
+    for problem, names in problems.items():
+        if problem is not None:
+            lines += [
+                f"### `[problem]` of {', '.join(map(code, names))}\n",
+                key_table(keys_of_maker(problem)),
+            ]
     former = [(code(old), code(new)) for old, new in SETTINGS.items()]
     lines += ["### Former names of settings\n", table(("Former name", "Name"), former)]
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,6 +29,9 @@ from hpcsimkit.cli.flags import (
     examples,
 )
 from hpcsimkit.io.printable import show
+
+if TYPE_CHECKING:
+    from hpcsimkit.experiments.training import Training
 
 __all__ = ["evaluate", "train"]
 
@@ -100,6 +103,9 @@ def train(
         training = Training.with_flags(flags, Training.read(source, allow_code or ()))
     else:
         training = Training.with_flags({**flags, "log": None if source is None else str(source)})
+    if training.own_problem is not None:
+        _train_on_problem(training, resume=resume, quiet=quiet)
+        return
     workloads = training.workloads()
     place = training.out or next_free(RESULTS / f"{workloads[0].name}-{training.algorithm}", resume=resume)
     if not quiet:
@@ -111,6 +117,23 @@ def train(
     if not quiet:
         show(trained.summary)
         show(f"results: {os.path.relpath(run.folder.place)}/best.hpcsim")
+
+
+def _train_on_problem(training: Training, *, resume: bool, quiet: bool) -> None:
+    """Train by an algorithm that brings its own problem; only the first of several workers reports."""
+    from hpcsimkit.engine.results_folder import next_free
+    from hpcsimkit.experiments.problem_run import ProblemRun, rank_of_process
+    from hpcsimkit.experiments.training_progress import show_training
+
+    quiet = quiet or rank_of_process() > 0
+    run = ProblemRun(
+        training, training.out or next_free(RESULTS / training.algorithm, resume=resume), sys.orig_argv
+    )
+    with show_training(training, quiet=quiet) as tell:
+        trained = run.run(resume=resume, tell=tell)
+    if trained is not None and not quiet:
+        show(trained.summary)
+        show(f"results: {os.path.relpath(run.folder.place)}")
 
 
 @examples(

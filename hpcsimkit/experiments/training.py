@@ -7,6 +7,7 @@ agents.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -26,6 +27,7 @@ from hpcsimkit.experiments.training_parts import (
     TrainerPart,
     arguments_of,
     former_names,
+    parameters_of,
     part_of,
     seated,
     trainer_part,
@@ -39,6 +41,9 @@ from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.policies.one_seat.two_level import STAGE
 
 __all__ = ["EpisodeTable", "Training", "ValidationTable"]
+
+BESIDE_PROBLEM = {"trainer", "problem", "seed", "tensorboard", "out", "import_from", "allow_code"}
+"""Keys of a training whose algorithm brings its own problem."""
 
 TRAIN_SHARE = 0.8
 """Default share of a log's jobs for training; the rest is for validation."""
@@ -72,6 +77,10 @@ class Training(Source):
         ``module:Name``) and parameters.
     trainer : table
         Table with an ``algorithm`` (see :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`) and settings.
+    problem : table
+        Parameters of the problem of an algorithm that brings its own, such as ``cush``. It takes the place of
+        jobs, machines, seat, episodes and validation; beside it there are only ``trainer``, ``seed``,
+        ``tensorboard`` and ``out``.
     episodes, validation : table
         Tables described by `EpisodeTable` and `ValidationTable`.
     seed : int
@@ -104,6 +113,7 @@ class Training(Source):
     mask: dict[str, Any] = Field({})
     reward: dict[str, Any] = Field({})
     trainer: dict[str, Any] = Field({})
+    problem: dict[str, Any] = Field({})
     episodes: EpisodeTable = EpisodeTable()
     validation: ValidationTable = ValidationTable()
     tensorboard: bool = False
@@ -147,7 +157,7 @@ class Training(Source):
         if training.validation.log is not None:
             there = training.validation.paths_from(file.parent, "log")
             changes["validation"] = training.validation.model_copy(update=there)
-        names = former_names(training.trainer)
+        names = former_names(training.trainer, training.import_from, training.trust)
         if names:
             changes["trainer"] = training.trainer_keys
             renamed = ", ".join(f"{old} is now {new}" for old, new in names.items())
@@ -186,18 +196,45 @@ class Training(Source):
         return (training, None) if problem is None else (None, problem)
 
     def _problem(self) -> Problem | None:
+        part, problem = self._made("trainer")
+        if problem is not None:
+            return problem
+        if part.problem is not None:
+            return self._problem_of_own(part.problem)
+        if self.problem:
+            return ("problem",), f": {self.algorithm} learns from jobs, not from a problem of its own"
         try:
             self.open_policy()
         except HpcsimkitError as error:
             return ("policy",), f": {error}"
-        for table in ("episodes", "trainer", *(part.kind for part in Part.all(self.stage))):
+        for table in ("episodes", *(part.kind for part in Part.all(self.stage))):
             _, problem = self._made(table)
             if problem is not None:
                 return problem
         return None
 
+    def _problem_of_own(self, maker: type[Any]) -> Problem | None:
+        """Return the first problem of a training with an algorithm that brings its own problem to learn."""
+        others = [name for name in type(self).model_fields if name in self.model_fields_set - BESIDE_PROBLEM]
+        if others:
+            return (others[0],), f": {self.algorithm} has a table [problem] instead"
+        _, problem = parameters_of(maker, self.problem, {})
+        return None if problem is None else (("problem", *problem[0]), problem[1])
+
+    @cached_property
+    def own_problem(self) -> Any:
+        """Problem of an algorithm that brings its own; None if it learns from jobs on a seat."""
+        maker = self.trainer_part.problem
+        return None if maker is None else maker(**parameters_of(maker, self.problem, {})[0])
+
     def saved(self) -> str:
         """Return a TOML text that reproduces the training, with absolute paths of files."""
+        if self.own_problem is not None:
+            own_values: dict[str, Any] = {"seed": self.seed, "tensorboard": self.tensorboard}
+            if self.code:
+                own_values["import_from"] = self.import_from or str(Path.cwd())
+            problem = {"problem": asdict(self.own_problem)}
+            return toml_text({**own_values, **problem}) + self._saved_trainer()
         values = self.simulated.saved_source()
         if self.logs is not None:
             values = {name: value for name, value in values.items() if name not in ("log", "sha256")}
@@ -214,21 +251,25 @@ class Training(Source):
             tables[name] = self._saved_part(name)
         if self.code:
             values.setdefault("import_from", str(Path.cwd()))
+        for name in ("trainer", "problem"):
+            tables.pop(name, None)
+        seat = {"seed": self.seed, "stage": self.stage, "policy": self.policy_name}
+        return toml_text({**values, **seat, **own, **tables}) + self._saved_trainer()
+
+    def _saved_trainer(self) -> str:
+        """Return the table of the trainer with all its settings."""
         trainer = {"algorithm": self.algorithm, **vars(self.trainer_part.settings), **self.trainer_keys}
         inside = {name: value for name, value in trainer.items() if isinstance(value, dict)}
-        tables["trainer"] = {
-            name: value for name, value in trainer.items() if value is not None and name not in inside
-        }
-        seat = {"seed": self.seed, "stage": self.stage, "policy": self.policy_name}
-        text = toml_text({**values, **seat, **own, **tables})
-        return text + "".join(f"\n[trainer.{name}]\n{toml_text(table)}" for name, table in inside.items())
+        plain = {name: value for name, value in trainer.items() if value is not None and name not in inside}
+        tables = {"trainer": plain, **{f"trainer.{name}": table for name, table in inside.items()}}
+        return "".join(f"\n[{name}]\n{toml_text(table)}" for name, table in tables.items())
 
     @property
     def code(self) -> list[str]:
         """Modules and files imported by the names, sorted."""
         words = [
             word
-            for table in (self.encoder, self.mask, self.reward, self.episodes.model_dump())
+            for table in (self.encoder, self.mask, self.reward, self.episodes.model_dump(), self.trainer)
             for word in table.values()
             if isinstance(word, str) and ":" in word  # names of components and of policies
         ]
@@ -269,7 +310,7 @@ class Training(Source):
     def _made(self, table: str) -> tuple[Any, Problem | None]:
         """Construct the object of a table, or return the first problem."""
         if table == "trainer":
-            return trainer_part(self.trainer)
+            return trainer_part(self.trainer, self.import_from, self.trust)
         if table == "episodes":
             return self._own_episodes(Episodes())
         part = next(part for part in Part.all(self.stage) if part.kind == table)
@@ -289,7 +330,7 @@ class Training(Source):
     @property
     def trainer_keys(self) -> dict[str, Any]:
         """The table ``[trainer]`` with the current names of settings."""
-        names = former_names(self.trainer)
+        names = former_names(self.trainer, self.import_from, self.trust)
         return {names.get(key, key): value for key, value in self.trainer.items()}
 
     @property

@@ -6,39 +6,40 @@ import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import is_dataclass
+from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from hpcsimkit.agents.catalogue import ENCODERS, MASKS
 from hpcsimkit.agents.networks.numpy_networks import ACTIVATIONS, NETWORKS
+from hpcsimkit.agents.ranges import Range, plain_and_range
 from hpcsimkit.agents.rlbackfilling.reward import TimelyImprovement
 from hpcsimkit.agents.spaces import rewards
 from hpcsimkit.agents.spaces.long_waits import MinusLongWaits
 from hpcsimkit.agents.spaces.prompt_improvement import PromptImprovement, PromptRatio
-from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
+from hpcsimkit.agents.training.catalogue import TRAINERS, problem_of, settings_of, trainer_named
 from hpcsimkit.agents.training.old_names import renamed_keys
 from hpcsimkit.agents.training.returns import NORMALISATIONS
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
-from hpcsimkit.experiments.trust import CALLER, Trust
+from hpcsimkit.experiments.trust import CALLER, Trust, importing
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
-if TYPE_CHECKING:
-    from hpcsimkit.agents.training.trainer import Trainer
-
 __all__ = [
     "OWN_EPISODES",
     "REWARDS",
     "Part",
     "TrainerPart",
+    "algorithm_named",
     "arguments_of",
     "former_names",
+    "parameters_of",
     "part_of",
     "require_packages",
     "seated",
@@ -57,14 +58,15 @@ REWARDS: Mapping[str, type[Reward]] = {
 PACKAGES = ("torch", "gymnasium", "stable_baselines3", "safetensors")
 """Packages needed for training."""
 
-SHARES = ("gamma", "gae_lambda", "explore_first", "explore_last", "explore_for")
-POSITIVE = ("scale", "time_scale", "threshold", "clip_range_vf", "target_kl", "reward_scale")
+NUMBERS = (int, float, int | None, float | None)
 CHOICES: Mapping[str, Collection[str]] = {
     "kind": NETWORKS,
     "activation": ACTIVATIONS,
     "normalise": NORMALISATIONS,
 }
-"""Allowed values of parameters of hpcsimkit's components, by name; all other numbers are 0 or more."""
+"""Allowed values of parameters of hpcsimkit's components, by name.
+
+Numbers have the ranges beside their types (:mod:`hpcsimkit.agents.ranges`), or else are 0 or more."""
 
 
 def require_packages() -> None:
@@ -294,7 +296,7 @@ def parameters_of(
 def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
     """Return the known types of a class's parameters."""
     try:
-        return get_type_hints(maker if is_dataclass(maker) else maker.__init__)
+        return get_type_hints(maker if is_dataclass(maker) else maker.__init__, include_extras=True)
     except (NameError, TypeError):  # a user-defined class with types for type checkers only, or without types
         return {}
 
@@ -304,18 +306,21 @@ def _field(name: str, hint: Any, default: Any, *, ours: bool) -> tuple[Any, Any]
     from pydantic import Field
 
     required = default is inspect.Parameter.empty
-    if hint is Policy:
+    hint, limits = plain_and_range(hint)
+    if hint in NUMBERS and (limits or ours):
+        kind: Any = int if hint in (int, int | None) else float
+        if limits is None:
+            limits = Range(1 if kind is int and (required or (default or 0) > 0) else 0)
+        least, most = kind(limits.least), None if limits.most is None else kind(limits.most)
+        above = Field(gt=least) if limits.above else Field(ge=least)
+        number: Any = Annotated[kind, above, Field(le=most, allow_inf_nan=False)]
+        hint = number if hint is kind else number | None
+    elif hint is Policy:
         hint = str
     elif not ours and hint not in (int, float, str, bool):
         hint = Any
     elif default in CHOICES.get(name, ()):
         hint = Literal[tuple(CHOICES[name])]
-    elif ours and hint is int:
-        hint = Annotated[int, Field(ge=1 if required or default > 0 else 0)]
-    elif ours and hint in (float, float | None):
-        least = Field(gt=0.0) if name in POSITIVE else Field(ge=0.0)
-        number = Annotated[float, least, Field(le=1.0 if name in SHARES else None, allow_inf_nan=False)]
-        hint = number if hint is float else number | None
     elif ours and get_origin(hint) is tuple and get_args(hint) == (int, ...):
         hint = tuple[Annotated[int, Field(ge=1)], ...]
     return hint, ... if required else default
@@ -324,27 +329,81 @@ def _field(name: str, hint: Any, default: Any, *, ours: bool) -> tuple[Any, Any]
 # --- the trainer ---------------------------------------------------------------------------------------
 
 
+ALGORITHMS = "hpcsimkit.algorithms"
+"""Group of entry points that provide algorithms by name."""
+
+
 class TrainerPart(NamedTuple):
     """Class of a trainer, and its settings."""
 
-    trainer: type[Trainer]
+    trainer: type[Any]
     settings: Any
 
+    @property
+    def problem(self) -> type[Any] | None:
+        """Class of the trainer's own problem; None if it learns from the jobs of the training."""
+        return problem_of(self.trainer)
 
-def former_names(values: Mapping[str, Any]) -> dict[str, str]:
+
+def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER) -> type[Any]:
+    """Return the trainer of an algorithm.
+
+    Parameters
+    ----------
+    name : str
+        Name in :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`, of an entry point of the group
+        ``hpcsimkit.algorithms``, ``module:Name`` or ``file.py:Name``.
+    folder : str, optional
+        Additional search folder for modules besides the current one.
+    trust : Trust, optional
+        Permission to import code; by default for all code.
+
+    Raises
+    ------
+    UsageError
+        The name is unknown, may not be imported, or is no trainer with annotated settings.
+
+    Examples
+    --------
+    >>> algorithm_named("hpcsimkit.agents.training.ppo:PPO").algorithm
+    'ppo'
+    """
+    plug_ins = {point.name: point for point in entry_points(group=ALGORITHMS)}
+    if isinstance(name, str) and ":" in name:
+        found = trust.imported(name, folder)
+    elif name in plug_ins and name not in TRAINERS:
+        found = importing(plug_ins[name].load, name)
+    else:
+        return trainer_named(name)
+    from hpcsimkit.agents.training.trainer import Trainer
+
+    if not (isinstance(found, type) and issubclass(found, Trainer)):
+        raise UsageError(f"{name!r} needs a subclass of Trainer, found {found!r}")
+    if not is_dataclass(importing(lambda: settings_of(found), name)):
+        raise UsageError(f"{name!r} needs an annotation settings with a dataclass, found none")
+    return found
+
+
+def former_names(
+    values: Mapping[str, Any], folder: str | None = None, trust: Trust = CALLER
+) -> dict[str, str]:
     """Return the former names of settings in a table ``[trainer]``, each with the current name.
 
     >>> former_names({"algorithm": "a2c", "steps": 9, "gamma": 1.0})
     {'steps': 'total_timesteps'}
     """
-    known = inspect.signature(settings_of(trainer_named(values.get("algorithm", "ppo")))).parameters
+    known = inspect.signature(
+        settings_of(algorithm_named(values.get("algorithm", "ppo"), folder, trust))
+    ).parameters
     return renamed_keys(values, known)
 
 
-def trainer_part(values: Mapping[str, Any]) -> tuple[TrainerPart | None, Problem | None]:
+def trainer_part(
+    values: Mapping[str, Any], folder: str | None = None, trust: Trust = CALLER
+) -> tuple[TrainerPart | None, Problem | None]:
     """Return the trainer of a table ``[trainer]``, or the first problem.
 
-    ``algorithm`` is a name in :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`, ``device`` is the device
+    ``algorithm`` is a name for :func:`algorithm_named`, ``device`` is the device
     for computation (by default the CPU), and all other keys are settings. Former names of settings
     (:mod:`~hpcsimkit.agents.training.old_names`) are allowed, but not together with the current ones.
 
@@ -352,10 +411,10 @@ def trainer_part(values: Mapping[str, Any]) -> tuple[TrainerPart | None, Problem
     (('trainer', 'total_timesteps'), ' must be greater than or equal to 1, found 0')
     """
     try:
-        trainer = trainer_named(values.get("algorithm", "ppo"))
+        trainer = algorithm_named(values.get("algorithm", "ppo"), folder, trust)
     except UsageError as error:
         return None, (("trainer", "algorithm"), f": {error}")
-    make, renamed = settings_of(trainer), former_names(values)
+    make, renamed = settings_of(trainer), former_names(values, folder, trust)
     for old, new in renamed.items():
         if new in values:
             text = f": former name of {new}, which is given too; only one of them is allowed"
@@ -373,7 +432,7 @@ def trainer_part(values: Mapping[str, Any]) -> tuple[TrainerPart | None, Problem
     return TrainerPart(trainer, make(**parameters)), None
 
 
-def _device_problem(device: str, trainer: type[Trainer], settings: type[Any]) -> str | None:
+def _device_problem(device: str, trainer: type[Any], settings: type[Any]) -> str | None:
     """Return the problem of a device, if any."""
     from hpcsimkit.agents.networks.torch_networks import device_named
 

@@ -32,7 +32,7 @@ def time_left(done: float, of: float, rate: float) -> str:
 def show_training(training: Training, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
     """Show a progress bar of a training; yields the callback for its reports."""
     with progress_bar(quiet=quiet) as draw:
-        judged = ""
+        judged, unit = "", f"{training.trainer_part.trainer.unit}/s"
 
         def tell(report: Report) -> None:
             nonlocal judged
@@ -40,7 +40,7 @@ def show_training(training: Training, *, quiet: bool) -> Iterator[Callable[[Repo
                 value = training.validation.sign * report.validation
                 judged = f", {training.validation.metric} {number_text(value)}"
             rate = report.steps_per_second
-            draw(f"{training.algorithm}{judged}", report.steps, report.of, rate, "steps/s")
+            draw(f"{training.algorithm}{judged}", report.steps, report.of, rate, unit)
 
         yield tell
 

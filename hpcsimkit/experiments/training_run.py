@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hpcsimkit.agents.training.learning_curve import Report
     from hpcsimkit.envs.environment import SchedulingEnv
 
-__all__ = ["Trained", "TrainingRun"]
+__all__ = ["Trained", "TrainingFolder", "TrainingRun"]
 
 TOML = "training.toml"
 CHECKPOINTS = "checkpoint*"
@@ -72,7 +72,92 @@ class Trained(NamedTuple):
         return plain_table([metric_heading(self.metric), "mean in validation"], rows)
 
 
-class TrainingRun:
+class TrainingFolder:
+    """Results folder of a training run.
+
+    Parameters
+    ----------
+    training : Training
+        Settings of the training.
+    place : path
+        Path of the results folder, new or empty. Until the training is complete, its files are in a folder of
+        the same name with the suffix ``.partial``.
+    command : sequence of str
+        Command line, for the records.
+    """
+
+    def __init__(
+        self, training: Training, place: str | os.PathLike[str], command: Sequence[str] = ()
+    ) -> None:
+        self.training = training
+        self.folder = ResultsFolder(place)
+        self.command = tuple(command)
+
+    def _kept(self) -> str:
+        """Return whether there is a checkpoint, as text; empty if there is none."""
+        return "the last checkpoint is kept" if any(self.folder.work.rglob(CHECKPOINTS)) else ""
+
+    # --- existing files --------------------------------------------------------------------------------
+
+    def _claim(self, *, resume: bool) -> None:
+        self.folder.claim(resume=resume)
+        try:
+            self._check_place(resume=resume)
+        except BaseException:
+            self.folder.close(keep=True)
+            raise
+
+    def _check_place(self, *, resume: bool) -> None:
+        """Raise an error if agents, a checkpoint or other files would be overwritten."""
+        place, work = self.folder.place, self.folder.work
+        if place.is_dir() and any(place.iterdir()):
+            what = "a complete training is in it" if (place / TOML).is_file() else "other files are in it"
+            raise UsageError(f"{place}: a new or empty folder is needed; {what}")
+        if any(work.rglob(CHECKPOINTS)):
+            if not resume:
+                raise UsageError(
+                    f"{work}: an interrupted training is there; --resume goes on with it, else choose "
+                    "another --out"
+                )
+            self._check_same(work / TOML)
+
+    def _check_same(self, file: Path) -> None:
+        """Check that an interrupted training has the same settings, except for the device."""
+        there, here = (toml_values(text, file) for text in (read_bytes(file).decode(), self.training.saved()))
+        there = current_names(there, here)
+        for table in (there, here):
+            table.get("trainer", {}).pop("device", None)
+        changed = _changed_file(here, there)
+        if changed:
+            raise UsageError(
+                f"{changed}: the file has changed since the interrupted training in {file.parent} began; "
+                "choose another --out"
+            )
+        difference = _difference(here, there)
+        if difference:
+            raise UsageError(
+                f"{file}: an interrupted training of other keys is there: {difference}; choose another --out"
+            )
+
+    # --- files -----------------------------------------------------------------------------------------
+
+    def _write_training(self) -> None:
+        command = "python -m hpcsimkit.run train training.toml --out FOLDER"
+        text = head_of_toml(command, self.training.code) + self.training.saved()
+        write_bytes(self.folder.work / TOML, text.encode())
+
+    def _draw_curve(self, metric: str | None, rivals: Mapping[str, float] | None = None, **how: str) -> None:
+        """Draw the learning curve."""
+        from hpcsimkit.agents.training.trainer import CURVE
+        from hpcsimkit.reports.figures import save_figure
+        from hpcsimkit.reports.learning_curve import draw_learning_curve, read_curve
+
+        figure = draw_learning_curve(read_curve(self.folder.work / CURVE), metric, rivals, **how)
+        for ending in ("png", "svg"):
+            save_figure(figure, self.folder.work / f"{PICTURE}.{ending}")
+
+
+class TrainingRun(TrainingFolder):
     """Run of a training, and its results folder.
 
     Parameters
@@ -95,10 +180,8 @@ class TrainingRun:
         place: str | os.PathLike[str],
         command: Sequence[str] = (),
     ) -> None:
-        self.training = training
+        super().__init__(training, place, command)
         self.workloads = workloads
-        self.folder = ResultsFolder(place)
-        self.command = tuple(command)
 
     def run(self, *, resume: bool = False, tell: Callable[[Report], None] = lambda report: None) -> Trained:
         """Train to the end and write the folder.
@@ -159,66 +242,11 @@ class TrainingRun:
         )
         trainer.train(self.folder.work, resume=resume, tensorboard=training.tensorboard, tell=tell)
 
-    def _kept(self) -> str:
-        """Return whether there is a checkpoint, as text; empty if there is none."""
-        return "the last checkpoint is kept" if any(self.folder.work.glob(CHECKPOINTS)) else ""
-
-    # --- existing files --------------------------------------------------------------------------------
-
-    def _claim(self, *, resume: bool) -> None:
-        self.folder.claim(resume=resume)
-        try:
-            self._check_place(resume=resume)
-        except BaseException:
-            self.folder.close(keep=True)
-            raise
-
-    def _check_place(self, *, resume: bool) -> None:
-        """Raise an error if agents, a checkpoint or other files would be overwritten."""
-        place, work = self.folder.place, self.folder.work
-        if place.is_dir() and any(place.iterdir()):
-            what = "a complete training is in it" if (place / TOML).is_file() else "other files are in it"
-            raise UsageError(f"{place}: a new or empty folder is needed; {what}")
-        if any(work.glob(CHECKPOINTS)):
-            if not resume:
-                raise UsageError(
-                    f"{work}: an interrupted training is there; --resume goes on with it, else choose "
-                    "another --out"
-                )
-            self._check_same(work / TOML)
-
-    def _check_same(self, file: Path) -> None:
-        """Check that an interrupted training has the same settings, except for the device."""
-        there, here = (toml_values(text, file) for text in (read_bytes(file).decode(), self.training.saved()))
-        there = current_names(there, here)
-        for table in (there, here):
-            table.get("trainer", {}).pop("device", None)
-        changed = _changed_file(here, there)
-        if changed:
-            raise UsageError(
-                f"{changed}: the file has changed since the interrupted training in {file.parent} began; "
-                "choose another --out"
-            )
-        difference = _difference(here, there)
-        if difference:
-            raise UsageError(
-                f"{file}: an interrupted training of other keys is there: {difference}; choose another --out"
-            )
-
-    # --- files -----------------------------------------------------------------------------------------
-
-    def _write_training(self) -> None:
-        command = "python -m hpcsimkit.run train training.toml --out FOLDER"
-        text = head_of_toml(command, self.training.code) + self.training.saved()
-        write_bytes(self.folder.work / TOML, text.encode())
-
     def _finish(
         self, env: SchedulingEnv, validation: Validation, rivals: Mapping[str, float], division: Division
     ) -> Trained:
         """Add the facts of the training to the agents' files, and draw the learning curve."""
-        from hpcsimkit.agents.training.trainer import BEST, CURVE, LAST
-        from hpcsimkit.reports.figures import save_figure
-        from hpcsimkit.reports.learning_curve import draw_learning_curve, read_curve
+        from hpcsimkit.agents.training.trainer import BEST, LAST
 
         work = self.folder.work
         heuristic = self.training.baseline_name
@@ -228,9 +256,7 @@ class TrainingRun:
             agent = Agent.load(work / name, encoder=env.encoder, mask=env.mask)
             agent.about = {**(agent.about or {}), "training": about}
             agent.save(work / name)
-        figure = draw_learning_curve(read_curve(work / CURVE), validation.metric, rivals)
-        for ending in ("png", "svg"):
-            save_figure(figure, work / f"{PICTURE}.{ending}")
+        self._draw_curve(validation.metric, rivals)
         score = self.training.validation.sign * float((agent.about or {})["validation"])
         return Trained(agent, validation.metric, score, heuristic, **values)
 

@@ -79,17 +79,21 @@ def read_curve(path: str | os.PathLike[str]) -> dict[str, Floats]:
     return curve
 
 
-def draw_learning_curve(curve: Curve, metric: str, baselines: Mapping[str, float] | None = None) -> Figure:
+def draw_learning_curve(
+    curve: Curve, metric: str | None, baselines: Mapping[str, float] | None = None, *, unit: str = "decisions"
+) -> Figure:
     """Return a figure of a training: the validation metric, and below it reward and entropy of every round.
 
     Parameters
     ----------
     curve : mapping of str to array of float
         Columns returned by :func:`read_curve`.
-    metric : str
-        Name of the validation metric in :data:`~hpcsimkit.results.metrics.METRICS`.
+    metric : str, optional
+        Name of the validation metric in :data:`~hpcsimkit.results.metrics.METRICS`; None without validation.
     baselines : mapping of str to float, optional
         Means of the metric under other policies, drawn as horizontal lines.
+    unit : str
+        Unit of the steps.
 
     Examples
     --------
@@ -99,15 +103,20 @@ def draw_learning_curve(curve: Curve, metric: str, baselines: Mapping[str, float
     ['mean wait time [s]', 'reward']
     """
     shown = [name for name in COLUMNS if name in curve and np.isfinite(curve[name]).any()]
-    ratios = [2.2, *[1.0] * len(shown)]
+    ratios = [*([] if metric is None else [2.2]), *[1.0] * len(shown)]
     figure = new_figure(
-        7.5, 2.6 + 1.3 * len(shown), rows=len(ratios), sharex=True, gridspec_kw={"height_ratios": ratios}
+        7.5,
+        (0.4 if metric is None else 2.6) + 1.3 * len(shown),
+        rows=len(ratios),
+        sharex=True,
+        gridspec_kw={"height_ratios": ratios},
     )
-    plot_validation(curve, metric, figure.axes[0], baselines=baselines)
-    for name, ax in zip(shown, figure.axes[1:], strict=True):
+    if metric is not None:
+        plot_validation(curve, metric, figure.axes[0], baselines=baselines)
+    for name, ax in zip(shown, figure.axes[len(ratios) - len(shown) :], strict=True):
         plot_column(curve, name, ax)
         ax.set_ylabel(COLUMNS[name])
-    figure.axes[-1].set_xlabel("decisions learned from")
+    figure.axes[-1].set_xlabel(f"{unit} learned from")
     count_axis(figure.axes[-1].xaxis)
     figure.align_ylabels()
     return figure

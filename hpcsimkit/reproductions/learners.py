@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.training.catalogue import trainer_named
-from hpcsimkit.agents.training.trainer import BEST, CURVE, LAST, RunSettings
+from hpcsimkit.agents.training.seat_trainer import RunSettings
+from hpcsimkit.agents.training.trainer import BEST, CURVE, LAST
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward

@@ -18,6 +18,7 @@ from hpcsimkit.agents.cush.game import Game, Selector, States, Valid, play
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import Fared, fared, job_selector_returns, local_rewards
 from hpcsimkit.agents.networks.numpy_networks import Dense
+from hpcsimkit.agents.ranges import check_ranges
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
@@ -389,9 +390,9 @@ def test_small_clusters_pay_what_so_many_nodes_of_the_large_one_pay() -> None:
     ],
 )
 def test_problems_that_are_none(changes: dict[str, Any], found: str) -> None:
-    CushProblem().check()
+    check_ranges(CushProblem(), "CuSH")
     with pytest.raises(UsageError, match=f"^{found}$"):
-        CushProblem(**changes).check()
+        check_ranges(CushProblem(**changes), "CuSH")
 
 
 # --- agents on the seats -----------------------------------------------------------------------------------

@@ -12,18 +12,18 @@ import pytest
 import torch
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cush import training as training_module
 from hpcsimkit.agents.cush.encoder import Sketch
 from hpcsimkit.agents.cush.game import Game, States, play
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.rows import StartOrHold
 from hpcsimkit.agents.cush.selectors import AT_ONCE, JobSelector
 from hpcsimkit.agents.cush.taught import TaughtGame, TaughtSettings, TaughtTrainer, teacher_of
-from hpcsimkit.agents.cush.workers import Workers
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.masks import QueueSlots, Slots
+from hpcsimkit.agents.training import trainer as life_cycle
 from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
 from hpcsimkit.agents.training.learning_curve import Report
+from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.errors import UsageError
 from hpcsimkit.policies.placing.styles import SuitsKind
 from tests.agents.test_cush import plain, some_sketches
@@ -180,7 +180,7 @@ def test_the_dense_layer_has_a_rate_of_its_own() -> None:
     learner._set_up()
     network = learner.job_selector.network
     before = {name: weights.detach().clone() for name, weights in network.named_parameters()}
-    learner._play_and_learn()
+    learner.round()
     moved = {name: weights - before[name] for name, weights in network.named_parameters()}
     longest = {name: float(each.detach().abs().max()) for name, each in moved.items()}
     rates = {name: 1e-5 if name in ("weight", "bias") else 1e-2 for name in before}
@@ -214,7 +214,7 @@ def test_guidance_ends_when_it_should() -> None:
     learner._set_up()
     scenario, rng = learner.job_sets(0)[0], np.random.default_rng(1)
     found = []
-    for learner.epoch in range(6):
+    for learner.rounds in range(6):
         found.append(learner.game(scenario, BREADTH, rng)._guidance)
     assert found == [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
     assert taught(guided=0.0)._guidance() == 0.0
@@ -250,7 +250,7 @@ def test_all_is_learned_from_passes_times_in_batches(monkeypatch: pytest.MonkeyP
         assert len(lost) == len(states.jobs) == len(states.valid) and certainty == SHORT.certainty
 
     monkeypatch.setattr(learner.job_selector, "imitate", noted)
-    learner._play_and_learn()
+    learner.round()
     total = sum(sizes) // 3
     each = [20] * (total // 20) + [total % 20] * (total % 20 > 0)
     assert total > 40 and sizes == each * 3
@@ -271,7 +271,7 @@ def test_the_teacher_is_learned_from() -> None:
 
 
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_module, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(life_cycle, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     whole: list[Report] = []
     straight = taught(average_every=2, guided=1.0).train(tmp_path / "straight", tell=whole.append)
     with pytest.raises(StopError):
@@ -300,12 +300,12 @@ class Two(Workers):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({"batch_size": 0}, "CuSH: batch_size needs a whole number of at least 1, found 0"),
-        ({"batch_size": 2.5}, "CuSH: batch_size needs a whole number of at least 1, found 2.5"),
-        ({"passes": 0}, "CuSH: passes needs a whole number of at least 1, found 0"),
-        ({"guided": 1.5}, "CuSH: guided needs a number from 0 to 1, found 1.5"),
-        ({"certainty": -0.1}, "CuSH: certainty needs a number from 0 to 1, found -0.1"),
-        ({"learning_rate": 0.0}, "CuSH: learning_rate needs a number above 0, found 0.0"),
+        ({"batch_size": 0}, "cush-taught: batch_size needs a whole number of at least 1, found 0"),
+        ({"batch_size": 2.5}, "cush-taught: batch_size needs a whole number of at least 1, found 2.5"),
+        ({"passes": 0}, "cush-taught: passes needs a whole number of at least 1, found 0"),
+        ({"guided": 1.5}, "cush-taught: guided needs a number from 0 to 1, found 1.5"),
+        ({"certainty": -0.1}, "cush-taught: certainty needs a number from 0 to 1, found -0.1"),
+        ({"learning_rate": 0.0}, "cush-taught: learning_rate needs a number above 0, found 0.0"),
     ],
 )
 def test_settings_that_are_none(changes: dict[str, Any], found: str) -> None:
@@ -342,7 +342,7 @@ def test_a_teacher_that_sees_more_slots() -> None:
         TINY, replace(SHORT, epochs=1), teacher=teacher(encoder=StartOrHold(5, horizon=4))
     )
     learner.train()
-    assert learner.epoch == 1
+    assert learner.rounds == 1
 
 
 def test_a_teacher_that_sees_something_else_is_another_one(tmp_path: Path) -> None:

@@ -32,11 +32,12 @@ from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.selectors import AT_ONCE, JobSelector, PolicySelector
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS
-from hpcsimkit.agents.cush.workers import Workers, joined_workers
 from hpcsimkit.agents.networks.model_file import read_model
+from hpcsimkit.agents.training import trainer as life_cycle
 from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.agents.training.stopping import Stopping
 from hpcsimkit.agents.training.trainer import CURVE
+from hpcsimkit.agents.training.workers import Workers, joined_workers
 from hpcsimkit.errors import UsageError
 from hpcsimkit.policies import SJF
 from hpcsimkit.policies.placing.styles import SuitsKind
@@ -51,6 +52,9 @@ SHORT = CushSettings(epochs=7, job_sets=2, simulations=4, average_every=2, learn
 
 def trainer(seed: int = 3, workers: Workers | None = None, **changes: Any) -> CushTrainer:
     return CushTrainer(TINY, replace(SHORT, **changes), seed=seed, workers=workers)
+
+
+FILES = ("checkpoint.safetensors", "checkpoint-1.safetensors")
 
 
 def rmsprop(network: nn.Module) -> torch.optim.Optimizer:
@@ -119,7 +123,8 @@ class OneEpoch:
         if not step:
             for selector in (learner.job_selector, learner.policy_selector):
                 monkeypatch.setattr(selector.optimiser, "step", lambda: None)
-        self.told = learner._play_and_learn()
+        (earned,), measures, _ = learner.round()
+        self.told = {**measures, "return": earned}
         (self.games,) = played
 
     def returns(self, game: Any) -> list[float]:
@@ -402,7 +407,7 @@ def test_what_is_written(tmp_path: Path) -> None:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint is written whenever it may be."""
-    monkeypatch.setattr(trainer_module, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(life_cycle, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
 
 
 def stop_at(epoch: int, told: list[Report] | None = None) -> Callable[[Report], None]:
@@ -431,7 +436,7 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(fresh: bool, tmp_path: Path)
     told: list[Report] = []
     with pytest.raises(StopError):
         trainer(fresh=fresh).train(tmp_path / "stopped", tell=stop_at(5, told))
-    assert [read_model(path)[1]["epoch"] for path in sorted((tmp_path / "stopped").glob("worker*"))] == [2, 4]
+    assert [read_model(path)[1]["rounds"] for path in (tmp_path / "stopped").glob("checkpoint*")] == [4]
     rest: list[Report] = []
     gone_on = trainer(fresh=fresh).train(tmp_path / "stopped", resume=True, tell=rest.append)
     assert without_rates(told) == without_rates(whole[:5])
@@ -440,18 +445,6 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(fresh: bool, tmp_path: Path)
     same_files(tmp_path / "straight", tmp_path / "stopped")
     again = trainer(fresh=fresh).train(tmp_path / "stopped", resume=True, tell=stop_at(1))
     assert networks_of(again) == networks_of(straight), "what is over stays over"
-
-
-@pytest.mark.usefixtures("often")
-def test_the_checkpoint_before_is_enough(tmp_path: Path) -> None:
-    """As if the plug had been pulled between moving the old one away and writing the new one."""
-    with pytest.raises(StopError):
-        trainer().train(tmp_path, tell=stop_at(5))
-    (tmp_path / "worker-0.safetensors").unlink()
-    rest: list[Report] = []
-    gone_on = trainer().train(tmp_path, resume=True, tell=rest.append)
-    assert rest[0].steps == 3
-    assert networks_of(gone_on) == straight()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
@@ -467,19 +460,17 @@ def test_who_is_asked_to_stop_does_so_when_workers_agree_next(number: int, tmp_p
     with pytest.raises(KeyboardInterrupt):
         trainer().train(tmp_path, tell=tell)
     assert told[-1].steps == 4
-    assert read_model(tmp_path / "worker-0.safetensors")[1]["epoch"] == 4
+    assert read_model(tmp_path / "checkpoint.safetensors")[1]["rounds"] == 4
     rest: list[Report] = []
     gone_on = trainer().train(tmp_path, resume=True, tell=rest.append)
     assert [report.steps for report in rest] == [5, 6, 7]
     assert networks_of(gone_on) == straight()
-    with pytest.raises(KeyboardInterrupt):  # without a folder
-        trainer().train(tell=lambda report: signal.raise_signal(number) if report.steps == 2 else None)
 
 
 def test_checkpoints_are_written_at_first_and_now_and_then(tmp_path: Path) -> None:
     with pytest.raises(StopError):
         trainer().train(tmp_path, tell=stop_at(5))
-    assert [read_model(path)[1]["epoch"] for path in tmp_path.glob("worker*")] == [2]
+    assert [read_model(path)[1]["rounds"] for path in tmp_path.glob("checkpoint*")] == [2]
 
 
 @pytest.mark.parametrize(
@@ -492,9 +483,10 @@ def test_checkpoints_are_written_at_first_and_now_and_then(tmp_path: Path) -> No
 @pytest.mark.usefixtures("often")
 def test_a_checkpoint_of_another_training(other: Callable[[], CushTrainer], tmp_path: Path) -> None:
     with pytest.raises(StopError):
-        trainer().train(tmp_path, tell=stop_at(1))
+        trainer().train(tmp_path, tell=stop_at(3))
     with pytest.raises(
-        UsageError, match=r"^\S*worker-0.safetensors: a checkpoint of this training is needed, found another"
+        UsageError,
+        match=r"^\S*checkpoint.safetensors: a checkpoint of this training is needed, found another",
     ):
         other().train(tmp_path, resume=True)
 
@@ -510,10 +502,10 @@ def test_what_is_over_may_go_on_for_longer(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("often")
 def test_what_was_trained_is_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(StopError):
-        trainer().train(tmp_path, tell=stop_at(1))
-    with pytest.raises(UsageError, match=r"there is a checkpoint already: go on with it \(--resume\)"):
+        trainer().train(tmp_path, tell=stop_at(3))
+    with pytest.raises(UsageError, match="there is a checkpoint already: resume it"):
         trainer().train(tmp_path)
-    (tmp_path / "worker-0.safetensors").rename(tmp_path / "worker-0-before.safetensors")
+    (tmp_path / "checkpoint.safetensors").rename(tmp_path / "checkpoint-0-before.safetensors")
     with pytest.raises(UsageError, match="there is a checkpoint already"):
         trainer().train(tmp_path)
 
@@ -536,7 +528,7 @@ ALONE = "needs a whole number of at least 1, found 0"
     ],
 )
 def test_settings_that_are_none(changes: dict[str, Any], found: str) -> None:
-    with pytest.raises(UsageError, match=f"^CuSH: {found}"):
+    with pytest.raises(UsageError, match=f"^cush: {found}"):
         trainer(**changes).train()
 
 
@@ -603,7 +595,7 @@ def test_more_workers_than_simulations() -> None:
         count = 5
 
     with pytest.raises(
-        UsageError, match=r"^CuSH: 5 workers need at least as many simulations of a job set, found 4$"
+        UsageError, match=r"^cush: 5 workers need at least as many simulations of a job set, found 4$"
     ):
         trainer(workers=Many()).train()
 
@@ -726,10 +718,10 @@ def test_if_one_is_asked_to_stop_all_do(tmp_path: Path, monkeypatch: pytest.Monk
             self.asked = threading.current_thread().name == "worker 1"
             return self
 
-    monkeypatch.setattr(trainer_module, "Stopping", OneIsAsked)
-    assert [learner.epoch for learner in beside_each_other(tmp_path)] == [0, 0]
-    for rank in (0, 1):
-        assert read_model(tmp_path / f"worker-{rank}.safetensors")[1]["epoch"] == 0
+    monkeypatch.setattr(life_cycle, "Stopping", OneIsAsked)
+    assert [learner.rounds for learner in beside_each_other(tmp_path)] == [2, 2]
+    for file in FILES:
+        assert read_model(tmp_path / file)[1]["rounds"] == 2
 
 
 @pytest.mark.slow
@@ -744,7 +736,7 @@ def test_seven_workers_go_on_bit_for_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize(("lost", "goes_on_after"), [("worker-1.s", 2), ("worker-0.s", 2)])
+@pytest.mark.parametrize(("lost", "goes_on_after"), [("checkpoint-1.s", 2), ("checkpoint.s", 2)])
 def test_workers_go_on_from_the_last_checkpoint_that_all_have(
     lost: str, goes_on_after: int, tmp_path: Path
 ) -> None:
@@ -753,7 +745,7 @@ def test_workers_go_on_from_the_last_checkpoint_that_all_have(
     for path in tmp_path.glob(f"{lost}*"):
         path.unlink()
     learners = beside_each_other(tmp_path, resume=True, stop=goes_on_after + 1)
-    assert [learner.epoch for learner in learners] == [goes_on_after + 1] * 2
+    assert [learner.rounds for learner in learners] == [goes_on_after + 1] * 2
     gone_on = beside_each_other(tmp_path, resume=True)
     assert [networks_of(each.agents()) for each in gone_on] == [straight_of_two()] * 2
 
@@ -763,17 +755,17 @@ def test_workers_go_on_from_the_last_checkpoint_that_all_have(
 def test_workers_do_not_begin_anew_because_one_has_nothing(rank: int, tmp_path: Path) -> None:
     """What the other has learned would be written over."""
     beside_each_other(tmp_path, stop=5)
-    for path in tmp_path.glob(f"worker-{rank}*"):
+    for path in (tmp_path / FILES[rank], tmp_path / f"checkpoint-{rank}-before.safetensors"):
         path.unlink()
-    others = {path: path.read_bytes() for path in tmp_path.glob("worker-*")}
-    with pytest.raises(UsageError, match=r"worker \d has (none|checkpoints of epochs 2, 4)"):
+    others = {path: path.read_bytes() for path in tmp_path.glob("checkpoint*")}
+    with pytest.raises(UsageError, match=r"worker \d has (none|checkpoints of rounds 2, 4)"):
         beside_each_other(tmp_path, resume=True)
-    assert {path: path.read_bytes() for path in tmp_path.glob("worker-*")} == others
+    assert {path: path.read_bytes() for path in tmp_path.glob("checkpoint*")} == others
 
 
 def test_workers_begin_where_nobody_has_anything(tmp_path: Path) -> None:
     learners = beside_each_other(tmp_path, resume=True)
-    assert [learner.epoch for learner in learners] == [7, 7]
+    assert [learner.rounds for learner in learners] == [7, 7]
 
 
 SCRIPT = """
@@ -781,12 +773,13 @@ import json, os, signal, sys
 from pathlib import Path
 import numpy as np
 import torch
-from hpcsimkit.agents.cush import trainer, training
+from hpcsimkit.agents.cush import trainer
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.agents.cush.workers import joined_workers
+from hpcsimkit.agents.training import trainer as life_cycle
+from hpcsimkit.agents.training.workers import joined_workers
 from hpcsimkit.errors import HpcsimkitError
 
-training.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+life_cycle.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 folder, dies_in = Path(sys.argv[1]), int(sys.argv[2])
 try:
     with joined_workers() as workers:
@@ -842,7 +835,7 @@ def test_workers_that_torchrun_starts(tmp_path: Path, root: Path) -> None:
         assert json.loads((tmp_path / f"said-{rank}.json").read_text()) == {
             "count": 2, "total": [3.0, 0.5], "least": 4, "weight": [[1.5, 1.5]], "bias": [1.0],
         }  # fmt: skip
-        assert read_model(folder / f"worker-{rank}.safetensors")[1]["epoch"] == 4
+        assert read_model(folder / FILES[rank])[1]["rounds"] == 4
     again = start(dies_in=0)
     assert again.returncode == 0, again.stderr
     straight, _ = beside_each_other(None)
@@ -850,6 +843,6 @@ def test_workers_that_torchrun_starts(tmp_path: Path, root: Path) -> None:
         for rank in (0, 1):
             assert Agent.load(tmp_path / f"{seat}-{rank}.hpcsim").network == agent.network
         assert Agent.load(folder / AGENTS[seat]).network == agent.network
-    assert without_rates(Report.of_words(row) for row in read_model(folder / "worker-1.safetensors")[1]["curve"]) == (
+    assert without_rates(Report.of_words(row) for row in read_model(folder / FILES[1])[1]["curve"]) == (
         without_rates(straight.curve)
     )  # fmt: skip

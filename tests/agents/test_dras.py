@@ -381,9 +381,13 @@ def test_who_goes_on_learning_values_explores_little() -> None:
 
 
 def test_clear_words_for_what_makes_no_sense() -> None:
-    with pytest.raises(UsageError, match="episodes = 1, instances of at least 1 and two hidden layers"):
+    with pytest.raises(UsageError, match=r"dras-pg: instances needs a whole number of at least 1, found 0"):
         trainer("dras-pg", instances=0).train()
-    with pytest.raises(UsageError, match=r"dras-ppo: n_epochs needs a number of at least 1, found 0"):
+    with pytest.raises(UsageError, match=r"dras-pg: two hidden layers are needed, found \(8,\)"):
+        trainer("dras-pg", hidden=(8,)).train()
+    with pytest.raises(UsageError, match=r"dras-pg: episodes needs a whole number from 1 to 1, found 2"):
+        trainer("dras-pg", episodes=2).train()
+    with pytest.raises(UsageError, match=r"dras-ppo: n_epochs needs a whole number of at least 1, found 0"):
         trainer("dras-ppo", n_epochs=0).train()
     with pytest.raises(UsageError, match=r"dras-dql: gamma needs a number from 0 to 1, found 1\.5"):
         trainer("dras-dql", gamma=1.5).train()

@@ -48,8 +48,8 @@ def env() -> SchedulingEnv:
 class Witness(InspectorTrainer):
     """Notes what is seen in each place, and what becomes of its sequences."""
 
-    def _set_up(self) -> None:
-        super()._set_up()
+    def begin_run(self) -> None:
+        super().begin_run()
         self.sequences: list[tuple[bool, list[tuple[float, ...]]]] = []
         now: list[list[tuple[float, ...]]] = [[] for _ in range(self.settings.episodes)]
         step = self.vector.step_places

@@ -16,7 +16,8 @@ from hpcsimkit.errors import UsageError
 
 
 def test_current_names_are_those_of_settings() -> None:
-    names = {field.name for name in TRAINERS for field in fields(settings_of(trainer_named(name)))}
+    settings = [settings_of(trainer_named(name)) for name in TRAINERS if not name.startswith("cush")]
+    names = {field.name for each in settings for field in fields(each)}
     assert set(SETTINGS.values()) <= names
     assert not set(SETTINGS) & names
 
@@ -34,7 +35,7 @@ def test_both_names_in_what_was_saved_are_left_alone() -> None:
 def test_a_checkpoint_of_cush_with_former_names(tmp_path: Path) -> None:
     problem, settings = CushProblem(nodes=4, jobs=4), CushSettings(epochs=1, job_sets=1, simulations=1)
     CushTrainer(problem, settings, seed=1).train(tmp_path)
-    file = tmp_path / "worker-0.safetensors"
+    file = tmp_path / "checkpoint.safetensors"
     tensors, about = read_model(file, CHECKPOINT_TEXT)
     about["trainer"]["settings"]["discount"] = about["trainer"]["settings"].pop("gamma")
     write_model(file, tensors, about)

@@ -227,9 +227,10 @@ def test_without_its_memory_dqn_learns_on_when_it_has_seen_enough_again(
         half = replace(settings, total_timesteps=1024 * 3, keep_memory=keeps)
         trainer("sb3-dqn", half).train(tmp_path)
         sizes.append((tmp_path / CHECKPOINT).stat().st_size)
+        (tmp_path / CHECKPOINT).unlink()
     assert sizes[1] < sizes[0] / 3
 
-    monkeypatch.setattr(SB3Trainer, "_identity", lambda self: {})  # so that the rest of the steps may follow
+    monkeypatch.setattr(SB3Trainer, "identity", lambda self: {})  # so that the rest of the steps may follow
     trainer("sb3-dqn", half).train(tmp_path)
     reports: list[Report] = []
     gone_on = trainer("sb3-dqn", settings)

@@ -1,155 +1,172 @@
-"""`train-cush` and `teach-cush` as a user types them: small clusters, gone on with, and what is wrong."""
+"""CuSH's trainings from files, as a user starts them: small clusters, resumed runs, and errors."""
 
 from __future__ import annotations
 
-import csv
-from contextlib import nullcontext
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cush import evolved, taught, trainer
-from hpcsimkit.agents.cush.training import AGENTS
-from hpcsimkit.agents.cush.workers import Workers
+from hpcsimkit.agents.cush import taught
+from hpcsimkit.agents.cush.trainer import CushTrainer
+from hpcsimkit.agents.cush.training import AGENTS, GamesTrainer
+from hpcsimkit.agents.training.learning_curve import Report
+from hpcsimkit.agents.training.trainer import Round
+from hpcsimkit.io.interruption import Stopped
 from tests.cli.conftest import CLI
 
-SMALL = ("train-cush", "--nodes", 2, "--out", "out")
+SMALL = """
+seed = 4
+[trainer]
+algorithm = "cush"
+epochs = 2
+job_sets = 2
+simulations = 4
+average_every = 1
+learning_rate = 3e-5
+[problem]
+nodes = 2
+horizon = 3
+"""
+TAUGHT = (
+    SMALL.replace('"cush"', '"cush-taught"\nteacher_timesteps = 100')
+    .replace("job_sets = 2", "job_sets = 3")
+    .replace("simulations = 4", "simulations = 1")
+    .replace("nodes = 2", 'nodes = 2\nsystem = "summit"')
+)
 
 
 @pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few job sets in an epoch, and few candidates of the expert."""
-    monkeypatch.setattr(trainer, "CushSettings", partial(trainer.CushSettings, job_sets=2, simulations=4))
-    monkeypatch.setattr(taught, "TaughtSettings", partial(taught.TaughtSettings, job_sets=3))
-    monkeypatch.setattr(evolved, "EVOLVED", replace(evolved.EVOLVED, population=2, elite=1, episodes=2))
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few candidates of the expert."""
+    monkeypatch.setattr(taught, "EVOLVED", replace(taught.EVOLVED, population=2, elite=1, episodes=2))
 
 
-def epochs(folder: Path) -> list[int]:
-    with (folder / "curve.csv").open() as file:
-        return [int(row["steps"]) for row in csv.DictReader(file)]
+def put(folder: Path, text: str) -> str:
+    (folder / "t.toml").write_text(text)
+    return "t.toml"
 
 
-def test_a_training_that_is_gone_on_with(cli: CLI, tmp_path: Path) -> None:
-    flags = (
-        "--fresh",
-        "--equal-sets",
-        "--rate",
-        "3e-5",
-        "--style-rate",
-        "0.002",
-        "--horizon",
-        3,
-        "--seed",
-        4,
-    )
-    outcome = cli(*SMALL, *flags, "--epochs", 1)
+def test_two_selectors_from_a_file(cli: CLI, tmp_path: Path) -> None:
+    outcome = cli("train", put(tmp_path, SMALL), "--out", "out")
     assert (outcome.code, outcome.err) == (0, "")
-    first, second = outcome.out.splitlines()
-    assert first.startswith("1 epochs: turnaround ")
-    assert second == "agents: out/job_selector.hpcsim, out/policy_selector.hpcsim"
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("after 2 epochs") and lines[-1] == "results: out"
     agents = {seat: Agent.load(tmp_path / "out" / file) for seat, file in AGENTS.items()}
-    settings, problem = agents["order"].about["settings"], agents["order"].about["problem"]
-    assert (settings["fresh"], settings["equal_sets"]) == (True, True)
-    assert (settings["learning_rate"], settings["style_learning_rate"]) == (3e-5, 0.002)
-    assert (problem["nodes"], problem["horizon"], agents["order"].about["seed"]) == (2, 3, 4)
-    assert "there is a checkpoint already" in cli(*SMALL, *flags, "--epochs", 2).line()
-    outcome = cli(*SMALL, *flags, "--epochs", 2, "--resume", "--quiet")
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-    assert epochs(tmp_path / "out") == [1, 2]
+    about = agents["order"].about
+    assert about is not None
+    assert (about["settings"]["learning_rate"], about["problem"]["nodes"], about["seed"]) == (3e-5, 2, 4)
+    facts = json.loads((tmp_path / "out" / "provenance.json").read_text())
+    assert (facts["algorithm"], facts["problem"]["horizon"], facts["workers"]) == ("cush", 3, 1)
+    assert "a complete training is in it" in cli("train", "t.toml", "--out", "out").line()
 
-    before = Agent.load(tmp_path / "out" / AGENTS["order"]).network.tensors
-    outcome = cli(*SMALL, *flags, "--epochs", 1, "--resume")
-    assert outcome.out.startswith("2 epochs: "), "as many as there are, whatever was asked for"
-    after = Agent.load(tmp_path / "out" / AGENTS["order"]).network.tensors
-    assert all(np.array_equal(after[name], before[name]) for name in before), "nothing was learned"
-    assert "another one's" in cli(*SMALL, "--epochs", 3, "--resume").line()
+    again = cli("train", "out/training.toml", "--out", "again", "--quiet")
+    assert (again.code, again.out, again.err) == (0, "", "")
+    for name in (*AGENTS.values(), "curve.csv", "training.toml"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+@pytest.mark.parametrize("text", [SMALL, TAUGHT])
+def test_resumed_bit_for_bit(text: str, cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted after the first epoch, at which there is a checkpoint."""
+    file = put(tmp_path, text)
+    assert cli("train", file, "--out", "straight").code == 0
+    play = GamesTrainer.round
+
+    def stop(self: GamesTrainer) -> Round:
+        if self.rounds:
+            raise Stopped
+        return play(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(GamesTrainer, "round", stop)
+        interrupted = cli("train", file, "--out", "stopped")
+    assert "the last checkpoint is kept; to go on: the same command with --resume" in interrupted.err
+    assert "--resume goes on with it" in cli("train", file, "--out", "stopped").line()
+    assert "trainer.learning_rate was 3e-05, is 0.1" in (
+        cli("train", put(tmp_path, text.replace("3e-5", "0.1")), "--out", "stopped", "--resume").line()
+    )
+    assert cli("train", put(tmp_path, text), "--out", "stopped", "--resume").code == 0
+    names = [path.relative_to(tmp_path / "straight") for path in (tmp_path / "straight").rglob("*.*")]
+    for name in {*names} - {Path("provenance.json")}:
+        if name.suffix not in (".png", ".svg"):
+            one, other = (tmp_path / folder / name for folder in ("straight", "stopped"))
+            assert one.read_bytes() == other.read_bytes(), name
+
+
+def test_the_expert_is_trained_first(cli: CLI, tmp_path: Path) -> None:
+    assert cli("train", put(tmp_path, TAUGHT), "--out", "out", "--quiet").code == 0
+    agent, teacher = (
+        Agent.load(tmp_path / "out" / file) for file in (AGENTS["order"], "teacher/last.hpcsim")
+    )
+    assert agent.about is not None
+    assert (agent.about["algorithm"], agent.about["problem"]["system"]) == ("cush-taught", "summit")
+    assert (agent.about["problem"]["horizon"], teacher.encoder.horizon) == (3, 3)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    ("flags", "found"),
+    ("old", "new", "found"),
     [
-        (("--nodes", 0), "CuSH: nodes needs a whole number of at least 1, found 0"),
-        (("--horizon", 1), "CuSH: horizon needs a whole number of at least 2, found 1"),
-        (("--epochs", 0), "CuSH: epochs needs a whole number of at least 1, found 0"),
-        (("--rate", 0), "CuSH: learning_rate needs a number above 0, found 0.0"),
-        (("--style-rate", "nan"), "CuSH: style_learning_rate needs a number above 0, found nan"),
-        (("--seed", -1), "CuSH: seed needs a whole number of at least 0, found -1"),
-        (("--system", "frontier"), "frontier"),
+        ("nodes = 2", "nodes = 0", "t.toml:11: problem.nodes must be greater than or equal to 1, found 0"),
+        ("horizon = 3", "horizon = 1", "problem.horizon must be greater than or equal to 2, found 1"),
+        ("nodes = 2", 'system = "frontier"', "problem.system"),
+        ("nodes = 2", "node = 2", "problem.node: unknown key; nearest: nodes"),
+        ("epochs = 2", "epochs = 0", "t.toml:5: trainer.epochs must be greater than or equal to 1, found 0"),
+        ("3e-5", "0.0", "trainer.learning_rate must be greater than 0, found 0.0"),
+        ("seed = 4", "seed = -1", "t.toml:2: seed must be greater than or equal to 0, found -1"),
+        ("seed = 4", "slots = 4", "t.toml:2: slots: cush has a table [problem] instead"),
+        ('"cush"', '"ppo"', "trainer.job_sets: unknown key"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
-    cli: CLI, tmp_path: Path, flags: tuple[object, ...], found: str
-) -> None:
-    given = {"--nodes": 2, "--epochs": 1, "--out": "out", **dict([flags])}
-    assert found in cli("train-cush", *(word for flag in given.items() for word in flag)).line()
+def test_errors_are_one_line(old: str, new: str, found: str, cli: CLI, tmp_path: Path) -> None:
+    assert found in cli("train", put(tmp_path, SMALL.replace(old, new)), "--out", "out").line()
     assert not (tmp_path / "out").exists()
 
 
-TAUGHT = ("teach-cush", "--nodes", 2, "--evolve", 1, "--out", "taught")
+def test_a_problem_is_for_algorithms_that_have_one(cli: CLI, tmp_path: Path) -> None:
+    line = cli("train", put(tmp_path, '[trainer]\nalgorithm = "ppo"\n[problem]\nnodes = 2\n')).line()
+    assert "problem: ppo learns from jobs, not from a problem of its own" in line
 
 
-def test_who_is_taught(cli: CLI, tmp_path: Path) -> None:
-    rates = ("--rate", "0.01", "--filter-rate", "0.03", "--style-rate", "0.02")
-    flags = ("--horizon", 3, "--seed", 4, *rates, "--system", "summit")
-    outcome = cli(*TAUGHT, *flags, "--epochs", 2)
-    assert (outcome.code, outcome.err) == (0, "")
-    first, second = outcome.out.splitlines()
-    assert first.startswith("2 epochs: turnaround ")
-    assert second == "agents: taught/job_selector.hpcsim, taught/policy_selector.hpcsim"
-    agent, teacher = (
-        Agent.load(tmp_path / "taught" / file) for file in (AGENTS["order"], "teacher/last.hpcsim")
-    )
-    about = agent.about
-    assert about is not None
-    assert (about["algorithm"], about["seed"], about["problem"]["system"]) == ("cush-taught", 4, "summit")
-    names = ("learning_rate", "filter_learning_rate", "style_learning_rate")
-    assert [about["settings"][name] for name in names] == [0.01, 0.03, 0.02]
-    assert (about["problem"]["horizon"], teacher.encoder.horizon) == (3, 3)
-    assert "there is a checkpoint already" in cli(*TAUGHT, *flags, "--epochs", 2).line()
-    outcome = cli(*TAUGHT, *flags, "--epochs", 2, "--resume", "--quiet")
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-    assert epochs(tmp_path / "taught") == [1, 2]
-    assert "another one's" in cli(*TAUGHT, *flags, "--epochs", 3, "--resume").line()
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="torchrun has no gloo over its sockets there")
+def test_workers_that_torchrun_starts(tmp_path: Path, root: Path) -> None:
+    put(tmp_path, SMALL)
+    command = [
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
+        *("-m", "hpcsimkit.run", "train", "t.toml"),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+
+    def start(*flags: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *flags], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+
+    without = start()
+    assert without.returncode != 0 and "2 workers need the same --out, found none" in without.stderr
+    done = start("--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("results: out") == 1
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {*AGENTS.values(), "checkpoint.safetensors", "checkpoint-1.safetensors"} <= names
+    assert not any("before" in name or name.startswith(".") for name in names)
 
 
-@pytest.mark.parametrize(
-    ("flags", "found"),
-    [
-        (("--evolve", 0), "--evolve': Input should be greater than or equal to 1"),
-        (("--horizon", 1), "CuSH: horizon needs a whole number of at least 2, found 1"),
-        (("--epochs", 0), "CuSH: epochs needs a whole number of at least 1, found 0"),
-        (("--rate", "inf"), "CuSH: learning_rate needs a number above 0, found inf"),
-        (("--filter-rate", 0), "CuSH: filter_learning_rate needs a number above 0, found 0.0"),
-        (("--seed", -1), "CuSH: seed needs a whole number of at least 0, found -1"),
-    ],
-)
-def test_nobody_is_taught_by_what_is_wrong(
-    cli: CLI, tmp_path: Path, flags: tuple[object, ...], found: str
-) -> None:
-    given = {**dict(zip(TAUGHT[1::2], TAUGHT[2::2], strict=True)), **dict([flags])}
-    assert found in cli(TAUGHT[0], *(word for flag in given.items() for word in flag)).line()
-    assert not (tmp_path / "taught").exists()
+def test_progress_has_a_rate(cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports of the training reach the progress bar, in epochs."""
+    told: list[Report] = []
+    tell = CushTrainer._run
 
+    def noted(self: CushTrainer, folder: Path | None, board: object, callback: object) -> None:
+        tell(self, folder, board, told.append)  # type: ignore[arg-type]
 
-def test_a_folder_with_something_in_it_is_refused_before_anything_evolves(cli: CLI, tmp_path: Path) -> None:
-    assert cli(*SMALL, "--epochs", 1).code == 0
-    line = cli("teach-cush", "--nodes", 2, "--evolve", 1, "--epochs", 1, "--out", "out").line()
-    assert "there is a checkpoint already" in line
-    assert not (tmp_path / "out" / "teacher").exists()
-    assert cli(*TAUGHT, "--epochs", 1).code == 0
-    (tmp_path / "taught" / "worker-0.safetensors").unlink()
-    assert "there is a teacher already: go on with it (--resume)" in cli(*TAUGHT, "--epochs", 1).line()
-    assert cli(*TAUGHT, "--epochs", 1, "--resume").code == 0
-
-
-def test_several_processes_do_not_teach(cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Two(Workers):
-        count = 2
-
-    monkeypatch.setattr("hpcsimkit.agents.cush.workers.joined_workers", lambda: nullcontext(Two()))
-    assert "teach-cush is for one process, found 2" in cli(*TAUGHT, "--epochs", 1).line()
-    assert not (tmp_path / "taught").exists()
+    monkeypatch.setattr(CushTrainer, "_run", noted)
+    assert cli("train", put(tmp_path, SMALL), "--out", "out", "--quiet").code == 0
+    assert [(report.steps, report.of) for report in told] == [(1, 2), (2, 2)]
+    assert all(report.steps_per_second > 0 for report in told) and CushTrainer.unit == "epochs"

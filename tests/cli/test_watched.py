@@ -46,9 +46,10 @@ def test_explain(cli: CLI, ends: Any) -> None:
     assert found == [True] and not watched()
 
 
-def test_train_cush(cli: CLI, ends: Any) -> None:
+def test_train_cush(cli: CLI, ends: Any, tmp_path: Path) -> None:
     found = ends(CushTrainer, "train")
-    assert cli("train-cush", "--nodes", 4, "--epochs", 1, "-q").line() == "enough"
+    (tmp_path / "t.toml").write_text('[trainer]\nalgorithm = "cush"\n[problem]\nnodes = 4\n')
+    assert "enough" in cli("train", "t.toml", "-q").line()
     assert found == [True] and not watched()
 
 

@@ -96,10 +96,12 @@ def test_settings_inside_the_trainer_are_saved(tmp_path: Path) -> None:
 def test_every_trainer_can_be_named(name: str) -> None:
     trainer = trainer_named(name)
     assert trainer.algorithm == name
-    part, problem = trainer_part({"algorithm": name, "total_timesteps": 7})
+    key = "epochs" if name.startswith("cush") else "total_timesteps"
+    part, problem = trainer_part({"algorithm": name, key: 7})
     assert problem is None
     assert part is not None
-    assert (part.trainer, part.settings.total_timesteps) == (trainer, 7)
+    assert (part.trainer, getattr(part.settings, key)) == (trainer, 7)
+    assert (part.problem is None) == (key == "total_timesteps")
 
 
 @pytest.mark.parametrize("name", REWARDS)

@@ -18,7 +18,7 @@ from hpcsimkit.agents.dras.settings import (
 )
 from hpcsimkit.agents.spaces.episodes import Fixed, InTurn
 from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
-from hpcsimkit.agents.training.trainer import RunSettings
+from hpcsimkit.agents.training.seat_trainer import RunSettings
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario

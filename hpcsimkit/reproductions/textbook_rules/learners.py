@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
@@ -16,13 +15,11 @@ from hpcsimkit.agents.spaces.episodes import Windows
 from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
 from hpcsimkit.agents.spaces.prompt_improvement import PromptImprovement
 from hpcsimkit.agents.spaces.rewards import Improvement
-from hpcsimkit.agents.training.learning_curve import Report, curve_table
 from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
 from hpcsimkit.agents.training.together import Together
-from hpcsimkit.agents.training.trainer import CURVE, LAST
+from hpcsimkit.agents.training.trainer import LAST
 from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.episode import Player
-from hpcsimkit.io.files import write_bytes
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.sequences import with_agent
@@ -100,25 +97,29 @@ class TogetherLearner(SeatLearner):
 
     def train(self, folder: Path, tell: Tell) -> Agent:
         """Train both agents, or resume; the folder keeps agents, learning curve and a checkpoint."""
-        partner, curve, total = self.partner, [], self.rounds * self.settings.episodes
+        partner = self.partner
         assert partner is not None
         assert isinstance(self.settings, SpinningUpSettings)
         assert isinstance(partner.settings, SpinningUpSettings)
 
-        def told(number: int, sums: Any) -> None:
-            played = number * self.settings.episodes
-            others = {partner.stage: sums[partner.stage]}
-            nothing = float("nan")
-            curve.append(Report(played, total, played, sums[self.stage], nothing, nothing, others))
-            tell(min(played * JOBS, self.settings.total_timesteps))
-
         players = {each.stage: Player(each.encoder, each.mask, each.reward) for each in (self, partner)}
         settings = {self.stage: self.settings, partner.stage: partner.settings}
-        both = Together(self.episodes, self.policy, players, settings, seed=self.seed, attempts=self.attempts)
-        agents = both.train(self.rounds, told, folder=folder, resume=True)
+        both = Together(
+            self.episodes,
+            self.policy,
+            players,
+            settings,
+            rounds=self.rounds,
+            seed=self.seed,
+            attempts=self.attempts,
+        )
+        agents = both.train(
+            folder,
+            resume=True,
+            tell=lambda report: tell(min(report.steps * JOBS, self.settings.total_timesteps)),
+        )
         agents[partner.stage].save(folder / self.PARTNER)
         agents[self.stage].save(folder / LAST)
-        write_bytes(folder / CURVE, curve_table(curve))
         return agents[self.stage]
 
     def partner_agent(self, store: Path, *, sample: bool) -> Agent:
