@@ -191,7 +191,7 @@ class PaperFindings(Findings):
             line = [scores.contest.about]
             for row in rows:
                 if paper is not None and row in known:
-                    line.append(number(paper.number(scores.contest.trace.name, row)))
+                    line.append(number(paper.number(scores.contest.about, row)))
                 line.append(number(scores.mean(row)))
             lines.append(line)
         return Table(["log", *headings], lines)
@@ -220,7 +220,7 @@ class PaperFindings(Findings):
         self, plan: TargetPlan, scores: Scores[Comparison], row: str, where: str
     ) -> Iterator[Target]:
         """Yield the target of a published mean, which is tested on as many sequences as published only."""
-        theirs = self.plan.published[plan.published].number(scores.contest.trace.name, row)
+        theirs = self.plan.published[plan.published].number(contest.about, row)
         ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
         if theirs == theirs:
             met = abs(ours - theirs) < DIGITS if whole else None
