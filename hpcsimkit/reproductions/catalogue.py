@@ -7,20 +7,23 @@ import importlib
 from collections.abc import Mapping
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.reproductions.plans.planned import papers, reproduction_of
 from hpcsimkit.reproductions.reproduction import Reproduction
 
 __all__ = ["SYSTEMS", "reproduction_named"]
 
-SYSTEMS: Mapping[str, str] = {
+WRITTEN: Mapping[str, str] = {
     "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
     "published-rules": "hpcsimkit.reproductions.published_rules.reproduction:PublishedRules",
-    "schedinspector": "hpcsimkit.reproductions.schedinspector.reproduction:SchedInspector",
     "rlbackfilling": "hpcsimkit.reproductions.rlbackfilling.reproduction:RLBackfilling",
     "textbook-rules": "hpcsimkit.reproductions.textbook_rules.reproduction:TextbookRules",
     "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
     "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
 }
-"""Module and class of the reproduction of each system, by name."""
+"""Module and class of reproductions without a plan, by name."""
+
+SYSTEMS = (*WRITTEN, *papers())
+"""Names of all reproductions: those of ``WRITTEN``, and the folders of this package with a ``plan.toml``."""
 
 
 def reproduction_named(name: str) -> type[Reproduction]:
@@ -41,5 +44,7 @@ def reproduction_named(name: str) -> type[Reproduction]:
         near = difflib.get_close_matches(name, SYSTEMS, n=3, cutoff=0.6)
         hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(SYSTEMS)}"
         raise UsageError(f"unknown system {name!r}; {hint}")
-    module, _, attribute = SYSTEMS[name].partition(":")
+    if name not in WRITTEN:
+        return reproduction_of(papers()[name])
+    module, _, attribute = WRITTEN[name].partition(":")
     return getattr(importlib.import_module(module), attribute)

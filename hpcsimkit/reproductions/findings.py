@@ -38,6 +38,11 @@ class Findings(ABC):
     plan: Any  # a reproduction, which imports its report: the other way would be a circle
     store: Store
 
+    @property
+    def template(self) -> str:
+        """Template of the report."""
+        return f"{type(self).__module__.split('.')[-2]}/report.md.jinja"
+
     @abstractmethod
     def values(self) -> Mapping[str, Any]:
         """Return further values of the template, by name."""
@@ -54,6 +59,5 @@ class Findings(ABC):
         """Return the targets and the report; figures are written to a folder."""
         for name, figure in self.figures():
             save_figure(figure, pictures / f"{name}.png")
-        template = f"{type(self).__module__.split('.')[-2]}/report.md.jinja"
-        report = rendered(template, title=self.plan.title, found=self, plan=self.plan, **self.values())
+        report = rendered(self.template, title=self.plan.title, found=self, plan=self.plan, **self.values())
         return Conclusion(list(self.targets()), report)

@@ -9,25 +9,36 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hpcsimkit.agents.schedinspector import settings as made
 from hpcsimkit.engine.store import Store
 from hpcsimkit.policies.dirlab import published
-from hpcsimkit.reproductions.schedinspector import learners as made
-from hpcsimkit.reproductions.schedinspector import reproduction
-from hpcsimkit.reproductions.schedinspector.contest import BASE, INSPECTOR, NOT_COMMITTED, contests
-from hpcsimkit.reproductions.schedinspector.data import Scale, Trace, Traces
-from hpcsimkit.reproductions.schedinspector.published_numbers import TABLE_4, improvement
+from hpcsimkit.reproductions.catalogue import reproduction_named
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.schedinspector.own import BASE, NOT_COMMITTED, improvement
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet, standings
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 
-TINY = Scale(sequences=2, steps=300, prompt_steps=300, study_steps=0, orders=("sjf",), whole=True)
+KIND: type[PaperReproduction] = reproduction_named("schedinspector")  # type: ignore[assignment]
+TINY = {
+    **KIND.paper.sizes["full"],
+    "sequences": 2,
+    "steps": 300,
+    "prompt_steps": 300,
+    "study_steps": 0,
+    "orders": ["sjf"],
+}
 JOBS = 1400
+
+
+def paper(tmp_path: Path, logs: list[str], seed: int = 0) -> PaperReproduction:
+    return KIND([tmp_path / log for log in logs], quick=True, seed=seed)
 
 
 @pytest.fixture
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """Two logs, one of the paper's by its name; and as little learning as there can be."""
-    monkeypatch.setattr(reproduction, "QUICK", TINY)
+    monkeypatch.setitem(KIND.paper.sizes, "quick", TINY)
     monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, n_epochs=2))
     monkeypatch.setattr(made, "RATIO", replace(made.RATIO, episodes=2, n_epochs=2))
     for seed, name in enumerate(("lublin-1.swf", "other.swf")):
@@ -46,7 +57,7 @@ def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
         assert f"## {heading}" in report
     targets = {row["what"]: row for row in json.loads((tmp_path / "out" / "targets.json").read_text())}
     gain = targets["Lublin, unseen jobs: inspector, below SJF by [%]"]
-    assert gain["paper"] == pytest.approx(improvement(*TABLE_4["Lublin"][::2]))
+    assert gain["paper"] == pytest.approx(improvement(*KIND.published["table_4"].rows["Lublin"][::2]))
 
 
 @pytest.mark.slow
@@ -78,7 +89,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
             "figure-4-prompt.png"} <= pictures  # fmt: skip
     targets = {row["what"]: row for row in json.loads((tmp_path / "out" / "targets.json").read_text())}
     gain = targets["Lublin, unseen jobs: inspector, below SJF by [%]"]
-    assert gain["paper"] == pytest.approx(improvement(*TABLE_4["Lublin"][::2]))
+    assert gain["paper"] == pytest.approx(improvement(*KIND.published["table_4"].rows["Lublin"][::2]))
     base = targets["Lublin, published test: SJF's mean bounded slowdown"]
     assert (base["paper"], base["met"]) == (333.19, None), "two sequences are not the paper's fifty"
 
@@ -93,10 +104,13 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert "tasks are done" in again.out.splitlines()[3]
 
 
-def test_trained_and_tested_jobs_are_disjoint(logs: list[str], tmp_path: Path) -> None:
-    trace = Trace(tmp_path / logs[0], replace(TINY, sequences=200), seed=3)
-    learners = made.Learners(Traces([trace.path], TINY, seed=3))
-    seen = learners.own(trace, "sjf").episodes
+def test_trained_and_tested_jobs_are_disjoint(
+    logs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TINY, "sequences", 200)
+    found = paper(tmp_path, logs[:1], seed=3)
+    trace = found.traces.first
+    seen = found.workshop.agent("inspector", found.workshop.parts().variables).episodes
     learned = {int(job) for job in seen.log.id}  # type: ignore[attr-defined]
     tested = {int(job) for scenario in trace.rest.scenarios for job in scenario.workload.id}
     assert len(learned) == 280
@@ -104,16 +118,17 @@ def test_trained_and_tested_jobs_are_disjoint(logs: list[str], tmp_path: Path) -
     assert len(trace.rest.scenarios) == 4, "1119 jobs: no more lie side by side"
     assert len(tested) == 4 * 256, "no job is in two sequences"
     assert all(scenario.following is not None for scenario in trace.rest.scenarios)
-    (line,) = Traces([trace.path], trace.scale, seed=3).lines()
+    (line,) = found.traces.lines()
     assert line.endswith("4 sequences of 256 (not 200: no more lie side by side) of the rest to be tested on")
-    assert len(trace.whole.scenarios) == 200, "the published ones overlap, as published"
+    assert len(trace.drawn_sequences.scenarios) == 200, "the published ones overlap, as published"
 
 
 def test_rows_are_of_whom_they_say(logs: list[str], tmp_path: Path) -> None:
-    traces = Traces([tmp_path / log for log in logs], TINY, seed=0)
+    found = paper(tmp_path, logs)
+    traces = found.traces
     by_protocol = {
-        (contest.trace.name, contest.protocol, contest.backfilling): contest
-        for contest in contests(made.Learners(traces))
+        (contest.trace.name, contest.protocol, contest.variables["backfilling"]): contest
+        for contest in found.contests
     }
     contest = by_protocol["Lublin", "rest", False]
     rows = {each.name: each for each in contest.contestants}
@@ -131,12 +146,12 @@ def test_rows_are_of_whom_they_say(logs: list[str], tmp_path: Path) -> None:
 
 
 def test_an_agent_meets_with_the_parameters_of_the_log(logs: list[str], tmp_path: Path) -> None:
-    traces = Traces([tmp_path / log for log in logs], TINY, seed=0)
-    here, there = traces.all
-    learner = made.Learners(traces).own(there, "sjf")
+    workshop = paper(tmp_path, logs).workshop
+    here, there = workshop.traces.all
+    learner = workshop.agent("inspector", workshop.parts(there).variables)
     learner.train(tmp_path / "store" / learner.name, lambda steps: None)
     guest = Contestant(
-        INSPECTOR, learner.policy, learner=learner, changes={"longest_time": here.longest_time}
+        "inspector", learner.policy, learner=learner, changes={"longest_time": here.longest_time}
     )
     inspector = guest.scheduler(tmp_path / "store").inspector  # type: ignore[attr-defined]
     assert inspector.encoder.longest_time == here.longest_time != there.longest_time

@@ -10,42 +10,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit.engine.store import Store
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training
-from hpcsimkit.reproductions.schedinspector.contest import (
-    BASE,
-    INSPECTOR,
-    NOT_COMMITTED,
-    PROMPT,
-    UNFIT,
-    Contest,
-    contests,
-    greedy,
-    of_log,
-)
-from hpcsimkit.reproductions.schedinspector.data import FULL, Trace, Traces
-from hpcsimkit.reproductions.schedinspector.learners import Learners
-from hpcsimkit.reproductions.schedinspector.published_numbers import REJECTION_RATIOS, TABLE_4
-from hpcsimkit.reproductions.schedinspector.report import SchedInspectorFindings
-from hpcsimkit.reproductions.schedinspector.tables import cross_table, table_4, table_5
-from hpcsimkit.reproductions.schedinspector.targets import published_targets, training_target
+from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.parts import Parts
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, Study
+from hpcsimkit.reproductions.schedinspector.own import BASE, NOT_COMMITTED, UNFIT, OwnFindings
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.reproductions.test_reproduction_contests import LEARNER
 
 SEQUENCES = 20
+INSPECTOR, PROMPT = "inspector", "prompt inspector"
+KIND: Any = reproduction_named("schedinspector")
+TABLE_4 = KIND.published["table_4"].rows
 
 
-def scores(log: str, protocol: str = "rest", above: dict[str, float] | None = None) -> Scores[Contest]:
+def scores(log: str, protocol: str = "rest", above: dict[str, float] | None = None) -> Scores[Comparison]:
     """Everybody has 10 and a little noise on each sequence; some have so much more."""
-    trace = Trace(Path(f"{log}.swf"), None, 0)  # type: ignore[arg-type]
-    contest = Contest(trace, "sjf", protocol, False, SequenceSet("x", [None] * SEQUENCES), [])  # type: ignore[list-item]
+    trace: Any = SimpleNamespace(name=log)
+    parts = Parts({"order": "sjf", "backfilling": False})
+    sequences = SequenceSet("x", [None] * SEQUENCES)  # type: ignore[list-item]
+    contest = Comparison(KIND.paper.comparisons[protocol], protocol, trace, parts, sequences, [], frozenset())
     names = [BASE, NOT_COMMITTED, UNFIT]
     for row in (INSPECTOR, PROMPT):
-        names += [row, greedy(row), of_log(row, "Lublin"), of_log(row, "SDSC-SP2")]
+        names += [row, f"{row}, greedy", f"{row} of Lublin", f"{row} of SDSC-SP2"]
     rng = np.random.default_rng(0)
     values = {
         name: {
@@ -57,38 +49,63 @@ def scores(log: str, protocol: str = "rest", above: dict[str, float] | None = No
     return Scores(contest, values)
 
 
+def findings(
+    *found: Scores[Comparison], first: str = "Lublin", seconds: Any = lambda task: 60.0
+) -> OwnFindings:
+    """Measurements that are these scores."""
+    contests = [replace_contestants(each.contest) for each in found]
+    plan: Any = SimpleNamespace(
+        published=KIND.published, traces=SimpleNamespace(first=SimpleNamespace(name=first)),
+        scores=lambda store: list(found), contests=contests,
+    )  # fmt: skip
+    store: Any = SimpleNamespace(seconds=seconds)
+    return OwnFindings(plan, store)
+
+
+def replace_contestants(contest: Comparison) -> Any:
+    return (
+        contest if contest.contestants else contest._replace(contestants=[SimpleNamespace(learner=LEARNER)])
+    )  # type: ignore[list-item]
+
+
+def published_targets(found: Scores[Comparison]) -> list[Target]:
+    return [target for target in findings(found).targets() if "training" not in target.what]
+
+
 def test_table_4_names_the_log_of_the_paper_only_if_it_is_that() -> None:
     both = [scores("SDSC-SP2", above={BASE: 5}), scores("Lublin", above={BASE: 5})]
-    headings, (sdsc, lublin) = table_4(both, "SDSC-SP2")
+    headings, (sdsc, lublin) = findings(first="SDSC-SP2").table_4(both)
     assert headings[3:5] == ["*of SDSC-SP2*", "of SDSC-SP2"]
     assert {len(headings)} == {len(sdsc), len(lublin)}
-    assert lublin[headings.index("*of SDSC-SP2*")] == f"{TABLE_4['Lublin'].of_sdsc:.2f}"
-    assert lublin[headings.index("*own*")] == f"{TABLE_4['Lublin'].own:.2f}"
+    assert lublin[headings.index("*of SDSC-SP2*")] == f"{TABLE_4['Lublin'][1]:.2f}"
+    assert lublin[headings.index("*own*")] == f"{TABLE_4['Lublin'][2]:.2f}"
 
-    headings, lines = table_4(both[1:], "Lublin")
+    headings, lines = findings().table_4(both[1:])
     assert not any("SDSC" in heading for heading in headings)
     assert headings[3] == "of Lublin"
     assert {len(headings)} == {len(lines[0])}
-    assert f"{TABLE_4['Lublin'].of_sdsc:.2f}" not in lines[0], "it is of another agent"
-    assert lines[0][headings.index("*own*")] == f"{TABLE_4['Lublin'].own:.2f}"
+    assert f"{TABLE_4['Lublin'][1]:.2f}" not in lines[0], "it is of another agent"
+    assert lines[0][headings.index("*own*")] == f"{TABLE_4['Lublin'][2]:.2f}"
     assert lines[0][headings.index("of Lublin")] == lines[0][headings.index("own")], "at home"
     assert lines[0][headings.index("prompt, of Lublin")] == lines[0][headings.index("prompt")]
 
 
 def test_ratios_of_figure_7_are_of_one_log() -> None:
-    def ratios(first: str, figure: str) -> Any:
-        plan: Any = SimpleNamespace(traces=SimpleNamespace(first=SimpleNamespace(name=first)))
-        study: Any = SimpleNamespace(name=figure)
-        return SchedInspectorFindings(plan, Store(Path())).rejection_ratios(study)
+    curve = {"steps": np.array([1.0]), "reward": np.array([0.0]), "rejected": np.array([0.5])}
 
-    assert ratios("SDSC-SP2", "figure-7") == REJECTION_RATIOS
-    assert ratios("Lublin", "figure-7") == {}
-    assert ratios("SDSC-SP2", "figure-5") == {}
+    def ratios(first: str, figure: str) -> list[str]:
+        found = findings(first=first)
+        vars(found)["curves"] = {figure: {"FCFS": curve, "SAF": curve, "manual": curve}}
+        return [line[3] for line in found.study_table(Study(figure, "", {})).rows]
+
+    assert ratios("SDSC-SP2", "figure-7") == ["5.00", "48.20", ""]
+    assert ratios("Lublin", "figure-7") == ["", "", ""]
+    assert ratios("SDSC-SP2", "figure-5") == ["", "", ""]
 
 
 @pytest.mark.parametrize("agent", [INSPECTOR, PROMPT])
 def test_the_rival_that_does_not_commit_is_to_be_beaten_by_both_tests(agent: str) -> None:
-    def target(of: Scores[Contest]) -> Target:
+    def target(of: Scores[Comparison]) -> Target:
         begin = f"Lublin, unseen jobs: {agent}, below SJF that does not commit by [%], p < 0.05 by both tests"
         (found,) = (target for target in published_targets(of) if target.what == begin)
         return found
@@ -116,7 +133,7 @@ def test_gains_of_all_agents_beside_the_papers() -> None:
         target.what: target for target in published_targets(scores("HPC2N", above={BASE: 10, PROMPT: -5}))
     }
     found = {row: targets[f"HPC2N, unseen jobs: {row}, below SJF by [%]"]
-             for row in (INSPECTOR, greedy(INSPECTOR), PROMPT, greedy(PROMPT))}  # fmt: skip
+             for row in (INSPECTOR, f"{INSPECTOR}, greedy", PROMPT, f"{PROMPT}, greedy")}  # fmt: skip
     assert {round(target.paper or 0, 2) for target in found.values()} == {60.41}  # 8.26 to 3.27
     assert [target.met for target in found.values()] == [False, False, True, False]
     assert found[PROMPT].ours == pytest.approx(75, abs=1)
@@ -126,7 +143,7 @@ def test_rows_that_are_not_there_are_left_blank() -> None:
     """Behind backfilling there are prompt inspectors only."""
     found = scores("Lublin")
     fewer = Scores(found.contest, {row: found.values[row] for row in (BASE, PROMPT)})
-    headings, (line,) = table_5([fewer])
+    headings, (line,) = findings(fewer).table_5()
     assert dict(zip(headings, line, strict=True)) == {
         "log": "Lublin", "order": "SJF", "backfilling": "no", "*base*": "61.49", "base": "50.00",
         "*inspector*": "61.06", INSPECTOR: "", PROMPT: "50.00",
@@ -136,9 +153,9 @@ def test_rows_that_are_not_there_are_left_blank() -> None:
 def test_trained_here_tested_there() -> None:
     logs = [scores("SDSC-SP2"), scores("Lublin")]
     for row in (INSPECTOR, PROMPT):
-        logs[1].values[of_log(row, "SDSC-SP2")][BSLD][:] = 7.0
+        logs[1].values[f"{row} of SDSC-SP2"][BSLD][:] = 7.0
         logs[1].values[row][BSLD][:] = 3.0
-        headings, lines = cross_table(logs, row)
+        headings, lines = findings().cross_table(logs, row)
         assert headings == ["tested on", "base", "trained on SDSC-SP2", "trained on Lublin"]
         assert lines[1][2:] == ["7.00", "3.00"]
 
@@ -149,14 +166,14 @@ def test_trained_here_tested_there() -> None:
 def test_published_inspectors_learn_without_a_limit_and_are_tested_with_one(tmp_path: Path) -> None:
     path = tmp_path / "lublin-1.swf"
     write_swf(default_workload(np.random.default_rng(0), jobs=1400, load=1.1), path)
-    learners = Learners(Traces([path], replace(FULL, sequences=2), 0))
+    paper: PaperReproduction = KIND([path])
     limits: dict[str, set[int | None]] = {}
-    for study in learners.studies:
+    for study in paper.studies:
         for learner in study.learners.values():
             assert isinstance(learner.policy, Pipeline)
             limits.setdefault(learner.trainer, set()).add(learner.policy.max_rejections)
     assert limits == {"schedinspector": {None}, "prompt-inspector": {72}}
-    rows = [row for contest in contests(learners) for row in contest.contestants if row.learner]
+    rows = [row for contest in paper.contests for row in contest.contestants if row.learner]
     assert {row.learner.trainer for row in rows if row.learner} == set(limits)
     assert {row.policy.max_rejections for row in rows if isinstance(row.policy, Pipeline)} == {72}
 
@@ -168,21 +185,15 @@ def test_training_times_are_those_of_all_stretches() -> None:
     """By the store, which adds them up; of the agents of tables only, each kind for itself."""
     took = {"table": 450.0, "other": 900.0, "prompt": 60.0, "study": 5000.0}
 
-    class Clock:
-        def seconds(self, task: Training) -> float:
-            return took[task.name]
+    def seconds(task: Training) -> float:
+        return took[task.name]
 
     table = replace(LEARNER, name="table", trainer="schedinspector")
     learners = [table, None, replace(table, name="other"), table,
                 replace(table, name="prompt", trainer="prompt-inspector")]  # fmt: skip
     contestants: Any = [SimpleNamespace(learner=each) for each in learners]
     found = scores("Lublin", above={BASE: 5})
-    contest = found.contest._replace(contestants=contestants, order="f1")
-    plan: Any = SimpleNamespace(scores=lambda store: [Scores(contest, found.values)])
-    findings = SchedInspectorFindings(plan, Clock())  # type: ignore[arg-type]
-    assert list(findings.targets()) == [
-        training_target("schedinspector agents", [450.0, 900.0]),
-        training_target("prompt-inspector agents", [60.0]),
-    ]
-    published, prompt = findings.targets()
+    contest = found.contest._replace(contestants=contestants, parts=Parts({"order": "f1"}))
+    published, prompt = findings(Scores(contest, found.values), seconds=seconds).targets()
+    assert published.what.startswith("longest training of schedinspector agents")
     assert (published.ours, published.met, prompt.ours, prompt.met) == (15.0, False, 1.0, True)

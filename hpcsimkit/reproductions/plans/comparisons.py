@@ -1,0 +1,245 @@
+"""Logs, agents and policies under test of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.reproductions.draws import Draws
+from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.logs import Logs
+from hpcsimkit.reproductions.plans.parts import Parts
+from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
+from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
+from hpcsimkit.reproductions.split_logs import PublishedLog
+
+__all__ = ["Comparison", "PaperLog", "PaperLogs", "Workshop"]
+
+
+class PaperLog(PublishedLog):
+    """Log of a paper, split as its plan says; a subclass is made for each plan."""
+
+    SLICE: int
+    SEEDS: Mapping[str, int]
+    SEED: int | None
+    COUNT: str
+
+    @cached_property
+    def slice(self) -> Workload:
+        """Training jobs of the published code, from the start of the log."""
+        return self.log.first(self.SLICE)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the seed of the published test on this log is known."""
+        return self.name in self.SEEDS
+
+    @cached_property
+    def drawn_sequences(self) -> SequenceSet:
+        """Sequences of the published test; by default with the seed of the reproduction."""
+        seed = self.SEEDS.get(self.name, self.seed if self.SEED is None else self.SEED)
+        return self.drawn("published" if self.SEEDS else "whole", seed, getattr(self.scale, self.COUNT))
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """Variables of a plan that depend on the log."""
+        return {"log": self, "longest_time": self.longest_time, "training": self.part, "slice": self.slice}
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self.name, format_spec)
+
+
+class PaperLogs(Logs[PaperLog]):
+    """All logs of a paper.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files of the logs.
+    scale : SimpleNamespace
+        Size preset.
+    seed : int
+        Random seed.
+    """
+
+    kind: type[PaperLog]
+
+    @classmethod
+    def of(cls, plan: Plan, paths: Sequence[Path], scale: SimpleNamespace, seed: int) -> PaperLogs:
+        """Return the logs, split as a plan says."""
+        logs = plan.logs
+        attributes = {
+            "NAMES": logs.names,
+            "CODE": logs.code,
+            "JOBS": logs.jobs,
+            "LEAST_JOBS": logs.least_jobs,
+            "SLICE": logs.slice,
+            "SEEDS": logs.seeds,
+            "SEED": logs.seed,
+            "COUNT": logs.sequences,
+        }
+        found = cls(paths, scale, seed)
+        vars(found)["kind"] = type("PaperLog", (PaperLog,), attributes)
+        return found
+
+    def log_of(self, path: Path) -> PaperLog:
+        """Return the log of a file."""
+        return self.kind(path, self.scale, self.seed)
+
+
+class Comparison(NamedTuple):
+    """Policies under test on the same sequences of a log.
+
+    Parameters
+    ----------
+    plan : ComparisonPlan
+        Its table in the plan.
+    protocol : str
+        Name of the table.
+    trace : PaperLog
+        Log of the sequences.
+    parts : Parts
+        Parts with the variables of the comparison.
+    sequences : SequenceSet
+        Test sequences.
+    contestants : sequence of Contestant
+        Policies under test.
+    stochastic : collection of str
+        Rows that are run several times on each sequence.
+    """
+
+    plan: ComparisonPlan
+    protocol: str
+    trace: PaperLog
+    parts: Parts
+    sequences: SequenceSet
+    contestants: Sequence[Contestant]
+    stochastic: frozenset[str]
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Values of the variables of the plan."""
+        return self.parts.variables
+
+    @property
+    def base(self) -> str:
+        """Name of the base scheduler, if the plan has one."""
+        return str(self.parts.made(self.plan.base))
+
+    @property
+    def about(self) -> str:
+        """Log and base scheduler."""
+        return ", ".join(filter(None, [self.trace.name, self.base]))
+
+    @property
+    def label(self) -> str:
+        """Name of a file on the comparison, without suffix."""
+        return str(self.parts.made(self.plan.label))
+
+    @property
+    def meetings(self) -> dict[str, Meeting]:
+        """Runs of all policies, by row."""
+        return {each.name: self._meeting(each) for each in self.contestants}
+
+    def _meeting(self, who: Contestant) -> Meeting:
+        sequences = SequenceSet(
+            f"{self.sequences.name}{self.parts.made(self.plan.folder)}", self.sequences.scenarios
+        )
+        seed, promises = self.trace.seed, self.plan.promises
+        if self.plan.draws is None:
+            return Meeting(who, sequences, seed, promises)
+        draws = self.parts.made(self.plan.draws) if who.name in self.stochastic else 1
+        return Draws(who, sequences, seed, promises, draws=draws)
+
+
+class Workshop:
+    """Agents and comparisons of a plan, each made once.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    traces : PaperLogs
+        Logs.
+    """
+
+    def __init__(self, plan: Plan, traces: PaperLogs) -> None:
+        self.plan = plan
+        self.traces = traces
+        self._made: dict[str, Learner] = {}
+
+    def parts(self, trace: PaperLog | None = None) -> Parts:
+        """Return parts with the size preset and a log, by default the first one, as variables."""
+        chosen = self.traces.first if trace is None else trace
+        sizes = vars(self.traces.scale)
+        return Parts({"none": None, **sizes, "seed": self.traces.seed, **chosen.variables}, self.agent)
+
+    def agent(self, name: str, variables: Mapping[str, Any]) -> Learner:
+        """Return an agent for values of the variables."""
+        table, parts = self.plan.agents[name], Parts(variables, self.agent)
+        for variable, value in table.defaults.items():
+            if variable not in parts.variables:
+                parts = parts.beside({variable: parts.made(value)})
+        label = f"{parts.made(table.name)}"
+        if label not in self._made:
+            settings = replace(parts.made(table.settings), total_timesteps=parts.made(table.total_timesteps))
+            environment = parts.made(table.environment)
+            learner = Learner.of(label, environment, table.trainer, settings, self.traces.seed)
+            self._made[label] = replace(learner, **parts.made(table.changes))
+        return self._made[label]
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Yield all comparisons: log by log, or protocol by protocol."""
+        names = [name for name, each in self.plan.comparisons.items() if self._has(each.size)]
+        pairs = [(name, trace) for name in names for trace in self.traces.all]
+        if self.plan.logs_first:
+            pairs = [(name, trace) for trace in self.traces.all for name in names]
+        for name, trace in pairs:
+            if trace.is_known or not self.plan.comparisons[name].known_logs:
+                yield from self._comparisons(name, trace)
+
+    def _has(self, size: str) -> bool:
+        return not size or bool(vars(self.traces.scale)[size])
+
+    def _comparisons(self, name: str, trace: PaperLog) -> Iterator[Comparison]:
+        plan = self.plan.comparisons[name]
+        sequences = trace.rest if plan.sequences == "rest" else trace.drawn_sequences
+        for parts in self.parts(trace).each(plan.each):
+            found = [
+                (each, row.stochastic)
+                for rows in plan.rows
+                for inner in parts.each(rows.each)
+                for row in map(self.plan.rows.__getitem__, rows.rows)
+                for each in self._rows(row, trace, inner, known=plan.known_logs)
+            ]
+            drawn = {each.name for each, is_drawn in found if is_drawn or (each.learner and each.sample)}
+            rows = [each for each, _ in found]
+            yield Comparison(plan, name, trace, parts, sequences, rows, frozenset(drawn))
+
+    def _rows(self, row: RowPlan, trace: PaperLog, parts: Parts, *, known: bool) -> Iterator[Contestant]:
+        """Yield the policies of a row: one for each log of its agents, and for sampled and best actions."""
+        for name, allowed in row.when.items():
+            if parts.made(f"{{{name}}}") not in parts.made(allowed):
+                return
+        if row.agent is None:
+            yield Contestant(f"{parts.made(row.name)}", parts.made(row.policy), row.rules)
+            return
+        for other in self._logs_of(row, trace, known=known):
+            inner = parts.beside({**other.variables, "here": trace, "longest_here": trace.longest_time})
+            learner = inner.made(row.agent)
+            policy = inner.beside({"policy": learner.policy}).made(row.policy or "{policy}")
+            changes = {key: inner.made(value) for key, value in row.changes.items()} or None
+            for sample in row.sample:
+                name = f"{inner.made(row.name)}{'' if sample else row.suffix}"
+                yield Contestant(name, policy, row.rules, learner, sample, changes)
+
+    def _logs_of(self, row: RowPlan, trace: PaperLog, *, known: bool) -> list[PaperLog]:
+        if row.logs == "own":
+            return [trace]
+        others = [self.traces.first] if row.logs == "first" else self.traces.all
+        return [each for each in others if each is not trace and (each.is_known or not known)]

@@ -1,0 +1,139 @@
+"""Objects from the values of a plan."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass, replace
+from itertools import product
+from operator import attrgetter
+from string import Formatter
+from typing import Any
+
+from hpcsimkit.errors import UsageError
+
+__all__ = ["Parts", "kit_part"]
+
+PART, COPY, AGENT = "part", "copy", "agent"
+"""Keys of tables that stand for objects."""
+
+ONE = re.compile(r"\{\w[\w.\[\]]*\}")
+"""Text that is one variable, or an attribute or an item of it."""
+
+
+def kit_part(name: str) -> Any:
+    """Return an object of hpcsimkit by its name ``module:Name``; a plan names no other code.
+
+    Examples
+    --------
+    >>> kit_part("policies:SJF")
+    <class 'hpcsimkit.kernel.policy.SJF'>
+    >>> kit_part("policies:Nobody")
+    Traceback (most recent call last):
+    hpcsimkit.errors.UsageError: hpcsimkit has no part 'policies:Nobody'
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        return attrgetter(attribute)(importlib.import_module(f"hpcsimkit.{module}"))
+    except (ImportError, AttributeError):
+        raise UsageError(f"hpcsimkit has no part {name!r}") from None
+
+
+class _Words(Formatter):
+    """Texts with variables: ``{order:upper}`` in capitals, ``{backfilling:?-bf}`` only if true."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "upper":
+            return str(value).upper()
+        if format_spec.startswith("?"):
+            return format_spec[1:] * bool(value)
+        return super().format_field(value, format_spec)
+
+
+class Parts:
+    """Objects from the values of a plan, with variables.
+
+    - A text ``"{name}"`` is the variable itself (``"{name.attribute}"`` its attribute); other texts are
+      formatted: ``{name:upper}`` is in capitals, ``{name:?words}`` are words if the variable is true.
+    - A table with the key ``part`` is the object that this class or function of hpcsimkit returns for the
+      other keys; one with ``copy`` is a copy of an object, or of a constant, with changed attributes.
+    - A table with the key ``agent`` is that agent, with the other keys as variables.
+
+    Parameters
+    ----------
+    variables : mapping of str to object
+        Values of the variables.
+    agent : callable, optional
+        Function ``agent(name, variables)`` that returns an agent of the plan.
+
+    Examples
+    --------
+    >>> parts = Parts({"order": "sjf", "backfilling": True, "steps": 9})
+    >>> parts.made("{order:upper}{backfilling:? with backfilling}"), parts.made("{steps}")
+    ('SJF with backfilling', 9)
+    >>> parts.made({"part": "kernel.pipeline:Pipeline", "order": {"part": "policies:SJF"}})
+    Pipeline(order=SJF())
+    """
+
+    def __init__(
+        self, variables: Mapping[str, Any], agent: Callable[[str, Mapping[str, Any]], Any] | None = None
+    ) -> None:
+        self.variables = variables
+        self.agent = agent
+
+    def beside(self, variables: Mapping[str, Any]) -> Parts:
+        """Return parts with further variables."""
+        return Parts({**self.variables, **variables}, self.agent)
+
+    def each(self, values: Mapping[str, Any]) -> Iterator[Parts]:
+        """Yield parts for each combination of the values of some variables, without repetitions."""
+        lists = [self._once(each) for each in values.values()]
+        for chosen in product(*lists):
+            yield self.beside(dict(zip(values, chosen, strict=True)))
+
+    def made(self, value: Any) -> Any:
+        """Return the object of a value."""
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return self._table(value)
+        return tuple(map(self.made, value)) if isinstance(value, list | tuple) else value
+
+    def _text(self, text: str) -> Any:
+        if ONE.fullmatch(text):
+            return _Words().get_field(text[1:-1], (), self.variables)[0]
+        return _Words().vformat(text, (), self.variables)
+
+    def _table(self, table: Mapping[str, Any]) -> Any:
+        made = {key: self.made(value) for key, value in table.items()}
+        if PART in made:
+            return kit_part(made.pop(PART))(**made)
+        if COPY in made:
+            return _changed(made.pop(COPY), made)
+        if AGENT in made:
+            assert self.agent is not None
+            return self.agent(made.pop(AGENT), {**self.variables, **made})
+        return made
+
+    def _once(self, values: Any) -> list[Any]:
+        """Return the objects of a value or of a list, each once; lists in it are joined."""
+        found: list[Any] = []
+        for value in values if isinstance(values, list | tuple) else [values]:
+            made = self.made(value)
+            for each in made if isinstance(made, list | tuple) else [made]:
+                if each not in found:
+                    found.append(each)
+        return found
+
+
+def _changed(of: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy of an object, or of a constant of hpcsimkit, with changed attributes."""
+    found = kit_part(of) if isinstance(of, str) else of
+    if is_dataclass(found) and not isinstance(found, type):
+        return replace(found, **changes)
+    changed = copy.copy(found)
+    for name, value in changes.items():
+        setattr(changed, name, value)
+    return changed

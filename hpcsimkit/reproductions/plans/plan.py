@@ -1,0 +1,183 @@
+"""Typed tables of a paper's files: ``plan.toml``, and ``published.toml`` with its published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, Field
+
+from hpcsimkit.experiments.checked_table import Table
+from hpcsimkit.reproductions.logs import BY_FILE
+
+__all__ = [
+    "AgentPlan",
+    "ComparisonPlan",
+    "LogsPlan",
+    "Plan",
+    "Published",
+    "PublishedTable",
+    "RowPlan",
+    "RowsPlan",
+    "StudyPlan",
+    "TargetPlan",
+    "paper_files",
+]
+
+PLAN, PUBLISHED = "plan.toml", "published.toml"
+
+Part = Any
+"""Value with parts; see :class:`~hpcsimkit.reproductions.plans.parts.Parts`."""
+
+Each = Mapping[str, Any]
+"""Values of each variable of a loop, the first variable outermost."""
+
+
+class LogsPlan(Table):
+    """Table ``[logs]``: the reading of logs, and their split into training jobs and test sequences."""
+
+    needed: str
+    code: Literal["rlscheduler", "schedinspector", "rlbackfilling"]
+    jobs: int = Field(gt=0)
+    least_jobs: int = Field(gt=0)
+    slice: int = Field(default=10_000, gt=0)
+    seeds: dict[str, int] = Field(default_factory=dict)
+    seed: int | None = None
+    sequences: str = "sequences"
+    names: dict[str, str] = Field(default_factory=lambda: dict(BY_FILE))
+
+
+class AgentPlan(Table):
+    """Table ``[agents.NAME]``: the environment, the algorithm and the settings of a training."""
+
+    name: str
+    environment: Part
+    trainer: str
+    settings: Part
+    total_timesteps: Part
+    defaults: dict[str, Part] = Field(default_factory=dict)
+    changes: dict[str, Part] = Field(default_factory=dict)
+
+
+class RowPlan(Table):
+    """Table ``[rows.NAME]``: a policy under test, with or without an agent."""
+
+    name: str
+    policy: Part = None
+    rules: Literal["dirlab", "textbook"] = "dirlab"
+    agent: Part = None
+    sample: list[bool] = Field(default_factory=lambda: [True])
+    suffix: str = ", greedy"
+    logs: Literal["own", "others", "first"] = "own"
+    changes: dict[str, Part] = Field(default_factory=dict)
+    stochastic: bool = False
+    when: dict[str, list[Any]] = Field(default_factory=dict)
+
+
+class RowsPlan(Table):
+    """Entry of ``rows`` of a comparison: names of rows, for each value of some variables."""
+
+    rows: list[str]
+    each: Each = Field(default_factory=dict)
+
+
+class ComparisonPlan(Table):
+    """Table ``[comparisons.NAME]``: policies on the same sequences of each log."""
+
+    sequences: Literal["rest", "drawn"]
+    words: str
+    rows: list[RowsPlan]
+    label: str
+    folder: str = ""
+    base: str = ""
+    each: Each = Field(default_factory=dict)
+    known_logs: bool = False
+    size: str = ""
+    draws: Part = None
+    promises: bool = False
+
+    inner: ClassVar[Mapping[str, type[BaseModel]]] = {"rows": RowsPlan}
+
+
+class StudyPlan(Table):
+    """Entry of ``studies``: a figure of the learning curves of some agents."""
+
+    name: str
+    about: str
+    agents: list[dict[str, Part]]
+    size: str = ""
+
+
+class TargetPlan(Table):
+    """Entry of ``targets``: a published number for each row, or rows that an agent must beat."""
+
+    comparison: str
+    rows: list[str]
+    published: str = ""
+    sequences: int = 0
+    below: list[str] = Field(default_factory=list)
+
+
+class Plan(Table):
+    """Contents of ``plan.toml``."""
+
+    title: str
+    logs: LogsPlan
+    rates: dict[str, float]
+    sizes: dict[Literal["full", "quick"], dict[str, Any]]
+    agents: dict[str, AgentPlan]
+    rows: dict[str, RowPlan]
+    comparisons: dict[str, ComparisonPlan]
+    logs_first: bool = False
+    studies: list[StudyPlan] = Field(default_factory=list)
+    targets: list[TargetPlan] = Field(default_factory=list)
+    tasks: dict[str, Part] = Field(default_factory=dict)
+    minutes: float | None = None
+
+    inner: ClassVar[Mapping[str, type[BaseModel]]] = {"logs": LogsPlan}
+
+    def size(self, *, quick: bool) -> dict[str, Any]:
+        """Return the size preset: ``quick`` overrides ``full``."""
+        return {**self.sizes["full"], **(self.sizes.get("quick", {}) if quick else {})}
+
+
+class PublishedTable(Table):
+    """Published table: its place in the source, and its numbers by row and column; NaN where it has none."""
+
+    source: str
+    page: int | None = None
+    columns: list[str]
+    rows: dict[str, list[float]]
+
+    def of(self, row: str) -> dict[str, float]:
+        """Return the numbers of a row by column, NaN for an unknown row."""
+        numbers = self.rows.get(row, [float("nan")] * len(self.columns))
+        return dict(zip(self.columns, numbers, strict=True))
+
+    def number(self, row: str, column: str) -> float:
+        """Return a number, or NaN."""
+        return self.of(row).get(column, float("nan"))
+
+
+class Published(Table):
+    """Contents of ``published.toml``: tables by name."""
+
+    tables: dict[str, PublishedTable] = Field(default_factory=dict)
+
+
+@cache
+def paper_files(folder: Path) -> tuple[Plan, dict[str, PublishedTable]]:
+    """Return the plan of a paper, and its published tables by name.
+
+    Raises
+    ------
+    UsageError
+        A file is wrong; the message names the line.
+    """
+    numbers = folder / PUBLISHED
+    return (
+        Plan.of_toml(folder / PLAN),
+        Published.of_toml(numbers).tables if numbers.exists() else {},
+    )

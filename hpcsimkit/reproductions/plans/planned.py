@@ -1,0 +1,267 @@
+"""A reproduction from the folder of a paper."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
+from hpcsimkit.reports.learning_curve import Curve
+from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.contests import ContestReproduction, Scores, learners_of
+from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
+from hpcsimkit.reproductions.findings import Findings
+from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
+from hpcsimkit.reproductions.plans.comparisons import Comparison, PaperLogs, Workshop
+from hpcsimkit.reproductions.plans.plan import PLAN, Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
+from hpcsimkit.reproductions.reproduction import Conclusion
+from hpcsimkit.reproductions.rivals import Field, field_of
+from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.results.statistics import SIGNIFICANT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PaperFindings", "PaperReproduction", "Study", "papers", "reproduction_of"]
+
+FOLDER = Path(__file__).parent.parent
+BOXES = "mean bounded slowdown of a sequence, logarithmic"
+DIGITS = 0.0065
+"""Tolerance for truncated digits of published means: 333.196 is printed as 333.19."""
+
+
+class Study(NamedTuple):
+    """Figure that compares trainings: its name, valid as a file name, its subject, and agents by panel."""
+
+    name: str
+    about: str
+    learners: Mapping[str, Learner]
+
+
+class PaperReproduction(ContestReproduction[Comparison]):
+    """Reproduction of a paper from its folder; see :func:`reproduction_of`.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the paper.
+    paper : Plan
+        Contents of its ``plan.toml``.
+    published : mapping of str to PublishedTable
+        Contents of its ``published.toml``.
+    findings : type
+        Class of its measurements.
+    """
+
+    folder: ClassVar[Path]
+    paper: ClassVar[Plan]
+    published: ClassVar[Mapping[str, PublishedTable]]
+    findings: ClassVar[type[PaperFindings]]
+
+    @cached_property
+    def traces(self) -> PaperLogs:
+        """Logs of the experiment."""
+        size = self.paper.size(quick=self.quick)
+        return PaperLogs.of(self.paper, self.logs, SimpleNamespace(**size), self.seed)
+
+    @cached_property
+    def workshop(self) -> Workshop:
+        """Agents and comparisons of the plan."""
+        return Workshop(self.paper, self.traces)
+
+    @cached_property
+    def contests(self) -> list[Comparison]:
+        """Comparisons of policies, one for each set of sequences."""
+        return list(self.workshop.comparisons())
+
+    @cached_property
+    def studies(self) -> list[Study]:
+        """Figures of trainings."""
+        scale = vars(self.traces.scale)
+        return [self._study(each) for each in self.paper.studies if not each.size or scale[each.size]]
+
+    @cached_property
+    def tasks(self) -> dict[str, Task]:
+        """Tasks of the plan beside trainings and comparisons, by name."""
+        parts = self.workshop.parts()
+        return {name: parts.made(part) for name, part in self.paper.tasks.items()}
+
+    def prepare(self) -> Iterator[str]:
+        """Read the logs and draw the sequences; yield lines on the planned work."""
+        yield from self.traces.lines()
+        yield self.words()
+
+    def further_learners(self) -> Iterator[Learner]:
+        """Yield the agents of the figures of trainings."""
+        for study in self.studies:
+            yield from study.learners.values()
+
+    def further_runs(self) -> Iterator[Task]:
+        """Yield the tasks beside trainings and comparisons."""
+        yield from self.tasks.values()
+
+    def fields(self) -> list[Field]:
+        """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
+        found: dict[tuple[str, str], list[Comparison]] = {}
+        for each in self.contests:
+            found.setdefault((each.trace.name, each.plan.words), []).append(each)
+        return [self._field(f"{log}, {words}", met) for (log, words), met in found.items()]
+
+    def _field(self, name: str, met: Sequence[Comparison]) -> Field:
+        rows = {
+            f"{each.base}: {row}" if each.base else row: task
+            for each in met
+            for row, task in each.meetings.items()
+        }
+        return field_of(name, met[0].sequences, met[0].trace.seed, rows)
+
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
+        """Return tables, significance tests and targets; draw figures."""
+        return self.findings(self, store).conclusion(pictures)
+
+    def _study(self, plan: StudyPlan) -> Study:
+        agents: dict[str, Learner] = {}
+        for panel in plan.agents:
+            logs = self.traces.all if panel.get("logs") == "all" else [self.traces.first]
+            for parts in self.workshop.parts().each({**panel.get("each", {}), "log": list(logs)}):
+                inner = parts.beside(parts.variables["log"].variables)
+                agents[f"{inner.made(panel['name'])}"] = inner.made(panel["agent"])
+        return Study(plan.name, self.workshop.parts().made(plan.about), agents)
+
+
+class PaperFindings(Findings):
+    """Measurements of the comparisons and trainings of a plan."""
+
+    plan: PaperReproduction
+
+    @property
+    def template(self) -> str:
+        """Template of the report."""
+        return f"{self.plan.folder.name}/report.md.jinja"
+
+    @cached_property
+    def scores(self) -> list[Scores[Comparison]]:
+        """Scores of all comparisons."""
+        return self.plan.scores(self.store)
+
+    @cached_property
+    def curves(self) -> dict[str, dict[str, Curve]]:
+        """Learning curves by study and panel."""
+        return {
+            study.name: {
+                name: learning_curve_of(self.store.place / each.name) for name, each in study.learners.items()
+            }
+            for study in self.plan.studies
+        }
+
+    def of(self, protocol: str, **variables: Any) -> list[Scores[Comparison]]:
+        """Return the scores of a table of comparisons with some values of its variables, by log."""
+        return [
+            scores
+            for scores in self.scores
+            if scores.contest.protocol == protocol
+            and all(scores.contest.variables.get(name) == value for name, value in variables.items())
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """Return further values of the template, by name."""
+        traces = self.plan.traces
+        return {"scale": traces.scale, "first": traces.first.name, "published": self.plan.published}
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """Yield box plots of all comparisons, and the learning curves of the studies."""
+        for scores in self.scores:
+            yield scores.contest.label, draw_boxes({row: scores.of(row) for row in scores.values}, BOXES)
+        for name, curves in self.curves.items():
+            yield name, draw_rewards(curves)
+
+    def table(self, protocol: str, rows: Sequence[str], published: str = "") -> Table:
+        """Return mean bounded slowdowns, a row for each log; the numbers of a published table in italics."""
+        paper = self.plan.published.get(published)
+        known = set(paper.columns) if paper else set()
+        headings = [cell for row in rows for cell in ([f"*{row}*"] if row in known else []) + [row]]
+        lines = []
+        for scores in self.of(protocol):
+            line = [scores.contest.about]
+            for row in rows:
+                if paper is not None and row in known:
+                    line.append(number(paper.number(scores.contest.about, row)))
+                line.append(number(scores.mean(row)))
+            lines.append(line)
+        return Table(["log", *headings], lines)
+
+    def targets(self) -> Iterator[Target]:
+        """Yield the targets of the plan, then those of the training time."""
+        for plan in self.plan.paper.targets:
+            for scores in self.of(plan.comparison):
+                yield from self._targets(plan, scores)
+        if self.plan.paper.minutes is not None:
+            yield from self._training_targets(self.plan.paper.minutes)
+
+    def _targets(self, plan: TargetPlan, scores: Scores[Comparison]) -> Iterator[Target]:
+        contest = scores.contest
+        where = f"{contest.about}, {contest.plan.words}"
+        for row in plan.rows:
+            if plan.published:
+                yield from self._published_target(plan, scores, row, where)
+            for other in plan.below:
+                rival = scores.standings(row, [other])[other]
+                assert rival.against is not None
+                what = f"{where}: {row}, below {other} by [%], p < {SIGNIFICANT} by both tests"
+                yield Target(what, None, -100 * rival.against.relative, None, rival.is_beaten)
+
+    def _published_target(
+        self, plan: TargetPlan, scores: Scores[Comparison], row: str, where: str
+    ) -> Iterator[Target]:
+        """Yield the target of a published mean, which is tested on as many sequences as published only."""
+        theirs = self.plan.published[plan.published].number(contest.about, row)
+        ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
+        if theirs == theirs:
+            met = abs(ours - theirs) < DIGITS if whole else None
+            yield Target(f"{where}: {row}, mean bounded slowdown", theirs, ours, None, met)
+
+    def _training_targets(self, minutes: float) -> Iterator[Target]:
+        trained = {each.name: each for each in learners_of(self.plan.contests)}.values()
+        longest = max(self.store.seconds(Training(each)) for each in trained) / 60
+        yield Target("longest training [min of a core]", None, longest, None, longest <= minutes)
+
+
+def papers() -> dict[str, Path]:
+    """Return the folders of papers with a plan, by name on the command line."""
+    return {plan.parent.name.replace("_", "-"): plan.parent for plan in sorted(FOLDER.glob(f"*/{PLAN}"))}
+
+
+@cache
+def reproduction_of(folder: Path) -> type[PaperReproduction]:
+    """Return the reproduction of a paper from its folder.
+
+    ``report.md.jinja`` is its text. If there is a module ``own``, the class ``PaperFindings`` in it replaces
+    that of this module.
+    """
+    plan, published = paper_files(folder)
+    own = _own(folder)
+    return type(
+        f"{folder.name.title().replace('_', '')}Reproduction",
+        (PaperReproduction,),
+        {
+            "__doc__": plan.title,
+            "folder": folder,
+            "paper": plan,
+            "published": published,
+            "title": plan.title,
+            "logs_needed": plan.logs.needed,
+            "rates": plan.rates,
+            "findings": getattr(own, "OwnFindings", PaperFindings),
+        },
+    )
+
+
+def _own(folder: Path) -> ModuleType | None:
+    name = f"hpcsimkit.reproductions.{folder.name}.own"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
