@@ -18,6 +18,7 @@ from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.networks.torch_networks import device_named
 from hpcsimkit.agents.ranges import Count, NonNegative, Positive, Range, Share
 from hpcsimkit.agents.training.network_trainer import flattened
+from hpcsimkit.agents.training.rollout import Rollout
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.agents.training.trainer import Round
 from hpcsimkit.envs.episode import Episode, Player
@@ -186,7 +187,7 @@ class DrasTrainer(SeatTrainer):
         self._acting: Scoring = (
             self.networks.shared() if self.device.type == "cpu" else OnDevice(self.networks)
         )
-        self._room = (np.zeros((0, *shape), dtype=np.float32), np.zeros((0, 0), dtype=np.bool_))
+        self._rollout = Rollout([(shape, np.float32), ((self.env.mask.actions,), np.bool_)])
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -237,40 +238,24 @@ class DrasTrainer(SeatTrainer):
         stage, system = self.env.stage, episode.simulation.system
         while episode.decision is not None:
             passes, actions, rewards = set[int](), list[int](), list[float]()
-            self._see(episode, 0)
+            observation, valid = self._see(episode)
             while episode.decision is not None and (system.passes in passes or len(passes) < instances):
                 passes.add(system.passes)
-                count = len(actions)
-                observations, valid = self._room
-                actions.append(self.choose(self._acting, observations[count], valid[count].nonzero()[0]))
+                actions.append(self.choose(self._acting, observation, valid.nonzero()[0]))
                 episode.answer(actions[-1])
                 rewards.append(episode.reward(stage))
-                self._see(episode, count + 1)
+                observation, valid = self._see(episode)
             self.steps += len(actions)
-            observations, valid = self._room
-            yield observations[: len(actions) + 1], valid[: len(actions) + 1], actions, rewards
+            seen, might = self._rollout.taken()
+            yield seen, might, actions, rewards
 
-    def _see(self, episode: Episode, row: int) -> None:
-        """Write observation and mask into a row; zeros if the episode is over."""
-        if row >= len(self._room[0]):
-            self._room = self._roomier()
-        observations, valid = self._room
-        if episode.decision is None:
-            observations[row] = valid[row] = 0
-        else:
-            episode.write(observations[row], valid[row])
-
-    def _roomier(self) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return arrays with twice the rows, including the recorded ones."""
-        observations, valid = self._room
-        rows = max(32, 2 * len(observations))
-        larger = (
-            np.zeros((rows, *self.env.encoder.shape), dtype=np.float32),
-            np.zeros((rows, self.env.mask.actions), dtype=np.bool_),
-        )
-        if len(observations):
-            larger[0][: len(observations)], larger[1][: len(valid)] = observations, valid
-        return larger
+    def _see(self, episode: Episode) -> tuple[Floats, NDArray[np.bool_]]:
+        """Record observation and mask; zeros if the episode is over."""
+        observation, valid = self._rollout.row()
+        observation[:] = valid[:] = 0
+        if episode.decision is not None:
+            episode.write(observation, valid)
+        return observation, valid
 
     def _steps(
         self,

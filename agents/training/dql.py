@@ -14,10 +14,11 @@ from hpcsimkit.agents.networks.torch_networks import ActorCritic
 from hpcsimkit.agents.ranges import Count, NonNegative, Share
 from hpcsimkit.agents.training.checkpoints import arrays_of, below, put_arrays
 from hpcsimkit.agents.training.network_trainer import NetworkSettings, NetworkTrainer
+from hpcsimkit.agents.training.rollout import Rollout
 from hpcsimkit.agents.training.trainer import Round, State
 from hpcsimkit.errors import UsageError
 
-__all__ = ["DQL", "DQLSettings", "Memory", "Transitions", "exploration", "q_targets"]
+__all__ = ["DQL", "DQLSettings", "Transitions", "exploration", "q_targets"]
 
 
 class Transitions(NamedTuple):
@@ -32,66 +33,6 @@ class Transitions(NamedTuple):
     goes_on: Any
     following: Any
     following_valid: Any
-
-
-class Memory:
-    """Replay memory with the most recent transitions, in preallocated arrays.
-
-    Parameters
-    ----------
-    capacity : int
-        Maximum number of transitions; a new one replaces the oldest.
-    shape : tuple of int
-        Shape of an observation.
-    actions : int
-        Number of actions.
-
-    Examples
-    --------
-    >>> memory = Memory(2, (1,), 2)
-    >>> step = Transitions([[0.5]], [1], [-3.0], [True], [[0.7]], [[True, False]])
-    >>> for reward in (1.0, 2.0, 3.0):
-    ...     memory.add(step._replace(rewards=[reward]))
-    >>> len(memory), memory.kept.rewards.tolist()
-    (2, [3.0, 2.0])
-    """
-
-    def __init__(self, capacity: int, shape: tuple[int, ...], actions: int) -> None:
-        self.capacity = capacity
-        self.added = 0
-        self.kept = Transitions(
-            np.zeros((capacity, *shape), dtype=np.float32),
-            np.zeros(capacity, dtype=np.int64),
-            np.zeros(capacity, dtype=np.float32),
-            np.zeros(capacity, dtype=np.bool_),
-            np.zeros((capacity, *shape), dtype=np.float32),
-            np.zeros((capacity, actions), dtype=np.bool_),
-        )
-
-    def __len__(self) -> int:
-        return min(self.added, self.capacity)
-
-    def add(self, transitions: Transitions) -> None:
-        """Add transitions, at most as many as the capacity."""
-        rows = np.arange(self.added, self.added + len(transitions.actions)) % self.capacity
-        for column, values in zip(self.kept, transitions, strict=True):
-            column[rows] = values
-        self.added += len(rows)
-
-    def sample(self, rng: np.random.Generator, count: int) -> Transitions:
-        """Return a batch of transitions as tensors, drawn uniformly with replacement."""
-        rows = rng.integers(len(self), size=count)
-        return Transitions(*(torch.from_numpy(column[rows]) for column in self.kept))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all transitions, as arrays by name."""
-        return {name: column[: len(self)] for name, column in self.kept._asdict().items()}
-
-    def restore(self, arrays: dict[str, NDArray[Any]], added: int) -> None:
-        """Restore the arrays of :meth:`arrays`, given the number of transitions added until then."""
-        self.added = added
-        for name, column in self.kept._asdict().items():
-            column[: len(self)] = arrays[name]
 
 
 def exploration(steps: int, first: float, last: float, over: float) -> float:
@@ -210,7 +151,9 @@ class DQL(NetworkTrainer):
                 f"transitions is needed (batch_size, begin, episodes), found {settings.memory}"
             )
         self.target: ActorCritic = copy.deepcopy(self.networks)
-        self.memory = Memory(settings.memory, self.env.encoder.shape, self.env.mask.actions)
+        seen, valid = (self.env.encoder.shape, np.float32), ((self.env.mask.actions,), np.bool_)
+        columns = (seen, ((), np.int64), ((), np.float32), ((), np.bool_), seen, valid)
+        self.memory = Rollout(columns, capacity=settings.memory)
         self._turns = self._updates = 0
 
     def round(self) -> Round:
@@ -220,7 +163,8 @@ class DQL(NetworkTrainer):
         for _ in range(self.settings.round):
             sums += self._play()
             if len(self.memory) >= self.settings.begin and self._turns % self.settings.every == 0:
-                learned.append(self._learn(self.memory.sample(self.rng, self.settings.batch_size)))
+                drawn = self.memory.sample(self.rng, self.settings.batch_size)
+                learned.append(self._learn(Transitions(*map(torch.from_numpy, drawn))))
         loss, value = np.mean(learned, axis=0).tolist() if learned else (float("nan"), float("nan"))
         return Round(sums, {"loss": loss, "value": value, "exploration": self.exploration})
 
@@ -239,7 +183,7 @@ class DQL(NetworkTrainer):
         after = np.asarray(told)
         kept = np.array([not info.get("TimeLimit.truncated", False) for info in infos])
         columns = (seen, actions, rewards, ~over, after, self.vector.action_masks())
-        self.memory.add(Transitions(*(column[kept] for column in columns)))
+        self.memory.add(*(column[kept] for column in columns))
         self.observations = after
         self.steps += len(actions)
         self._turns += 1

@@ -16,10 +16,11 @@ from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.agents.ranges import Count, NonNegative, Positive, Share
 from hpcsimkit.agents.training.network_trainer import NetworkSettings, NetworkTrainer
 from hpcsimkit.agents.training.returns import advantages_and_targets
-from hpcsimkit.agents.training.tape import Tape
+from hpcsimkit.agents.training.rollout import Column, Rollout
 from hpcsimkit.agents.training.trainer import Round
+from hpcsimkit.envs.interfaces import Encoder, Mask
 
-__all__ = ["Batch", "OnPolicyTrainer", "Settings"]
+__all__ = ["Batch", "OnPolicyTrainer", "Settings", "decision_columns"]
 
 Floats = NDArray[np.float32]
 
@@ -81,6 +82,16 @@ class Settings(NetworkSettings):
     reward_scale: Positive = 1.0
 
 
+def decision_columns(encoder: Encoder, mask: Mask) -> list[Column]:
+    """Return the columns of a rollout: observations, masks, actions and their log probabilities."""
+    return [
+        (encoder.shape, np.float32),
+        ((mask.actions,), np.bool_),
+        ((), np.int64),
+        ((), np.float32),
+    ]
+
+
 class OnPolicyTrainer(NetworkTrainer):
     """Base class of trainers that update the current policy from steps sampled with it.
 
@@ -123,17 +134,16 @@ class OnPolicyTrainer(NetworkTrainer):
             over, cut = self._move(actor, critic, playing, sums)
             moves += 1
             if settings.whole_episodes:
-                steps_left = self.steps + len(self._tapes[0]) < settings.total_timesteps
+                steps_left = self.steps + len(self._rollouts[0]) < settings.total_timesteps
                 playing &= ~over | (cut & self.throws_away & steps_left)
         return self._worth(critic), sums
 
     @cached_property
-    def _tapes(self) -> tuple[Tape, Tape]:
+    def _rollouts(self) -> tuple[Rollout, Rollout]:
         """Buffers of the round: one with a row per step, one with a row per move of all environments."""
-        encoder, actions, places = self.env.encoder, self.env.mask.actions, (self.settings.episodes,)
-        steps = Tape([(encoder.shape, np.float32), ((actions,), np.bool_), ((), np.int64), ((), np.float32)])
-        moves = Tape([(places, np.bool_), (places, np.float32), (places, np.bool_), (places, np.bool_)])
-        return steps, moves
+        places = (self.settings.episodes,)
+        moves = Rollout([(places, np.bool_), (places, np.float32), (places, np.bool_), (places, np.bool_)])
+        return Rollout(decision_columns(self.env.encoder, self.env.mask)), moves
 
     def _move(
         self, actor: Network, critic: Network, playing: NDArray[np.bool_], sums: list[float]
@@ -145,7 +155,7 @@ class OnPolicyTrainer(NetworkTrainer):
         two arrays of bool, shape (episodes,)
             Flags of the episodes that ended with it, and of those that were truncated.
         """
-        steps, moves = self._tapes
+        steps, moves = self._rollouts
         at = np.flatnonzero(playing)
         seen, valid = self.observations[at], self.vector.action_masks()[at]
         actions, log_probabilities = self.act(actor, seen, valid)
@@ -169,8 +179,8 @@ class OnPolicyTrainer(NetworkTrainer):
     def _worth(self, critic: Network) -> Batch:
         """Compute advantages and value targets; return the steps, without those of discarded episodes."""
         settings = self.settings
-        seen, *done = self._tapes[0].taken()
-        played, rewards, over, cut = self._tapes[1].taken()
+        seen, *done = self._rollouts[0].taken()
+        played, rewards, over, cut = self._rollouts[1].taken()
         values = np.zeros(played.shape, dtype=np.float32)
         values[played] = critic.many(seen)[:, 0]
         after = critic.many(self.observations)[:, 0] * (not settings.whole_episodes)

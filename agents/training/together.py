@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.ranges import check_ranges
-from hpcsimkit.agents.training.on_policy import Batch
+from hpcsimkit.agents.training.on_policy import Batch, decision_columns
 from hpcsimkit.agents.training.returns import advantages_and_targets
+from hpcsimkit.agents.training.rollout import Rollout
 from hpcsimkit.agents.training.spinning_up import SpinningUpPPO, SpinningUpSettings
-from hpcsimkit.agents.training.tape import Tape
 from hpcsimkit.agents.training.trainer import Learned, Round, State, Trainer
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode import Player
@@ -198,7 +198,10 @@ class Together(Trainer[dict[str, Agent]]):
         """
         table, learners = self._table, self._learners
         actors = {stage: learner.network() for stage, learner in learners.items()}
-        tapes = {stage: _tape(player) for stage, player in self.players.items()}
+        rollouts = {
+            stage: Rollout(decision_columns(player.encoder, player.mask))
+            for stage, player in self.players.items()
+        }
         rewards: dict[str, list[float]] = {stage: [] for stage in learners}
         table.reset()
         for stage in table.agent_iter():
@@ -210,11 +213,11 @@ class Together(Trainer[dict[str, Agent]]):
                 continue
             seen, valid = observation[None], info["action_mask"][None]
             action, logarithm = learners[stage].act(actors[stage], seen, valid)
-            tapes[stage].add(seen, valid, action, logarithm)
+            rollouts[stage].add(seen, valid, action, logarithm)
             rewards[stage].append(0.0)
             table.step(int(action[0]))
         return {
-            stage: (_steps(learner, tapes[stage], rewards[stage]), sum(rewards[stage]))
+            stage: (_steps(learner, rollouts[stage], rewards[stage]), sum(rewards[stage]))
             for stage, learner in learners.items()
         }
 
@@ -224,18 +227,11 @@ def _words(rng: np.random.Generator) -> str:
     return json.dumps(rng.bit_generator.state)
 
 
-def _tape(player: Player) -> Tape:
-    """Return an empty tape for observations, masks, actions and their log probabilities."""
-    actions = player.mask.actions
-    columns = [(player.encoder.shape, np.float32), ((actions,), np.bool_), ((), np.int64), ((), np.float32)]
-    return Tape(columns, rows=64)
-
-
-def _steps(learner: SpinningUpPPO, tape: Tape, rewards: list[float]) -> Batch | None:
+def _steps(learner: SpinningUpPPO, rollout: Rollout, rewards: list[float]) -> Batch | None:
     """Compute advantages and value targets of an episode; return its steps."""
-    if not len(tape):
+    if not len(rollout):
         return None
-    settings, (observations, *done) = learner.settings, tape.taken()
+    settings, (observations, *done) = learner.settings, rollout.taken()
     earned = np.array(rewards, dtype=np.float32)[:, None] * np.float32(settings.reward_scale)
     values = learner.networks.value_network().many(observations)
     over = np.zeros(earned.shape, dtype=np.bool_)

@@ -13,7 +13,7 @@ import torch
 
 from hpcsimkit import make
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.training.dql import DQL, DQLSettings, Memory, Transitions, exploration, q_targets
+from hpcsimkit.agents.training.dql import DQL, DQLSettings, Transitions, exploration, q_targets
 from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.errors import UsageError
 from tests.agents.tiny_problem import (
@@ -161,43 +161,6 @@ def test_only_options_are_chosen_and_drawn() -> None:
 # --- memory ---------------------------------------------------------------------------------------------------
 
 
-def steps(*numbers: int) -> Transitions:
-    """Transitions that bear a number everywhere."""
-    column = np.array(numbers)
-    return Transitions(
-        column[:, None] + 0.5, column, -column, column % 2 == 0, column[:, None] + 1.5,
-        np.stack([column % 3 == 0, column % 3 != 0], axis=1),
-    )  # fmt: skip
-
-
-def test_memory_forgets_the_oldest() -> None:
-    memory = Memory(5, (1,), 2)
-    memory.add(steps(0, 1, 2))
-    assert len(memory) == 3
-    memory.add(steps(3, 4, 5, 6))
-    assert len(memory) == 5
-    assert sorted(memory.kept.actions.tolist()) == [2, 3, 4, 5, 6]
-    drawn = memory.sample(np.random.default_rng(0), 1000)
-    for name, column, expected in zip(
-        Transitions._fields, drawn, steps(*drawn.actions.tolist()), strict=True
-    ):
-        assert np.array_equal(column.numpy(), expected.astype(column.numpy().dtype)), name
-    assert np.bincount(drawn.actions.numpy(), minlength=7)[2:] == pytest.approx([200] * 5, abs=50)
-
-
-def test_memory_from_its_arrays() -> None:
-    memory = Memory(5, (1,), 2)
-    for first in (0, 3):
-        memory.add(steps(first, first + 1, first + 2))
-        copy = Memory(5, (1,), 2)
-        copy.restore(
-            {name: values.astype(np.float32) for name, values in memory.arrays().items()}, memory.added
-        )
-        for one in (copy, memory):
-            one.add(steps(9))
-        assert all(np.array_equal(ours, theirs) for ours, theirs in zip(memory.kept, copy.kept, strict=True))
-
-
 def test_what_is_remembered_is_what_happened() -> None:
     trainer = ready(replace(SHORT, memory=1000), max_steps=2)
     vector, play = trainer.vector, trainer.vector.step
@@ -219,9 +182,9 @@ def test_what_is_remembered_is_what_happened() -> None:
         trainer._play()
     assert len(trainer.memory) == len(happened) < 20 * SHORT.episodes
     for name, column, expected in zip(
-        Transitions._fields, trainer.memory.kept, zip(*happened, strict=True), strict=True
+        Transitions._fields, trainer.memory.columns(), zip(*happened, strict=True), strict=True
     ):
-        assert np.array_equal(column[: len(happened)], np.array(expected)), name
+        assert np.array_equal(column, np.array(expected)), name
 
 
 def test_steps_that_are_cut_off_are_not_kept() -> None:
@@ -231,8 +194,8 @@ def test_steps_that_are_cut_off_are_not_kept() -> None:
         trainer.sums = sums  # type: ignore[attr-defined]
     assert len(whole.memory) == 12 * SHORT.episodes
     assert len(cut.memory) == 12 * SHORT.episodes - len(cut.sums)  # type: ignore[attr-defined]
-    assert cut.memory.kept.goes_on[: len(cut.memory)].all()
-    assert not whole.memory.kept.goes_on[: len(whole.memory)].all()
+    assert Transitions(*cut.memory.columns()).goes_on.all()
+    assert not Transitions(*whole.memory.columns()).goes_on.all()
 
 
 def test_a_memory_that_is_too_small() -> None:
@@ -251,7 +214,7 @@ def test_the_target_network_follows_every_so_many_updates() -> None:
     assert trainer.target.network() == first
     for _ in range(9):
         trainer._play()
-        trainer._learn(trainer.memory.sample(trainer.rng, 8))
+        trainer._learn(Transitions(*map(torch.from_numpy, trainer.memory.sample(trainer.rng, 8))))
         equal.append(trainer.target.network() == trainer.networks.network())
     assert equal == [False, False, False, True, False, False, False, True, False]
     assert trainer.target.network() != first

@@ -106,7 +106,7 @@ def test_a_sequence_is_worth_the_same_after_one_that_was_thrown_away() -> None:
     trainer._set_up()
     critic = trainer.networks.value_network()
     seen = np.random.default_rng(0).random((5, 7)).astype(np.float32)
-    steps, moves = trainer._tapes
+    steps, moves = trainer._rollouts
     for rows, playing, rewards, over, cut in (
         ([0, 1], [1, 1], [3, 9], [1, 0], [0, 0]),
         ([2], [0, 1], [0, 9], [0, 1], [0, 1]),

@@ -80,7 +80,7 @@ def test_what_was_not_played_does_not_count(value_gae_lambda: float | None) -> N
     playing = np.array([[True, True], [True, False]])
     rewards = np.array([[1, 5], [2, 0]], dtype=np.float32)
     over = np.array([[False, True], [True, False]])
-    steps, moves = trainer._tapes
+    steps, moves = trainer._rollouts
     for at, actions in ((0, [1, 2]), (1, [3])):
         count = len(actions)
         steps.add(
