@@ -263,7 +263,7 @@ def test_generated_keys_of_training_files(generate: ModuleType) -> None:
     from hpcsimkit.experiments.training import Training
 
     page = generate.training_page()
-    tables = {*Training.inner, "encoder", "mask", "reward", "trainer", "problem"}
+    tables = {*Training.inner, "encoder", "mask", "reward", "trainer", "problem", "seats"}
     for key in set(Training.model_fields) - tables:
         assert page.count(f"\n| `{key}` | ") >= 1, key
     for name in (*tables, *TRAINERS):

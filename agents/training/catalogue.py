@@ -23,6 +23,7 @@ TRAINERS: Mapping[str, str] = {
     "dras-pg": "hpcsimkit.agents.dras.policy_gradient:DrasPG",
     "dras-a2c": "hpcsimkit.agents.dras.actor_critic:DrasA2C",
     "dras-ppo": "hpcsimkit.agents.dras.ppo:DrasPPO",
+    "together": "hpcsimkit.agents.training.together:Together",
     "cush": "hpcsimkit.agents.cush.trainer:CushTrainer",
     "cush-taught": "hpcsimkit.agents.cush.taught:TaughtTrainer",
     "cem": "hpcsimkit.agents.training.cross_entropy:CrossEntropy",
@@ -67,7 +68,7 @@ def problem_of(trainer: type[Any]) -> type[Any] | None:
 def settings_of(trainer: type[Any]) -> type[Any]:
     """Return the dataclass of a trainer's settings.
 
-    >>> settings_of(trainer_named("ppo")).__name__
-    'PPOSettings'
+    >>> settings_of(trainer_named("ppo")).__name__, settings_of(trainer_named("together")).__name__
+    ('PPOSettings', 'TogetherSettings')
     """
-    return get_type_hints(trainer)["settings"]
+    return getattr(trainer, "file_settings", None) or get_type_hints(trainer)["settings"]

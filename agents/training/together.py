@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.ranges import check_ranges
+from hpcsimkit.agents.ranges import Count, check_ranges
 from hpcsimkit.agents.training.on_policy import Batch, decision_columns
 from hpcsimkit.agents.training.returns import advantages_and_targets
 from hpcsimkit.agents.training.rollout import Rollout
@@ -24,9 +25,22 @@ from hpcsimkit.envs.interfaces import Episodes
 from hpcsimkit.envs.turns import TurnTaking
 from hpcsimkit.kernel.policy import Policy
 
-__all__ = ["Together"]
+__all__ = ["Together", "TogetherSettings"]
 
 Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class TogetherSettings(SpinningUpSettings):
+    """Settings of :class:`Together` in training files; each seat may have other ones.
+
+    Parameters
+    ----------
+    rounds : int
+        Number of rounds, each with an update of every seat; `total_timesteps` has no effect.
+    """
+
+    rounds: Count = 100
 
 
 class Together(Trainer[dict[str, Agent]]):
@@ -52,6 +66,8 @@ class Together(Trainer[dict[str, Agent]]):
         Random seed of the whole training run.
     attempts : int
         Maximum number of attempts; see :class:`~hpcsimkit.envs.turns.TurnTaking`.
+    validate, validate_every
+        Parameters of :class:`~hpcsimkit.agents.training.trainer.Trainer`.
 
     Examples
     --------
@@ -77,10 +93,12 @@ class Together(Trainer[dict[str, Agent]]):
 
     algorithm = "together"
     unit = "episodes"
+    file_settings = TogetherSettings
+    """Settings in training files, from which those of each seat are made."""
 
-    settings: dict[str, SpinningUpSettings]
+    settings: Mapping[str, SpinningUpSettings]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords
         self,
         episodes: Episodes,
         policy: Policy,
@@ -90,8 +108,10 @@ class Together(Trainer[dict[str, Agent]]):
         rounds: int,
         seed: int = 0,
         attempts: int = 1000,
+        validate: Callable[[dict[str, Agent]], float] | None = None,
+        validate_every: int = 10,
     ) -> None:
-        super().__init__(dict(settings), seed=seed)
+        super().__init__(dict(settings), seed=seed, validate=validate, validate_every=validate_every)
         self.episodes = episodes
         self.policy = policy
         self.players = dict(players)
@@ -137,10 +157,22 @@ class Together(Trainer[dict[str, Agent]]):
 
     def agents(self) -> dict[str, Agent]:
         """Return the current agents by stage."""
+        about = {"algorithm": self.algorithm, "seed": self.seed, "steps": self.steps}
+        settings = self.plain_settings()
         return {
-            stage: Agent(player.encoder, player.mask, self._learners[stage].network(), stage)
+            stage: Agent(
+                player.encoder,
+                player.mask,
+                self._learners[stage].network(),
+                stage,
+                about={**about, "settings": settings[stage]},
+            )
             for stage, player in self.players.items()
         }
+
+    def loaded(self, seat: str, file: Path) -> Agent:
+        """Return the agent of a seat from its file, with the encoder and mask of the seat."""
+        return Agent.load(file, encoder=self.players[seat].encoder, mask=self.players[seat].mask)
 
     def outcome(self, agents: dict[str, Agent]) -> dict[str, Agent]:
         """Return the agents."""

@@ -42,7 +42,7 @@ def top_level_keys() -> dict[str, tuple[str, str, str]]:
     from hpcsimkit.experiments.training import Training
 
     own = set(Training.__annotations__) | {"seed"}
-    tables = {*Training.inner, "encoder", "mask", "reward", "trainer", "problem"}
+    tables = {*Training.inner, "encoder", "mask", "reward", "trainer", "problem", "seats"}
     keys = {name: key for name, key in keys_of_model(Training).items() if name not in tables}
     first = {name: key for name, key in keys.items() if name in own}
     return first | {name: key for name, key in keys.items() if name in Source.model_fields}

@@ -6,7 +6,7 @@ agents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,12 @@ from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.policies.one_seat.two_level import STAGE
 
 __all__ = ["EpisodeTable", "Training", "ValidationTable"]
+
+OF_SEATS = ("encoder", "mask", "reward", "trainer")
+"""Tables of each seat."""
+
+ALONE = "spinning-up-ppo"
+"""Algorithm of each of several seats."""
 
 BESIDE_PROBLEM = {"trainer", "problem", "seed", "tensorboard", "out", "import_from", "allow_code"}
 """Keys of a training whose algorithm brings its own problem."""
@@ -81,6 +87,10 @@ class Training(Source):
         Parameters of the problem of an algorithm that brings its own, such as ``cush``. It takes the place of
         jobs, machines, seat, episodes and validation; beside it there are only ``trainer``, ``seed``,
         ``tensorboard`` and ``out``.
+    seats : table of tables
+        Further seats with agents trained in the same episodes, for the algorithm ``together``: by stage, a
+        table with the tables ``encoder``, ``mask``, ``reward`` and ``trainer``, the last of them for settings
+        that differ from those of the first seat.
     episodes, validation : table
         Tables described by `EpisodeTable` and `ValidationTable`.
     seed : int
@@ -114,6 +124,7 @@ class Training(Source):
     reward: dict[str, Any] = Field({})
     trainer: dict[str, Any] = Field({})
     problem: dict[str, Any] = Field({})
+    seats: dict[str, dict[str, Any]] = Field({})
     episodes: EpisodeTable = EpisodeTable()
     validation: ValidationTable = ValidationTable()
     tensorboard: bool = False
@@ -203,6 +214,9 @@ class Training(Source):
             return self._problem_of_own(part.problem)
         if self.problem:
             return ("problem",), f": {self.algorithm} learns from jobs, not from a problem of its own"
+        problem = self._problem_of_seats()
+        if problem is not None:
+            return problem
         try:
             self.open_policy()
         except HpcsimkitError as error:
@@ -212,6 +226,36 @@ class Training(Source):
             if problem is not None:
                 return problem
         return None
+
+    def _problem_of_seats(self) -> Problem | None:
+        """Return the first problem of the further seats."""
+        is_for_several = hasattr(self.trainer_part.trainer, "file_settings")
+        if is_for_several != bool(self.seats):
+            needs = "further seats, [seats.NAME]" if is_for_several else "no further seats"
+            return ("trainer", "algorithm"), f": {self.algorithm} needs {needs}"
+        for stage, tables in self.seats.items():
+            known = {key for key, table in tables.items() if key in OF_SEATS and isinstance(table, Mapping)}
+            unknown = next((key for key in tables if key not in known), None)
+            if unknown is not None or stage == self.stage or stage in ONE_SEAT:
+                text = f": other seats of a pipeline with the tables {', '.join(OF_SEATS)} are needed"
+                return ("seats", stage, *([unknown] if unknown else [])), text
+            problem = Training.checked(self._values_of(stage))[1]
+            if problem is not None:
+                return ("seats", stage, *problem[0]), problem[1]
+        return None
+
+    def _values_of(self, stage: str) -> dict[str, Any]:
+        """Return the settings of a training of another seat alone."""
+        own = self.model_dump(exclude_unset=True, exclude={"seats", *OF_SEATS})
+        tables = self.seats[stage]
+        settings = {**self.trainer, **tables.get("trainer", {}), "algorithm": ALONE}
+        settings.pop("rounds", None)
+        return {**own, **tables, "stage": stage, "trainer": settings}
+
+    @property
+    def of_seats(self) -> dict[str, Training]:
+        """Trainings of each seat alone, by stage; of a single seat this one itself."""
+        return {self.stage: self, **{stage: Training(**self._values_of(stage)) for stage in self.seats}}
 
     def _problem_of_own(self, maker: type[Any]) -> Problem | None:
         """Return the first problem of a training with an algorithm that brings its own problem to learn."""
@@ -251,10 +295,21 @@ class Training(Source):
             tables[name] = self._saved_part(name)
         if self.code:
             values.setdefault("import_from", str(Path.cwd()))
-        for name in ("trainer", "problem"):
+        for name in ("trainer", "problem", "seats"):
             tables.pop(name, None)
         seat = {"seed": self.seed, "stage": self.stage, "policy": self.policy_name}
-        return toml_text({**values, **seat, **own, **tables}) + self._saved_trainer()
+        text = toml_text({**values, **seat, **own, **tables}) + self._saved_trainer()
+        return text + "".join(
+            f"\n[seats.{stage}.{name}]\n{toml_text(each._saved_seat(name))}"
+            for stage, each in self.of_seats.items()
+            for name in (OF_SEATS if stage in self.seats else ())
+        )
+
+    def _saved_seat(self, name: str) -> dict[str, Any]:
+        """Return a table of a further seat with all its keys."""
+        if name != "trainer":
+            return self._saved_part(name)
+        return {key: value for key, value in vars(self.trainer_part.settings).items() if value is not None}
 
     def _saved_trainer(self) -> str:
         """Return the table of the trainer with all its settings."""
@@ -269,12 +324,18 @@ class Training(Source):
         """Modules and files imported by the names, sorted."""
         words = [
             word
-            for table in (self.encoder, self.mask, self.reward, self.episodes.model_dump(), self.trainer)
+            for table in (self.episodes.model_dump(), *self._tables_of_seats())
             for word in table.values()
             if isinstance(word, str) and ":" in word  # names of components and of policies
         ]
         named = {code for word in (self.policy_name, *words) for code in registry.code_of(word)}
         return sorted(named | set(self.simulated.code))
+
+    def _tables_of_seats(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the tables of all seats."""
+        yield from (self.encoder, self.mask, self.reward, self.trainer)
+        for tables in self.seats.values():
+            yield from (table for table in tables.values() if isinstance(table, Mapping))
 
     def _saved_part(self, kind: str) -> dict[str, Any]:
         """Return the table of an encoder, mask or reward with its name."""
@@ -350,13 +411,19 @@ class Training(Source):
         return arguments_of(OWN_EPISODES, values, given, simulated.import_from, simulated.trust)
 
     def open_policy(self) -> Policy:
-        """Return the policy with an open seat, and the heuristic behind it."""
-        return self.with_seat(External(decline=bool(self.mask.get("decline", False))))
+        """Return the policy with open seats, and the heuristics behind them."""
+        holders = {
+            stage: External(decline=bool(each.mask.get("decline", False)))
+            for stage, each in self.of_seats.items()
+        }
+        return self.with_seats(holders)
 
-    def with_seat(self, holder: External) -> Policy:
-        """Return the policy with an agent at its seat."""
+    def with_seats(self, holders: Mapping[str, External]) -> Policy:
+        """Return the policy with agents at its seats, by stage."""
         policy = self.simulated.policy_named(self.policy_name)
-        return seated(policy, holder, self.stage, self.slots)
+        for stage, holder in holders.items():
+            policy = seated(policy, holder, stage, self.slots)
+        return policy
 
     # --- jobs ------------------------------------------------------------------------------------------
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hpcsimkit.agents.agent import Agent
 from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.episode import Player
 from hpcsimkit.envs.interfaces import Episodes, sampled
 from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.experiments.training_data import Division
@@ -43,6 +46,37 @@ def environment_of(training: Training, division: Division) -> SchedulingEnv:
         parts = ", ".join(type(part).__name__ for part in (env.encoder, env.mask, env.reward))
         raise UsageError(f"{parts} cannot do with the {env.stage} seat: {error}") from error
     return env
+
+
+def trainer_of(training: Training, division: Division, validate: Callable[[dict[str, Agent]], float]) -> Any:
+    """Return the trainer of a training.
+
+    Parameters
+    ----------
+    training : Training
+        Settings of the training.
+    division : Division
+        Jobs for training and for validation.
+    validate : callable
+        Function of the agents by stage that returns a score, larger is better.
+    """
+    (make, settings), stage = training.trainer_part, training.stage
+    how: dict[str, Any] = {"seed": training.seed, "validate_every": training.validation.every}
+    if len(training.of_seats) == 1:
+        env = environment_of(training, division)
+        return make(env, settings, validate=lambda agent: validate({stage: agent}), **how)
+    each = {name: seat.trainer_part.settings for name, seat in training.of_seats.items() if name != stage}
+    players = {name: Player(*seat.environment_parts) for name, seat in training.of_seats.items()}
+    return make(
+        _episodes(training, division),
+        training.open_policy(),
+        players,
+        {stage: settings, **each},
+        rounds=settings.rounds,
+        attempts=ATTEMPTS,
+        validate=validate,
+        **how,
+    )
 
 
 def _episodes(training: Training, division: Division) -> Episodes:

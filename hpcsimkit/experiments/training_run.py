@@ -23,7 +23,6 @@ from hpcsimkit.kernel.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from hpcsimkit.agents.training.learning_curve import Report
-    from hpcsimkit.envs.environment import SchedulingEnv
 
 __all__ = ["Trained", "TrainingFolder", "TrainingRun"]
 
@@ -43,7 +42,7 @@ class Trained(NamedTuple):
     Parameters
     ----------
     agent : Agent
-        Best agent in validation.
+        Best agent in validation; of several seats that of the first.
     metric : str
         Name of the validation metric.
     score : float
@@ -201,49 +200,47 @@ class TrainingRun(TrainingFolder):
         Stopped
             Ctrl-C or SIGTERM was received. The last checkpoint is kept for `resume`.
         """
-        from hpcsimkit.experiments.training_environment import environment_of
+        from hpcsimkit.experiments.training_environment import trainer_of
 
-        division = self.training.divided(self.workloads)
+        training = self.training
+        division = training.divided(self.workloads)
         with Watchdog():
-            env, validation = environment_of(self.training, division), self.training.validated_on(division)
-            rivals = self._rivals(env, validation)
+            validation = training.validated_on(division)
+
+            def validate(agents: dict[str, Agent]) -> float:
+                return training.validation.sign * validation.mean(training.with_seats(agents))
+
+            trainer = trainer_of(training, division, validate)
+            rivals = self._rivals(validation)
         provenance = Provenance(self.command, PACKAGES)
         self._claim(resume=resume)
         with self.folder.session(resume=resume, kept=self._kept):
             self._write_training()
             with Watchdog():
-                self._train(env, validation, resume, tell)
-            trained = self._finish(env, validation, rivals, division)
+                trainer.train(self.folder.work, resume=resume, tensorboard=training.tensorboard, tell=tell)
+            trained = self._finish(trainer, validation, rivals, division)
             facts = self._facts(trained, division, resumed=resume)
             write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
         return trained
 
-    def _rivals(self, env: SchedulingEnv, validation: Validation) -> dict[str, float]:
+    def _rivals(self, validation: Validation) -> dict[str, float]:
         """Return the validation scores of the heuristic behind the seat and of a random agent."""
-        training, decline = self.training, bool(getattr(env.mask, "decline", False))
+        training = self.training
         heuristic = training.simulated.policy_named(training.baseline_name)
-        chance = training.with_seat(RandomAgent(env.mask, decline=decline))
+        masks = {stage: each.environment_parts[1] for stage, each in training.of_seats.items()}
+        chance = training.with_seats(
+            {
+                stage: RandomAgent(mask, decline=bool(getattr(mask, "decline", False)))
+                for stage, mask in masks.items()
+            }
+        )
         return {
             training.baseline_name: validation.mean(heuristic),
             CHANCE: validation.mean(chance),
         }
 
-    def _train(
-        self, env: SchedulingEnv, validation: Validation, resume: bool, tell: Callable[[Report], None]
-    ) -> None:
-        training, (make, settings) = self.training, self.training.trainer_part
-        sign = training.validation.sign
-
-        def validate(agent: Agent) -> float:
-            return sign * validation.mean(training.with_seat(agent))
-
-        trainer = make(
-            env, settings, seed=training.seed, validate=validate, validate_every=training.validation.every
-        )
-        trainer.train(self.folder.work, resume=resume, tensorboard=training.tensorboard, tell=tell)
-
     def _finish(
-        self, env: SchedulingEnv, validation: Validation, rivals: Mapping[str, float], division: Division
+        self, trainer: Any, validation: Validation, rivals: Mapping[str, float], division: Division
     ) -> Trained:
         """Add the facts of the training to the agents' files, and draw the learning curve."""
         from hpcsimkit.agents.training.trainer import BEST, LAST
@@ -253,9 +250,12 @@ class TrainingRun(TrainingFolder):
         values = {"baseline": rivals[heuristic], "chance": rivals[CHANCE]}
         about = {**self._about(division), "metric": validation.metric, **values}
         for name in (LAST, BEST):
-            agent = Agent.load(work / name, encoder=env.encoder, mask=env.mask)
-            agent.about = {**(agent.about or {}), "training": about}
-            agent.save(work / name)
+            for stage, each in reversed(self.training.of_seats.items()):
+                encoder, mask, reward = each.environment_parts
+                file = work / trainer.file_of(stage, name)
+                agent = Agent.load(file, encoder=encoder, mask=mask)
+                agent.about = {**(agent.about or {}), "training": {**about, "reward": repr(reward)}}
+                agent.save(file)
         self._draw_curve(validation.metric, rivals)
         score = self.training.validation.sign * float((agent.about or {})["validation"])
         return Trained(agent, validation.metric, score, heuristic, **values)

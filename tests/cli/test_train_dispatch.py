@@ -111,8 +111,8 @@ def test_an_agent_keeps_the_order_it_was_trained_behind(cli, tmp_path, shared) -
     assert "\nsjf+fitting " in outcome.out
     seated = make(f"agent:{tmp_path}/agent/best.hpcsim")
     assert seated.queue_order == make("sjf").queue_order
-    assert seated == Training.read(tmp_path / "agent" / "training.toml").with_seat(
-        Agent.load(tmp_path / "agent" / "best.hpcsim")
+    assert seated == Training.read(tmp_path / "agent" / "training.toml").with_seats(
+        {"dispatch": Agent.load(tmp_path / "agent" / "best.hpcsim")}
     )
     outcome = cli(
         "evaluate", "agent/best.hpcsim", "--machines", shared / "refs/beocat/nine_machines.csv.gz",
