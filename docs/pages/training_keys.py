@@ -19,6 +19,10 @@ def training_page() -> str:
     parts += ["## `[episodes]`\n", key_table(keys_of_model(EpisodeTable))]
     parts += [part_section(*both) for both in zip(parts_of("order"), parts_of("dispatch"), strict=True)]
     parts += ["## `[trainer]`\n", *trainer_sections()]
+    parts += ["## `[seats]`\n", "Further seats for the algorithm `together`: a table of each, such as"]
+    parts += [
+        "`[seats.inspector]`, with tables `encoder`, `mask`, `reward` and `trainer` like those above.\n"
+    ]
     parts += ["## `[validation]`\n", key_table(keys_of_model(ValidationTable))]
     return "\n".join(parts)
 
