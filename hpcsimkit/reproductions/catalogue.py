@@ -15,7 +15,6 @@ __all__ = ["SYSTEMS", "reproduction_named"]
 WRITTEN: Mapping[str, str] = {
     "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
     "published-rules": "hpcsimkit.reproductions.published_rules.reproduction:PublishedRules",
-    "rlbackfilling": "hpcsimkit.reproductions.rlbackfilling.reproduction:RLBackfilling",
     "textbook-rules": "hpcsimkit.reproductions.textbook_rules.reproduction:TextbookRules",
     "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
     "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",

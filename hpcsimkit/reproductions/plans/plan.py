@@ -45,6 +45,7 @@ class LogsPlan(Table):
     slice: int = Field(default=10_000, gt=0)
     seeds: dict[str, int] = Field(default_factory=dict)
     seed: int | None = None
+    drawn: str = "published"
     sequences: str = "sequences"
     names: dict[str, str] = Field(default_factory=lambda: dict(BY_FILE))
 
@@ -73,6 +74,8 @@ class RowPlan(Table):
     logs: Literal["own", "others", "first"] = "own"
     changes: dict[str, Part] = Field(default_factory=dict)
     stochastic: bool = False
+    oracle: bool = False
+    each: Each = Field(default_factory=dict)
     when: dict[str, list[Any]] = Field(default_factory=dict)
 
 

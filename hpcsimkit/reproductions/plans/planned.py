@@ -87,8 +87,8 @@ class PaperReproduction(ContestReproduction[Comparison]):
         return [self._study(each) for each in self.paper.studies if not each.size or scale[each.size]]
 
     @cached_property
-    def tasks(self) -> dict[str, Task]:
-        """Tasks of the plan beside trainings and comparisons, by name."""
+    def tasks(self) -> dict[str, Any]:
+        """Tasks of the plan beside trainings and comparisons, or objects with `tasks`, by name."""
         parts = self.workshop.parts()
         return {name: parts.made(part) for name, part in self.paper.tasks.items()}
 
@@ -104,7 +104,8 @@ class PaperReproduction(ContestReproduction[Comparison]):
 
     def further_runs(self) -> Iterator[Task]:
         """Yield the tasks beside trainings and comparisons."""
-        yield from self.tasks.values()
+        for each in self.tasks.values():
+            yield from [each] if isinstance(each, Task) else each.tasks
 
     def fields(self) -> list[Field]:
         """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
@@ -118,6 +119,7 @@ class PaperReproduction(ContestReproduction[Comparison]):
             f"{each.base}: {row}" if each.base else row: task
             for each in met
             for row, task in each.meetings.items()
+            if row not in each.oracles
         }
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 
@@ -220,7 +222,7 @@ class PaperFindings(Findings):
         self, plan: TargetPlan, scores: Scores[Comparison], row: str, where: str
     ) -> Iterator[Target]:
         """Yield the target of a published mean, which is tested on as many sequences as published only."""
-        theirs = self.plan.published[plan.published].number(contest.about, row)
+        theirs = self.plan.published[plan.published].number(scores.contest.about, row)
         ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
         if theirs == theirs:
             met = abs(ours - theirs) < DIGITS if whole else None
