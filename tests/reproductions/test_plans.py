@@ -10,12 +10,10 @@ import pytest
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF
-from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
+from hpcsimkit.reproductions.catalogue import PAPERS, SYSTEMS, reproduction_named
 from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, paper_files
-from hpcsimkit.reproductions.plans.planned import papers, reproduction_of
-
-PAPERS = papers()
+from hpcsimkit.reproductions.plans.planned import reproduction_of
 
 
 def test_folders_with_a_plan_are_reproductions() -> None:

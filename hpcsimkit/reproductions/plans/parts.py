@@ -29,7 +29,7 @@ def kit_part(name: str) -> Any:
     Examples
     --------
     >>> kit_part("policies:SJF")
-    <class 'hpcsimkit.kernel.policy.SJF'>
+    <class 'hpcsimkit.policies.orders.SJF'>
     >>> kit_part("policies:Nobody")
     Traceback (most recent call last):
     hpcsimkit.errors.UsageError: hpcsimkit has no part 'policies:Nobody'

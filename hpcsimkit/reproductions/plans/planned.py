@@ -19,7 +19,7 @@ from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.plans.comparisons import Comparison, PaperLogs, Workshop
-from hpcsimkit.reproductions.plans.plan import PLAN, Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
+from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
 from hpcsimkit.reproductions.targets import Target
@@ -28,9 +28,8 @@ from hpcsimkit.results.statistics import SIGNIFICANT
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PaperFindings", "PaperReproduction", "Study", "papers", "reproduction_of"]
+__all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_of"]
 
-FOLDER = Path(__file__).parent.parent
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
 DIGITS = 0.0065
 """Tolerance for truncated digits of published means: 333.196 is printed as 333.19."""
@@ -232,11 +231,6 @@ class PaperFindings(Findings):
         trained = {each.name: each for each in learners_of(self.plan.contests)}.values()
         longest = max(self.store.seconds(Training(each)) for each in trained) / 60
         yield Target("longest training [min of a core]", None, longest, None, longest <= minutes)
-
-
-def papers() -> dict[str, Path]:
-    """Return the folders of papers with a plan, by name on the command line."""
-    return {plan.parent.name.replace("_", "-"): plan.parent for plan in sorted(FOLDER.glob(f"*/{PLAN}"))}
 
 
 @cache
