@@ -93,6 +93,7 @@ HEAVY_AT_THE_TOP = {
     "agents.networks.model_metadata": {"pydantic"},
     "agents.training.sb3": {"torch", "stable_baselines3"},
     "agents.training.sb3_models": {"torch", "stable_baselines3", "gymnasium"},
+    "reproductions.plans.plan": {"pydantic"},
     **{f"experiments.{name}": {"pydantic"} for name in PYDANTIC},
     **{f"cli.{name}": {"typer"} for name in TYPER},
     **{f"agents.{name}": {"torch"} for name in TORCH},

@@ -10,6 +10,7 @@ import typer
 
 from hpcsimkit.cli.flags import RESULTS, EngineName, Limits, Quiet, examples
 from hpcsimkit.io.printable import show
+from hpcsimkit.reproductions.catalogue import SYSTEMS
 
 __all__ = ["reproduce"]
 
@@ -26,8 +27,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="SYSTEM",
-            help="Name of the experiment: cush, dras, masked-ppo, published-rules, rlbackfilling, "
-            "schedinspector, textbook-rules.",
+            help=f"Name of the experiment: {', '.join(sorted(SYSTEMS))}.",
         ),
     ],
     logs: Annotated[

@@ -5,25 +5,33 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.reproductions.plans.planned import papers, reproduction_of
-from hpcsimkit.reproductions.reproduction import Reproduction
 
-__all__ = ["SYSTEMS", "reproduction_named"]
+if TYPE_CHECKING:
+    from hpcsimkit.reproductions.reproduction import Reproduction
+
+__all__ = ["PAPERS", "SYSTEMS", "reproduction_named"]
+
+PAPERS: Mapping[str, Path] = {
+    plan.parent.name.replace("_", "-"): plan.parent
+    for plan in sorted(Path(__file__).parent.glob("*/plan.toml"))
+}
+"""Folders of this package with a plan, by name of the system."""
 
 WRITTEN: Mapping[str, str] = {
     "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
     "published-rules": "hpcsimkit.reproductions.published_rules.reproduction:PublishedRules",
-    "rlbackfilling": "hpcsimkit.reproductions.rlbackfilling.reproduction:RLBackfilling",
     "textbook-rules": "hpcsimkit.reproductions.textbook_rules.reproduction:TextbookRules",
     "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
     "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
 }
 """Module and class of reproductions without a plan, by name."""
 
-SYSTEMS = (*WRITTEN, *papers())
-"""Names of all reproductions: those of ``WRITTEN``, and the folders of this package with a ``plan.toml``."""
+SYSTEMS = (*WRITTEN, *PAPERS)
+"""Names of all reproductions."""
 
 
 def reproduction_named(name: str) -> type[Reproduction]:
@@ -45,6 +53,8 @@ def reproduction_named(name: str) -> type[Reproduction]:
         hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(SYSTEMS)}"
         raise UsageError(f"unknown system {name!r}; {hint}")
     if name not in WRITTEN:
-        return reproduction_of(papers()[name])
+        from hpcsimkit.reproductions.plans.planned import reproduction_of
+
+        return reproduction_of(PAPERS[name])
     module, _, attribute = WRITTEN[name].partition(":")
     return getattr(importlib.import_module(module), attribute)

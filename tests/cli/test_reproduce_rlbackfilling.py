@@ -5,55 +5,75 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hpcsimkit import Workload
+from hpcsimkit.agents.rlbackfilling import settings as made
 from hpcsimkit.agents.rlbackfilling.reward import TimelyImprovement
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
+from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.draws import Draws
-from hpcsimkit.reproductions.rlbackfilling import learners as made
-from hpcsimkit.reproductions.rlbackfilling import reproduction
-from hpcsimkit.reproductions.rlbackfilling.contest import (
+from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.plans.comparisons import Comparison, PaperLog
+from hpcsimkit.reproductions.plans.parts import Parts
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.rlbackfilling.own import (
+    ACTUAL,
     CHANCE,
     EASY_AR,
     EASY_SJF,
     GUARDED_SHORTEST,
     PUBLISHED_EASY,
-    PUBLISHED_SJF,
+    REQUESTED,
     TEXTBOOK_EASY,
     UNGUARDED_SHORTEST,
-    Contest,
+    Noise,
+    OwnFindings,
     agent_row,
-    contests,
+    by_chance,
+    noisy,
     row,
 )
-from hpcsimkit.reproductions.rlbackfilling.data import AS_PUBLISHED, FULL, JOBS, Scale, Trace, Traces, Way
-from hpcsimkit.reproductions.rlbackfilling.noise import ACTUAL, REQUESTED, Noise, noisy
-from hpcsimkit.reproductions.rlbackfilling.published_numbers import SEEDS, TABLE_4, TABLE_5
-from hpcsimkit.reproductions.rlbackfilling.rivals import by_chance
-from hpcsimkit.reproductions.rlbackfilling.tables import promises_table, table_4
-from hpcsimkit.reproductions.rlbackfilling.targets import agent_targets, base_targets
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, SequenceSet
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 
-TINY = Scale(
-    sequences=2, published_sequences=2, draws=2, steps=100, evolved_steps=100, orders=("fcfs",),
-    ways=(AS_PUBLISHED, Way("guarded", evolved=True)),
-    noises=(0.2,), noise_jobs=500,
-)  # fmt: skip
-GUARDED = TINY.ways[1]
+KIND: type[PaperReproduction] = reproduction_named("rlbackfilling")  # type: ignore[assignment]
+TINY = {
+    "sequences": 2, "published_sequences": 2, "draws": 2, "steps": 100, "evolved_steps": 100,
+    "orders": ["fcfs"], "modes": ["unguarded"], "evolved_modes": ["guarded"], "noises": [0.2], "noise_jobs": 500,
+}  # fmt: skip
+GUARDED, JOBS = "guarded, evolved", 1024
+PUBLISHED_SJF = f"{PUBLISHED_EASY}, SJF candidates"
 LOG_JOBS = 3200
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The size preset of all tests, for this one to change."""
+    size = dict(TINY)
+    monkeypatch.setitem(KIND.paper.sizes, "quick", size)
+    return size
+
+
+def paper(*logs: Path, seed: int = 0) -> PaperReproduction:
+    return KIND(logs, quick=True, seed=seed)
+
+
+def learner_of(paper: PaperReproduction, agent: str, trace: PaperLog, order: str, mode: str = "") -> Learner:
+    return paper.workshop.agent(
+        agent, {**paper.workshop.parts(trace).variables, "order": order, "mode": mode}
+    )
 
 
 @pytest.fixture
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """Two logs, one of the paper's by its name; and as little learning as there can be."""
-    monkeypatch.setattr(reproduction, "QUICK", TINY)
     monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, n_epochs=2))
     monkeypatch.setattr(made, "EVOLVED", replace(made.EVOLVED, episodes=2, population=2, elite=1))
     for seed, name in enumerate(("lublin-1.swf", "other.swf")):
@@ -133,10 +153,11 @@ def test_logs_that_do_not_do(cli: CLI, logs: list[str], tmp_path: Path) -> None:
 # --- who learns from what, who meets on what --------------------------------------------------------------
 
 
-def test_trained_and_tested_jobs_are_disjoint(logs: list[str], tmp_path: Path) -> None:
-    trace = Trace(tmp_path / logs[0], replace(TINY, sequences=200), seed=3)
-    learners = made.Learners(Traces([trace.path], TINY, seed=3))
-    learned = {int(job) for job in learners.own(trace, "fcfs", GUARDED).episodes.log.id}  # type: ignore[attr-defined]
+def test_trained_and_tested_jobs_are_disjoint(logs: list[str], tmp_path: Path, tiny: dict[str, Any]) -> None:
+    tiny["sequences"] = 200
+    found = paper(tmp_path / logs[0], seed=3)
+    trace = found.traces.first
+    learned = {int(job) for job in learner_of(found, "own-evolved", trace, "fcfs", "guarded").episodes.log.id}  # type: ignore[attr-defined]
     tested = [int(job) for scenario in trace.rest.scenarios for job in scenario.workload.id]
     assert len(learned) == 640
     assert len(trace.rest.scenarios) == 2, "so many lie side by side"
@@ -145,11 +166,12 @@ def test_trained_and_tested_jobs_are_disjoint(logs: list[str], tmp_path: Path) -
 
 
 def test_modes_are_trained_as_they_say(logs: list[str], tmp_path: Path) -> None:
-    traces = Traces([tmp_path / logs[1]], TINY, seed=0)
-    learners, trace = made.Learners(traces), traces.all[0]
+    plan = paper(tmp_path / logs[1])
+    trace = plan.traces.first
     found = {
-        str(way): learners.own(trace, "sjf", way)
-        for way in (*FULL.ways, GUARDED, Way("guarded"), Way("penalty"))
+        f"{mode}{words}": learner_of(plan, agent, trace, "sjf", mode)
+        for agent, words in (("own", ""), ("own-evolved", ", evolved"))
+        for mode in ("unguarded", "guarded", "penalty")[: 3 if agent == "own" else 2]
     }
     guarded = {way for way, each in found.items() if each.policy.backfiller.base.guarded}  # type: ignore[attr-defined]
     assert guarded == {"guarded", "guarded, evolved"}
@@ -157,17 +179,20 @@ def test_modes_are_trained_as_they_say(logs: list[str], tmp_path: Path) -> None:
     evolved = {way for way, each in found.items() if each.trainer == "cem"}
     assert evolved == {"unguarded, evolved", "guarded, evolved"}
     assert len({each.name for each in found.values()}) == 5
-    assert all(each.settings.total_timesteps == TINY.steps for each in found.values())
-    assert learners.published(trace, "sjf", AS_PUBLISHED).episodes.first == 256  # type: ignore[attr-defined]
+    assert all(each.settings.total_timesteps == 100 for each in found.values())
+    assert learner_of(plan, "published", trace, "sjf").episodes.first == 256  # type: ignore[attr-defined]
 
 
-def test_light_logs_are_learned_from_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_light_logs_are_learned_from_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: dict[str, Any]
+) -> None:
     """Where nobody waits in most sequences, others are drawn until there is something to decide."""
     monkeypatch.setattr(made, "PUBLISHED", replace(made.PUBLISHED, episodes=2, n_epochs=1))
     log = default_workload(np.random.default_rng(0), jobs=LOG_JOBS, load=0.3)
     write_swf(log, tmp_path / "light.swf")
-    traces = Traces([tmp_path / "light.swf"], replace(TINY, steps=1), seed=0)
-    learner = made.Learners(traces).own(traces.all[0], "fcfs", Way("guarded"))
+    tiny["steps"] = 1
+    found = paper(tmp_path / "light.swf")
+    learner = learner_of(found, "own", found.traces.first, "fcfs", "guarded")
     told: list[int] = []
     learner.train(tmp_path / "agent", told.append)
     assert told[-1] >= 1
@@ -175,9 +200,9 @@ def test_light_logs_are_learned_from_too(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_agents_abroad_take_the_longest_time_of_the_host(logs: list[str], tmp_path: Path) -> None:
-    traces = Traces([tmp_path / log for log in logs], TINY, seed=0)
-    here, there = traces.all
-    found = [contest for contest in contests(made.Learners(traces)) if contest.protocol == "rest"]
+    both = paper(*(tmp_path / log for log in logs))
+    here, there = both.traces.all
+    found = [contest for contest in both.contests if contest.protocol == "rest"]
     rows = {each.name: each for each in found[0].contestants}
     guest = rows["FCFS + agent of other"]
     assert guest.changes == {"longest_time": here.longest_time}
@@ -186,17 +211,20 @@ def test_agents_abroad_take_the_longest_time_of_the_host(logs: list[str], tmp_pa
     seat = guest.scheduler(tmp_path / "store").backfiller  # type: ignore[attr-defined]
     assert seat.encoder.longest_time == here.longest_time != there.longest_time
     assert (seat.sample, seat.base.guarded) == (True, False)
-    assert rows[f"FCFS + {agent_row(AS_PUBLISHED, greedy=True)}"].sample is False
+    assert rows[f"FCFS + {agent_row('unguarded', greedy=True)}"].sample is False
 
 
-def test_only_logs_of_the_paper_are_tested_as_published(logs: list[str], tmp_path: Path) -> None:
-    traces = Traces([tmp_path / log for log in logs], TINY, seed=0)
-    found = [(each.trace.name, each.protocol) for each in contests(made.Learners(traces))]
+def test_only_logs_of_the_paper_are_tested_as_published(
+    logs: list[str], tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    files = [tmp_path / log for log in logs]
+    found = [(each.trace.name, each.protocol) for each in paper(*files).contests]
     assert found == [("Lublin-1", "published"), ("Lublin-1", "rest"), ("other", "rest")]
-    none = replace(traces, scale=replace(TINY, published=False))
-    assert {each.protocol for each in contests(made.Learners(none))} == {"rest"}
+    tiny["published"] = False
+    none = paper(*files).contests
+    assert {each.protocol for each in none} == {"rest"}
     with_ar = {each.trace.name: row("fcfs", EASY_AR) in each.meetings
-               for each in contests(made.Learners(none))}  # fmt: skip
+               for each in none}  # fmt: skip
     assert with_ar == {"Lublin-1": False, "other": True}, (
         "where requested times are run times EASY is EASY-AR"
     )
@@ -215,27 +243,26 @@ UNTRAINED = {
 """References: shortest fitting first unguarded and guarded, textbook EASY, with SJF candidates; random agent."""
 
 
-def played(trace: Trace, scale: Scale, tmp_path: Path, *names: str) -> Scores[Contest]:
+def played(log: Path, tmp_path: Path, *names: str) -> tuple[OwnFindings, Scores[Comparison]]:
     """Run rows that need no training on the published sequences."""
-    traces = Traces([trace.path], scale, trace.seed)
-    contest = next(each for each in contests(made.Learners(traces)) if each.protocol == "published")
+    found = paper(log)
+    contest = next(each for each in found.contests if each.protocol == "published")
     kept = [each for each in contest.contestants if each.learner is None and each.name in names]
     assert {each.name for each in kept} == set(names)
     contest, store = contest._replace(contestants=kept), Store(tmp_path)
     for task in contest.meetings.values():
         store.perform(task, lambda done: None)
-    return Scores.kept(contest, store)
+    return OwnFindings(found, store), Scores.kept(contest, store)
 
 
 @pytest.mark.parametrize("name", [pytest.param("lublin-1.swf", marks=pytest.mark.slow), "lublin-2.swf"])
-def test_rows_without_training(name: str, shared: Path, tmp_path: Path) -> None:
-    scale = replace(TINY, published_sequences=10, orders=("fcfs", "sjf"))
-    trace = Trace(shared / "traces" / name, scale, seed=0)
+def test_rows_without_training(name: str, shared: Path, tmp_path: Path, tiny: dict[str, Any]) -> None:
+    tiny |= {"published_sequences": 10, "orders": ["fcfs", "sjf"]}
     rivals = (UNGUARDED_SHORTEST, GUARDED_SHORTEST, TEXTBOOK_EASY, EASY_SJF, CHANCE)
     bases = [row(order, PUBLISHED_EASY) for order in ("fcfs", "sjf", "wfp3", "f1")]
     names = [*bases, *(row(order, each) for order in ("fcfs", "sjf") for each in rivals)]
-    scores = played(trace, scale, tmp_path, *names)
-    targets = list(base_targets(scores))
+    findings, scores = played(shared / "traces" / name, tmp_path, *names)
+    targets = list(findings.base_targets(scores))
     assert len(targets) == 4
     assert [each.what for each in targets if not each.met] == []
     for order, expected in UNTRAINED[name].items():
@@ -250,33 +277,35 @@ def test_rows_without_training(name: str, shared: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["SDSC-SP2-1998-4.2-cln.swf.gz", "HPC2N-2002-2.2-cln.swf.gz"])
-def test_rows_with_requested_times(file: str, shared: Path, tmp_path: Path) -> None:
+def test_rows_with_requested_times(file: str, shared: Path, tmp_path: Path, tiny: dict[str, Any]) -> None:
     """Six of the paper's cells each, to the digit; but FCFS + EASY-AR on SDSC-SP2 is 172.39, not 169.24."""
-    scale = replace(TINY, published_sequences=10, orders=("fcfs", "sjf"))
-    trace = Trace(shared / "traces" / file, scale, seed=0)
+    tiny |= {"published_sequences": 10, "orders": ["fcfs", "sjf"]}
     names = [row(order, PUBLISHED_EASY) for order in ("fcfs", "sjf", "wfp3", "f1")]
     names += [row(order, EASY_AR) for order in ("fcfs", "sjf")]
-    targets = list(base_targets(played(trace, scale, tmp_path, *names)))
+    findings, scores = played(shared / "traces" / file, tmp_path, *names)
+    targets = list(findings.base_targets(scores))
     assert len(targets) == 6
     missed = [(each.what, round(each.ours, 2)) for each in targets if not each.met]
     what = "SDSC-SP2, published test: FCFS + published EASY-AR, mean bounded slowdown"
-    assert missed == ([(what, 172.39)] if trace.name == "SDSC-SP2" else [])
+    assert missed == ([(what, 172.39)] if scores.contest.trace.name == "SDSC-SP2" else [])
 
 
 def test_tables_4_and_5_agree() -> None:
     """The paper has agents at home in both tables."""
-    for name, paper in TABLE_4.items():
-        assert TABLE_5["fcfs"][name][name] == paper.fcfs_agent
-        assert TABLE_5["sjf"][name][name] == paper.sjf_agent
-    assert SEEDS.keys() == TABLE_4.keys()
+    tables = KIND.published
+    for name in tables["table_4"].rows:
+        for order in ("fcfs", "sjf"):
+            at_home = tables["table_4"].number(name, f"{order} agent")
+            assert tables[f"table_5_{order}"].number(name, name) == at_home
+    assert KIND.paper.logs.seeds.keys() == tables["table_4"].rows.keys()
 
 
 # --- tables and targets by hand ---------------------------------------------------------------------------
 
 
-def scores_of(values: dict[str, list[float]], **promises: list[float]) -> Scores[Contest]:
+def scores_of(values: dict[str, list[float]], **promises: list[float]) -> Scores[Comparison]:
     """Scores of a contest on Lublin-1 that has not taken place."""
-    trace = Trace(Path("lublin-1.swf"), TINY, seed=0)
+    found = paper(Path("lublin-1.swf"))
     jobs = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=1)
     count = len(next(iter(values.values())))
     sequences = SequenceSet.of("x", jobs, [0] * count, 1)
@@ -285,7 +314,13 @@ def scores_of(values: dict[str, list[float]], **promises: list[float]) -> Scores
         name: {BSLD: np.array(each), **{key: np.array(list_) for key, list_ in promises.items()}}
         for name, each in values.items()
     }
-    return Scores(Contest(trace, "rest", sequences, rows), measured)
+    plan = KIND.paper.comparisons["rest"]
+    contest = Comparison(plan, "rest", found.traces.first, Parts({}), sequences, rows, frozenset())
+    return Scores(contest, measured)
+
+
+def findings() -> OwnFindings:
+    return OwnFindings(paper(Path("lublin-1.swf")), Store(Path("nowhere")))
 
 
 def test_who_draws_has_several_runs(tmp_path: Path) -> None:
@@ -305,11 +340,9 @@ def test_who_draws_has_several_runs(tmp_path: Path) -> None:
 
 
 def test_only_who_draws_has_them(logs: list[str], tmp_path: Path) -> None:
-    traces = Traces([tmp_path / logs[1]], TINY, seed=0)
-    (contest,) = contests(made.Learners(traces))
+    (contest,) = paper(tmp_path / logs[1]).contests
     several = {name for name, task in contest.meetings.items() if task.size == 2 * 2 * JOBS}
-    agents = {row("fcfs", agent_row(way)) for way in TINY.ways if not way.evolved}
-    assert several == {row("fcfs", CHANCE), *agents}
+    assert several == {row("fcfs", CHANCE), row("fcfs", agent_row("unguarded"))}
 
 
 def test_promises_by_hand() -> None:
@@ -319,18 +352,18 @@ def test_promises_by_hand() -> None:
         mean_delay_of_broken=[60.0, 120.0],
     )  # fmt: skip
     assert set(OF_PROMISES) == {"promises", "broken_promises", "mean_delay_of_broken"}
-    assert promises_table(found, "fcfs")[1] == [["FCFS + a", "20", "5", "25.0 %", "1.6"]]
+    assert findings().promises_table(found, "fcfs")[1] == [["FCFS + a", "20", "5", "25.0 %", "1.6"]]
 
 
 def test_targets_by_hand() -> None:
-    agent = row("fcfs", agent_row(AS_PUBLISHED))
+    agent = row("fcfs", agent_row("unguarded"))
     noise = np.linspace(0, 1, 10)
     values = {
         row("fcfs", PUBLISHED_EASY): list(100 + noise), agent: list(70 + noise),
-        row("fcfs", agent_row(AS_PUBLISHED, greedy=True)): list(80 + noise),
+        row("fcfs", agent_row("unguarded", greedy=True)): list(80 + noise),
         row("fcfs", UNGUARDED_SHORTEST): list(75 - noise), row("fcfs", EASY_SJF): list(70.1 - 2 * noise),
     }  # fmt: skip
-    found = {each.what: each for each in agent_targets(scores_of(values), ["fcfs"], AS_PUBLISHED)}
+    found = {each.what: each for each in findings().agent_targets(scores_of(values), "unguarded")}
     words = f"Lublin-1, unseen jobs: {agent}, below"
     gain = found[f"{words} FCFS + {PUBLISHED_EASY} by [%]"]
     assert gain.ours == pytest.approx(100 * (1 - 70.5 / 100.5))
@@ -343,7 +376,9 @@ def test_targets_by_hand() -> None:
 
 def test_table_4_has_the_papers_numbers_beside_ours() -> None:
     found = scores_of({row("fcfs", PUBLISHED_EASY): [190.0, 192.0], row("f1", PUBLISHED_EASY): [50.0, 52.0]})
-    headings, lines = table_4([found], AS_PUBLISHED, [GUARDED])
+    of = findings()
+    vars(of)["scores"] = [found]
+    headings, lines = of.table_4("rest")
     cells = dict(zip(headings, lines[0], strict=True))
     assert cells["log, base scheduler"] == "Lublin-1, FCFS"
     assert (cells["*EASY*"], cells["EASY"], cells["*agent*"]) == ("192.89", "191.00", "83.43")
@@ -355,7 +390,7 @@ def test_table_4_has_the_papers_numbers_beside_ours() -> None:
 
 def levels(tmp_path: Path, log: Workload) -> list[str]:
     write_swf(log, tmp_path / "log.swf")
-    return Noise(Trace(tmp_path / "log.swf", TINY, seed=0)).levels
+    return Noise(paper(tmp_path / "log.swf").traces.first).levels
 
 
 def test_noise_is_a_share_of_run_times(tmp_path: Path) -> None:
@@ -370,7 +405,7 @@ def test_noise_is_a_share_of_run_times(tmp_path: Path) -> None:
 
 
 def test_figure_1_is_of_noisy_logs(logs: list[str], tmp_path: Path) -> None:
-    noise = Noise(Trace(tmp_path / logs[1], TINY, seed=0))
+    noise = paper(tmp_path / logs[1]).tasks["noise"]
     assert len(noise.meetings) == 3 * 4 * 2
     times = {}
     for level in noise.levels:
@@ -386,4 +421,4 @@ def test_figure_1_is_of_noisy_logs(logs: list[str], tmp_path: Path) -> None:
 def test_a_log_too_short_is_told(tmp_path: Path) -> None:
     write_swf(default_workload(np.random.default_rng(9), jobs=3000), tmp_path / "a.swf")
     with pytest.raises(UsageError, match="3072 jobs or more are needed, found 3000"):
-        _ = Trace(tmp_path / "a.swf", TINY, seed=0).log
+        _ = paper(tmp_path / "a.swf").traces.first.log

@@ -28,6 +28,7 @@ class PaperLog(PublishedLog):
     SEEDS: Mapping[str, int]
     SEED: int | None
     COUNT: str
+    DRAWN: str
 
     @cached_property
     def slice(self) -> Workload:
@@ -43,7 +44,7 @@ class PaperLog(PublishedLog):
     def drawn_sequences(self) -> SequenceSet:
         """Sequences of the published test; by default with the seed of the reproduction."""
         seed = self.SEEDS.get(self.name, self.seed if self.SEED is None else self.SEED)
-        return self.drawn("published" if self.SEEDS else "whole", seed, getattr(self.scale, self.COUNT))
+        return self.drawn(self.DRAWN, seed, getattr(self.scale, self.COUNT))
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -82,6 +83,7 @@ class PaperLogs(Logs[PaperLog]):
             "SEEDS": logs.seeds,
             "SEED": logs.seed,
             "COUNT": logs.sequences,
+            "DRAWN": logs.drawn,
         }
         found = cls(paths, scale, seed)
         vars(found)["kind"] = type("PaperLog", (PaperLog,), attributes)
@@ -111,6 +113,8 @@ class Comparison(NamedTuple):
         Policies under test.
     stochastic : collection of str
         Rows that are run several times on each sequence.
+    oracles : collection of str
+        Rows that know actual run times. Default: none.
     """
 
     plan: ComparisonPlan
@@ -120,6 +124,7 @@ class Comparison(NamedTuple):
     sequences: SequenceSet
     contestants: Sequence[Contestant]
     stochastic: frozenset[str]
+    oracles: frozenset[str] = frozenset()
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -211,20 +216,22 @@ class Workshop:
         sequences = trace.rest if plan.sequences == "rest" else trace.drawn_sequences
         for parts in self.parts(trace).each(plan.each):
             found = [
-                (each, row.stochastic)
+                (each, row)
                 for rows in plan.rows
                 for inner in parts.each(rows.each)
                 for row in map(self.plan.rows.__getitem__, rows.rows)
-                for each in self._rows(row, trace, inner, known=plan.known_logs)
+                for own in inner.each(row.each)
+                for each in self._rows(row, trace, own, known=plan.known_logs)
             ]
-            drawn = {each.name for each, is_drawn in found if is_drawn or (each.learner and each.sample)}
+            drawn = {each.name for each, row in found if row.stochastic or (each.learner and each.sample)}
+            oracles = {each.name for each, row in found if row.oracle}
             rows = [each for each, _ in found]
-            yield Comparison(plan, name, trace, parts, sequences, rows, frozenset(drawn))
+            yield Comparison(plan, name, trace, parts, sequences, rows, frozenset(drawn), frozenset(oracles))
 
     def _rows(self, row: RowPlan, trace: PaperLog, parts: Parts, *, known: bool) -> Iterator[Contestant]:
         """Yield the policies of a row: one for each log of its agents, and for sampled and best actions."""
         for name, allowed in row.when.items():
-            if parts.made(f"{{{name}}}") not in parts.made(allowed):
+            if parts.made(f"{{{name}}}") not in parts.listed(allowed):
                 return
         if row.agent is None:
             yield Contestant(f"{parts.made(row.name)}", parts.made(row.policy), row.rules)

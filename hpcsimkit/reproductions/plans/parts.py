@@ -29,7 +29,7 @@ def kit_part(name: str) -> Any:
     Examples
     --------
     >>> kit_part("policies:SJF")
-    <class 'hpcsimkit.kernel.policy.SJF'>
+    <class 'hpcsimkit.policies.orders.SJF'>
     >>> kit_part("policies:Nobody")
     Traceback (most recent call last):
     hpcsimkit.errors.UsageError: hpcsimkit has no part 'policies:Nobody'
@@ -89,7 +89,7 @@ class Parts:
 
     def each(self, values: Mapping[str, Any]) -> Iterator[Parts]:
         """Yield parts for each combination of the values of some variables, without repetitions."""
-        lists = [self._once(each) for each in values.values()]
+        lists = [self.listed(each) for each in values.values()]
         for chosen in product(*lists):
             yield self.beside(dict(zip(values, chosen, strict=True)))
 
@@ -117,7 +117,7 @@ class Parts:
             return self.agent(made.pop(AGENT), {**self.variables, **made})
         return made
 
-    def _once(self, values: Any) -> list[Any]:
+    def listed(self, values: Any) -> list[Any]:
         """Return the objects of a value or of a list, each once; lists in it are joined."""
         found: list[Any] = []
         for value in values if isinstance(values, list | tuple) else [values]:

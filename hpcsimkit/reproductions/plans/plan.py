@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
-from hpcsimkit.experiments.checked_table import Table
+from hpcsimkit.experiments.checked_table import Table, nearest
 from hpcsimkit.reproductions.logs import BY_FILE
 
 __all__ = [
@@ -45,6 +45,7 @@ class LogsPlan(Table):
     slice: int = Field(default=10_000, gt=0)
     seeds: dict[str, int] = Field(default_factory=dict)
     seed: int | None = None
+    drawn: str = "published"
     sequences: str = "sequences"
     names: dict[str, str] = Field(default_factory=lambda: dict(BY_FILE))
 
@@ -73,6 +74,8 @@ class RowPlan(Table):
     logs: Literal["own", "others", "first"] = "own"
     changes: dict[str, Part] = Field(default_factory=dict)
     stochastic: bool = False
+    oracle: bool = False
+    each: Each = Field(default_factory=dict)
     when: dict[str, list[Any]] = Field(default_factory=dict)
 
 
@@ -137,6 +140,22 @@ class Plan(Table):
     minutes: float | None = None
 
     inner: ClassVar[Mapping[str, type[BaseModel]]] = {"logs": LogsPlan}
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Self:
+        """Check that rows, agents and comparisons have a table."""
+        rows = [row for each in self.comparisons.values() for rows in each.rows for row in rows.rows]
+        agents = [row.agent["agent"] for row in self.rows.values() if row.agent is not None]
+        agents += [panel["agent"]["agent"] for study in self.studies for panel in study.agents]
+        for kind, used, known in (
+            ("row", rows, self.rows),
+            ("agent", agents, self.agents),
+            ("comparison", [target.comparison for target in self.targets], self.comparisons),
+        ):
+            for name in used:
+                if name not in known:
+                    raise ValueError(f"unknown {kind} {name!r}{nearest(name, list(known))}")
+        return self
 
     def size(self, *, quick: bool) -> dict[str, Any]:
         """Return the size preset: ``quick`` overrides ``full``."""

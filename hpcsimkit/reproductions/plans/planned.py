@@ -19,7 +19,7 @@ from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.plans.comparisons import Comparison, PaperLogs, Workshop
-from hpcsimkit.reproductions.plans.plan import PLAN, Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
+from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
 from hpcsimkit.reproductions.targets import Target
@@ -28,9 +28,8 @@ from hpcsimkit.results.statistics import SIGNIFICANT
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PaperFindings", "PaperReproduction", "Study", "papers", "reproduction_of"]
+__all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_of"]
 
-FOLDER = Path(__file__).parent.parent
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
 DIGITS = 0.0065
 """Tolerance for truncated digits of published means: 333.196 is printed as 333.19."""
@@ -87,8 +86,8 @@ class PaperReproduction(ContestReproduction[Comparison]):
         return [self._study(each) for each in self.paper.studies if not each.size or scale[each.size]]
 
     @cached_property
-    def tasks(self) -> dict[str, Task]:
-        """Tasks of the plan beside trainings and comparisons, by name."""
+    def tasks(self) -> dict[str, Any]:
+        """Tasks of the plan beside trainings and comparisons, or objects with `tasks`, by name."""
         parts = self.workshop.parts()
         return {name: parts.made(part) for name, part in self.paper.tasks.items()}
 
@@ -104,7 +103,8 @@ class PaperReproduction(ContestReproduction[Comparison]):
 
     def further_runs(self) -> Iterator[Task]:
         """Yield the tasks beside trainings and comparisons."""
-        yield from self.tasks.values()
+        for each in self.tasks.values():
+            yield from [each] if isinstance(each, Task) else each.tasks
 
     def fields(self) -> list[Field]:
         """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
@@ -118,6 +118,7 @@ class PaperReproduction(ContestReproduction[Comparison]):
             f"{each.base}: {row}" if each.base else row: task
             for each in met
             for row, task in each.meetings.items()
+            if row not in each.oracles
         }
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 
@@ -220,7 +221,7 @@ class PaperFindings(Findings):
         self, plan: TargetPlan, scores: Scores[Comparison], row: str, where: str
     ) -> Iterator[Target]:
         """Yield the target of a published mean, which is tested on as many sequences as published only."""
-        theirs = self.plan.published[plan.published].number(contest.about, row)
+        theirs = self.plan.published[plan.published].number(scores.contest.about, row)
         ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
         if theirs == theirs:
             met = abs(ours - theirs) < DIGITS if whole else None
@@ -230,11 +231,6 @@ class PaperFindings(Findings):
         trained = {each.name: each for each in learners_of(self.plan.contests)}.values()
         longest = max(self.store.seconds(Training(each)) for each in trained) / 60
         yield Target("longest training [min of a core]", None, longest, None, longest <= minutes)
-
-
-def papers() -> dict[str, Path]:
-    """Return the folders of papers with a plan, by name on the command line."""
-    return {plan.parent.name.replace("_", "-"): plan.parent for plan in sorted(FOLDER.glob(f"*/{PLAN}"))}
 
 
 @cache

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hpcsimkit.reports.figures import POLICY_COLOURS, format_number, new_figure, style, title
-from hpcsimkit.reproductions.rlbackfilling.contest import row
-from hpcsimkit.reproductions.rlbackfilling.noise import ORDERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,7 +15,10 @@ __all__ = ["draw_noise"]
 
 @style()
 def draw_noise(
-    values: Mapping[tuple[str, str], float], levels: Sequence[str], rules: Sequence[str]
+    values: Mapping[tuple[str, str], float],
+    levels: Sequence[str],
+    rules: Sequence[str],
+    orders: Sequence[str],
 ) -> Figure:
     """Return a figure with a panel per EASY variant: mean bounded slowdown by source of estimates.
 
@@ -29,13 +30,15 @@ def draw_noise(
         Levels of noise, from left to right.
     rules : sequence of str
         EASY variants.
+    orders : sequence of str
+        Base schedulers.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     figure = new_figure(3.6 * len(rules) + 0.8, 3.2, columns=len(rules), sharey=True)
     for ax, kind in zip(figure.axes, rules, strict=True):
-        for number, order in enumerate(ORDERS):
-            heights = [values[level, row(order, kind)] for level in levels]
+        for number, order in enumerate(orders):
+            heights = [values[level, f"{order.upper()} + {kind}"] for level in levels]
             colour = POLICY_COLOURS[number % len(POLICY_COLOURS)]
             ax.plot(levels, heights, color=colour, marker="o", markersize=3, label=order.upper())
         ax.set_yscale("log")
