@@ -28,14 +28,18 @@ class Noisy(Estimator):
         self.noise = noise
 
     def reset(self, system: System) -> None:
-        """Sample the noise of every job of the workload."""
+        """Prepare the noise, which is sampled when a job arrives."""
         if not (isinstance(self.noise, int | float) and 0 <= self.noise < float("inf")):
             raise UsageError(f"noisy estimates need a noise of at least 0, found {self.noise!r}")
-        self._factors = (1 + self.noise * system.random().random(len(system.jobs))).tolist()
+        self._random = system.random()
+        self._factors: dict[int, float] = {}
 
     def estimate(self, job: Job) -> int:
         """Return the noisy run time, rounded [s], at least 1."""
-        return max(round(job.run_time * self._factors[job.index]), 1)
+        factor = self._factors.get(job.index)
+        if factor is None:
+            factor = self._factors[job.index] = 1 + self.noise * self._random.random()
+        return max(round(job.run_time * factor), 1)
 
 
 class LastTwo(Estimator):

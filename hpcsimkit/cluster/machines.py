@@ -163,6 +163,12 @@ class Machines(Cluster[MachineLevel, Allocation]):
         names = list(_unused(name for part in parts for name in part.names))
         return cls(names, resources, np.vstack(amounts), [words for part in parts for words in part.features])
 
+    def subset(self, numbers: Sequence[int]) -> Machines:
+        """Return some of the machines, by number; all resources are kept."""
+        names = [self.names[number] for number in numbers]
+        features = [self.features[number] for number in numbers]
+        return Machines(names, self.resources, self.capacity[list(numbers)], features)
+
     def amount(self, resource: str) -> NDArray[np.int64]:
         """Return the amount of a resource on each machine, int64, shape (machines,); 0 if none has it."""
         if resource not in self.resources:

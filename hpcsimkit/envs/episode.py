@@ -75,12 +75,18 @@ class Episode:
         self.simulation: Simulation = scenario.simulation(policy, observers=list(rewards.values()))
         self.decisions = 0
         self.decision: Decision | None = self.simulation.next_decision()
-        with self.simulation.guard:
-            self._encode = {stage: self._bound(player.encoder) for stage, player in players.items()}
+        self._encode: dict[tuple[str, str], Encode] = {}
         self._let_run()
 
-    def _bound(self, encoder: Encoder) -> Encode:
-        encode = encoder.bind(self.simulation.system)
+    def _encode_of(self, decision: Decision) -> Encode:
+        """Return the encoder of a stage, bound to the system of the decision on first use."""
+        key = decision.stage, decision.partition
+        if key not in self._encode:
+            self._encode[key] = self._bound(self.player.encoder, decision)
+        return self._encode[key]
+
+    def _bound(self, encoder: Encoder, decision: Decision) -> Encode:
+        encode = encoder.bind(decision.system)
         if not callable(encode):
             raise UsageError(f"{encoder!r}: bind(system) needs to return a function, found {encode!r}")
         return encode
@@ -119,7 +125,7 @@ class Episode:
         observation[...] = 0.0
         valid[...] = False
         with self.simulation.guard:
-            self._encode[decision.stage](decision, observation)
+            self._encode_of(decision)(decision, observation)
             self.player.mask.write(decision, valid)
             if not valid.any():
                 raise UsageError(f"{self.player.mask!r} leaves no action for {decision!r}")

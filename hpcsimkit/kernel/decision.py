@@ -26,7 +26,7 @@ class Decision:
         The valid answers, never empty, built on first access: jobs (order, backfiller; a final ``None``
         declines, where allowed), ``True`` and ``False`` (inspector), or allocations (placement).
     system : System
-        The state of the simulated cluster.
+        The state of the simulated cluster, or of the partition to which the decision belongs.
     job : Job or None
         The job that is inspected, placed, or blocked at the head of the queue; None for the order.
     """
@@ -60,6 +60,11 @@ class Decision:
         """The answer of the heuristic behind the seat."""
         return self._default()
 
+    @property
+    def partition(self) -> str:
+        """The name of the partition, empty on a cluster without partitions."""
+        return self.system.partition
+
     def position(self, choice: Any) -> int:
         """Return the position of a choice among the options, compared by identity, then by equality.
 
@@ -78,7 +83,8 @@ class Decision:
 
     def __repr__(self) -> str:
         job = f", job {self.job.id}" if self.job is not None else ""
-        return f"Decision({self.stage!r}, t={self.system.now} s{job}, {len(self.options)} options)"
+        where = f", partition {self.partition!r}" if self.partition else ""
+        return f"Decision({self.stage!r}, t={self.system.now} s{where}{job}, {len(self.options)} options)"
 
 
 def _equal(option: Any, choice: Any) -> bool:

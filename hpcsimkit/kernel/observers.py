@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Callbacks", "Observer", "Promises", "Timeline"]
 
 BACKFILLED = int(Mode.BACKFILLED)
+NOBODY = -1, 0
+"""Row and guaranteed start if no job is blocked."""
 
 
 class Observer:
@@ -40,7 +42,10 @@ class Observer:
         """Called when a job has joined the queue."""
 
     def on_block(self, job: Job, system: System) -> None:
-        """Called when the head of the queue does not fit, before other jobs are backfilled."""
+        """Called when the head of the queue does not fit, before other jobs are backfilled.
+
+        On a cluster with partitions, `system` is that of the partition; elsewhere it is the whole cluster.
+        """
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Called when a job has started."""
@@ -52,7 +57,10 @@ class Observer:
         """Called when a job was rejected permanently."""
 
     def on_decision(self, decision: Decision, choice: Any, system: System) -> None:
-        """Called when an open seat has been answered, before the choice takes effect."""
+        """Called when an open seat has been answered, before the choice takes effect.
+
+        On a cluster with partitions, `system` is that of the partition, as it is for :meth:`on_pass`.
+        """
 
     def on_pass(self, seconds: float, system: System) -> None:
         """Called at the end of a pass; `seconds` is the computing time of the policy, excluding agents."""
@@ -196,9 +204,6 @@ class Promises(Observer):
     (1, 1, 43)
     """
 
-    _job: int
-    _at: int
-
     def __init__(self) -> None:
         self._forget()
 
@@ -208,20 +213,22 @@ class Promises(Observer):
 
     def on_block(self, job: Job, system: System) -> None:
         """Record the guaranteed start time when the job is blocked for the first time."""
-        if job.index != self._job:
-            self._job, self._at = job.index, reserve(job, system)[0]
+        if job.index != self._guaranteed.get(system.partition, NOBODY)[0]:
+            self._guaranteed[system.partition] = job.index, reserve(job, system)[0]
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Check the guaranteed start time of the job."""
-        if job.index == self._job:
-            late = max(system.now - self._at, 0)
-            self._job = -1
+        partition = system.started_in.get(job.index, "")
+        row, start = self._guaranteed.get(partition, NOBODY)
+        if job.index == row:
+            late = max(system.now - start, 0)
+            del self._guaranteed[partition]
             self.made += 1
             self.broken += late > 0
             self.delay += late
         elif system.modes[job.index] != BACKFILLED:
-            self._job = -1
+            self._guaranteed.pop(partition, None)
 
     def _forget(self) -> None:
-        self._job = -1
-        self._at = self.made = self.broken = self.delay = 0
+        self._guaranteed: dict[str, tuple[int, int]] = {}  # row and start of the head of each partition
+        self.made = self.broken = self.delay = 0

@@ -3,50 +3,36 @@
 from __future__ import annotations
 
 import copy
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from simpy.events import Event
 
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
-from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.clock import ARRIVAL, Instant
-from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.dependencies import Dependencies
-from hpcsimkit.kernel.guard import Guard
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import Parameters
-from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Estimator, Order, Policy
-from hpcsimkit.kernel.service_time import ServiceTime
-from hpcsimkit.kernel.stalls import IdleWakes, stalled
-from hpcsimkit.kernel.system import Listener, State, System
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
+from hpcsimkit.kernel.stalls import stalled
+from hpcsimkit.kernel.system import State
 
 __all__ = ["EventOrder", "Run", "RunParameters"]
 
 
-class RunParameters(Protocol):
+class RunParameters(SchedulerParameters, Protocol):
     """The parameters of a run: the part of :class:`~hpcsimkit.kernel.simulation.Simulation` that it reads."""
 
     workload: Workload
     policy: Policy
     cluster: AnyCluster
-    seed: int
     walltime: Literal["run", "kill"]
     dependencies: bool
-    period: int | None
-    service_time: ServiceTime | None
     observers: tuple[Observer, ...]
     event_order: EventOrder
-    guard: Guard
-
-    def another(self, policy: Policy) -> Any:
-        """Return a simulation of another policy with otherwise equal parameters."""
-        ...
 
 
 class EventOrder(Parameters, ABC):
@@ -87,7 +73,7 @@ class EventOrder(Parameters, ABC):
         """Return the time of a wake-up requested for a future time [s], or None if it does not occur."""
 
 
-class Run(Listener):
+class Run(Scheduler):
     """All state of one run, created at once; the methods are its events and its scheduling passes.
 
     Parameters
@@ -97,14 +83,8 @@ class Run(Listener):
 
     Attributes
     ----------
-    system : System
-        The state of the cluster, on which the policy acts.
     clock : Clock
         The SimPy environment.
-    decision : Decision or None
-        The pending decision of an open seat.
-    pass_wanted : bool
-        Whether an event since the last pass calls for another one.
     cut_short : list of int
         Rows of the jobs that exceed their wall-time limit due to the locality model.
 
@@ -114,41 +94,27 @@ class Run(Listener):
         The policy has no order of the queue or no estimator.
     """
 
+    parameters: RunParameters
+
     def __init__(self, parameters: RunParameters) -> None:
-        self.parameters = parameters
-        self.guard, self.clock = parameters.guard, parameters.guard.clock
         kill = parameters.walltime == "kill"
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
         self.dependencies = Dependencies(workload) if parameters.dependencies else None
-        self.callbacks = Callbacks(parameters.observers)
-        self._timed = bool(self.callbacks.on_pass)
-        self.decision: Decision | None = None
-        self.pass_wanted = False
         self.cut_short: list[int] = []
-        self._pass: Generator[Decision, Any, None] | None = None
-        self._pass_seconds = 0.0
-        self._wakes: set[int] = set()
-        self._idle_wakes = IdleWakes()
-        policy = copy.deepcopy(parameters.policy)
-        order, estimator = _queue_parts(policy)
-        self.system = self.guard.system = System(
-            workload, parameters.cluster, order, estimator, parameters.seed, parameters.service_time, self
-        )
-        self.system.now = self.clock.now
+        policy, cluster = self._scheduled(parameters)
+        super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers))
+        self.guard.system = self.system
         self.events = copy.copy(parameters.event_order)
         self.events.reset(self)
-        self._schedule, self._schedule_end = policy.schedule, self.events.schedule_end
-        self._checks_before_pass = bool(parameters.period) or estimator.corrects
-        self._reset(policy, order, estimator)
+        self._schedule_end = self.events.schedule_end
+        self.reset()
         for notify in self.callbacks.on_begin:
             notify(self.system)
         self.events.begin(self)
 
-    def _reset(self, policy: Policy, order: Order, estimator: Estimator) -> None:
-        if not isinstance(policy, Pipeline):  # a pipeline resets its stages itself
-            order.reset(self.system)
-            estimator.reset(self.system)
-        policy.reset(self.system)
+    def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
+        """Return the policy and the cluster of the run."""
+        return parameters.policy, parameters.cluster
 
     # --- the course of the run -------------------------------------------------------------------------
 
@@ -214,14 +180,6 @@ class Run(Listener):
         system.arrivals_left += 1
         Instant(self.clock, self.rank(job), job.submit_time - system.now, [self.submit_now], job)
 
-    def _wake(self, _: Event) -> None:
-        now = self.system.now = self.clock.now
-        self._wakes.discard(now)
-        if len(self.system.queue):
-            self.pass_wanted = True
-            if self._idle_wakes.too_many(self.system):
-                raise stalled(self.system)
-
     # --- actions of the policy (see Listener) ------------------------------------------------------------
 
     def on_start(self, job: Job, allocation: Allocation) -> None:
@@ -235,7 +193,7 @@ class Run(Listener):
         """Return the run time of a job with its allocation under the locality model [s]."""
         parameters, model = self.parameters, self.system.service_time
         assert model is not None
-        seconds = model.actual(parameters.workload.jobs[job.index], allocation, parameters.cluster)
+        seconds = model.actual(parameters.workload.jobs[job.index], allocation, self.system.cluster)
         if parameters.walltime != "kill" or seconds <= job.requested_time:
             return seconds
         self.cut_short.append(job.index)
@@ -251,93 +209,6 @@ class Run(Listener):
             for notify in self.callbacks.on_reject:
                 notify(each, self.system)
 
-    def on_wake(self, at: int) -> None:
-        """Schedule a wake-up, at most one per instant."""
-        time_of_wake = self.events.wake_time(self, at)
-        if time_of_wake is not None and time_of_wake not in self._wakes:
-            self._wakes.add(time_of_wake)
-            Instant(self.clock, ARRIVAL, time_of_wake - self.system.now, [self._wake])
-
-    def on_block(self, job: Job) -> None:
-        """Notify the observers of a blocked job."""
-        for notify in self.callbacks.on_block:
-            notify(job, self.system)
-
-    def another(self, policy: Policy) -> Any:
-        """Return a simulation of another policy with otherwise equal parameters and without observers."""
-        return self.parameters.another(policy)
-
-    # --- passes ----------------------------------------------------------------------------------------
-
-    def run_pass(self) -> None:
-        """Run one pass to its end or to its first decision."""
-        system = self.system
-        self.pass_wanted = False
-        if self._checks_before_pass and self._put_off():
-            return
-        system.passes += 1
-        if self._timed:
-            self._run_timed_pass()
-            return
-        self._pass = self._schedule(system)
-        if self._pass is not None:
-            self.decision = self._asked(self._pass)
-        if self.decision is None:
-            system.newcomers.clear()
-
-    def resume(self, decision: Decision, choice: Any) -> None:
-        """Resume the suspended pass with the chosen option."""
-        for notify in self.callbacks.on_decision:
-            notify(decision, choice, self.system)
-        assert self._pass is not None
-        began = time.perf_counter()
-        self.decision = self._asked(self._pass, choice)
-        self._pass_seconds += time.perf_counter() - began
-        if self.decision is None:
-            self._end_pass()
-
-    def _run_timed_pass(self) -> None:
-        began = time.perf_counter()
-        self._pass = self._schedule(self.system)
-        self.decision = None if self._pass is None else self._asked(self._pass)
-        self._pass_seconds = time.perf_counter() - began
-        if self.decision is None:
-            self._end_pass()
-
-    def _put_off(self) -> bool:
-        """Postpone a pass to the next multiple of the period, or else correct estimates before the pass."""
-        system, period = self.system, self.parameters.period
-        if period and system.now % period:
-            self.on_wake(system.now + -system.now % period)
-            return True
-        system.correct_estimates()
-        return False
-
-    def _asked(self, asking: Generator[Decision, Any, None], choice: Any = None) -> Decision | None:
-        """Return the next decision of a pass that is resumed with a choice, or None if it is over."""
-        if not hasattr(asking, "send"):
-            raise self._misused("must return nothing, or be a generator", asking)
-        try:
-            decision = asking.send(choice)
-        except StopIteration:
-            return None
-        if not isinstance(decision, Decision):
-            raise self._misused("may yield decisions only", decision)
-        return decision
-
-    def _misused(self, rule: str, found: object) -> PolicyError:
-        return PolicyError(f"{self.guard.subject}: schedule() {rule}, found {found!r}")
-
-    def _end_pass(self) -> None:
-        self.system.newcomers.clear()
-        for notify in self.callbacks.on_pass:
-            notify(self._pass_seconds, self.system)
-
-
-def _queue_parts(policy: Policy) -> tuple[Order, Estimator]:
-    """Return the order of the queue and the run-time estimator of a policy, each of the right class."""
-    order, estimator = policy.queue_order, policy.estimator
-    for found, needed in ((order, Order), (estimator, Estimator)):
-        if not isinstance(found, needed):
-            raise UsageError(f"{policy!r} needs an {needed.__name__} to go by, found {found!r}")
-    return order, estimator
+    def wake_time(self, at: int) -> int | None:
+        """Return the time of a wake-up under the order of events, or None if it does not occur."""
+        return self.events.wake_time(self, at)

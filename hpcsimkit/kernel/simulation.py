@@ -12,6 +12,7 @@ from simpy.core import EmptySchedule
 
 from hpcsimkit.cluster.base import as_cluster
 from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
@@ -20,6 +21,7 @@ from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.observers import Observer
+from hpcsimkit.kernel.partitioned import PartitionedRun
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.run import EventOrder, Run
 from hpcsimkit.kernel.service_time import Penalty, ServiceTime, as_service_time
@@ -43,7 +45,8 @@ class Simulation:
     policy : Policy
         The scheduler; the run uses its own copy.
     cluster : Cluster or int, optional
-        The cluster, or a number of nodes; by default the workload's ``machine_size``.
+        The cluster, or a number of nodes; by default the workload's ``machine_size``. With
+        :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own copy of the policy.
     seed : int
         The random seed of the run, >= 0. Default: 0.
     walltime : {"run", "kill"}
@@ -116,6 +119,10 @@ class Simulation:
             self.name = name if name is not None else repr(policy)
             self._check()
         self.cluster = as_cluster(cluster, workload)
+        if isinstance(self.cluster, Partitions) and self.event_order.name != TextbookOrder.name:
+            raise UsageError(
+                f"the rules {self.event_order.name!r} know no partitions, found {self.cluster!r}"
+            )
         clock = Clock(int(workload.submit_time.min()) if len(workload) else 0)
         self.guard = Guard(self.name, clock)
         self._run: Run | None = None  # begins with the first decision
@@ -190,7 +197,8 @@ class Simulation:
         try:
             with self.guard:
                 if self._run is None:
-                    self._run = Run(self)
+                    partitioned = isinstance(self.cluster, Partitions)
+                    self._run = PartitionedRun(self) if partitioned else Run(self)
                 self._run.advance()
         except EmptySchedule:
             with self.guard:

@@ -165,13 +165,14 @@ class System:
     ended : list of int
         Rows of the ended jobs, in the order in which they ended.
     rejected : list of int
-        Rows of the rejected jobs, in the order in which they were rejected.
+        Rows of the jobs that left the queue without a start here (rejected, or started in another partition).
     version : int
         Counter of changes: job starts, job ends, rejections and new expected ends.
     passes : int
         Number of passes begun so far.
     corrections : int
-        Number of corrected estimates of running jobs so far.
+        Number of changes so far that no plan could foresee: corrected estimates of running jobs, and starts
+        and ends of jobs of other partitions on shared machines.
     holds : dict of int to int
         Number of times an inspector held a job, by row; jobs that were never held are absent.
     stands_still : bool
@@ -184,6 +185,10 @@ class System:
         Starts (rows) and ends (complements of rows) in chronological order; on machines only.
     service_time : ServiceTime or None
         The locality model, as used by :meth:`expected_penalty`.
+    partition : str
+        Name of the partition that this system is; empty for the whole cluster.
+    started_in : dict of int to str
+        Name of the partition in which each job started, by row; empty on a cluster without partitions.
     listener : Listener
         The object that is notified of the actions.
     estimate : callable
@@ -216,6 +221,8 @@ class System:
         )
         self.service_time = service_time
         self.seed = seed
+        self.partition = ""
+        self.started_in: dict[int, str] = {}
         self.now = 0
         self.free: Level = cluster.capacity
         self.jobs: list[Job] = workload.jobs
@@ -441,10 +448,41 @@ class System:
         if not self.estimator.corrects:
             return
         while self.running.overrun(self.now):
-            _, row, allocation = self.running.remove(self.running.entries[0][1])
-            elapsed = self.now - self.starts[row]
-            corrected = self._whole(self.estimator.correct(self.jobs[row], elapsed), self.jobs[row])
-            self.estimates[row] = max(corrected, elapsed + 1)
-            self.running.add(row, self.starts[row] + self.estimates[row], allocation)
-            self.corrections += 1
-            self.version += 1
+            self.correct(self.jobs[self.running.entries[0][1]])
+
+    def correct(self, job: Job) -> None:
+        """Correct the estimate of a running job that exceeded it."""
+        row, elapsed = job.index, self.now - self.starts[job.index]
+        corrected = self._whole(self.estimator.correct(job, elapsed), job)
+        self.estimates[row] = max(corrected, elapsed + 1)
+        self.expect(job)
+
+    def expect(self, job: Job) -> None:
+        """Adopt the corrected estimate of a running job."""
+        row = job.index
+        allocation = self.running.remove(row)[2]
+        self.running.add(row, self.starts[row] + self.estimates[row], allocation)
+        self.corrections += 1
+        self.version += 1
+
+    # --- actions of other partitions -----------------------------------------------------------------
+
+    def withdraw(self, job: Job) -> None:
+        """Remove a waiting job that has left the queue of another partition."""
+        self.queue.remove(job)
+        self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index != job.index]
+        self.rejected.append(job.index)
+        self.version += 1
+
+    def occupy(self, job: Job, allocation: Allocation) -> None:
+        """Give resources to a job that has started in another partition, as long as it runs."""
+        self.free = self.free - allocation
+        self.running.add(job.index, self.starts[job.index] + self.estimates[job.index], allocation)
+        self.corrections += 1
+        self.version += 1
+
+    def vacate(self, job: Job) -> None:
+        """Take back the resources of a job of another partition."""
+        self.free = self.free + self.running.remove(job.index)[2]
+        self.corrections += 1
+        self.version += 1

@@ -1,0 +1,335 @@
+"""Partitions: named views of a cluster, each with a queue of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.base import Cluster, Nodes
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.jobs.columns import TIME_LIMIT
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["COLUMNS", "Partition", "Partitions", "View"]
+
+COLUMNS = ("partition", "queue", "qos")
+"""Columns of a workload that may name the partitions of its jobs."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition: a number of nodes of its own, or a set of machines; and its limits.
+
+    Parameters
+    ----------
+    name : str
+        Name, as in the log; without a comma, which separates the names of several partitions.
+    nodes : int, optional
+        Number of nodes of a partition of counted nodes, >= 1.
+    machines : collection of str, optional
+        Names of the machines, which other partitions may share; by default all machines.
+    priority : int
+        Priority tier: at an instant, partitions with higher priorities are scheduled first. Default: 0.
+    max_time : int, optional
+        Largest requested time [s] of a job; by default unlimited.
+    max_nodes : int, optional
+        Largest number of nodes of a job; by default unlimited.
+    default_time : int, optional
+        Requested time [s] of jobs without one; by default `max_time`.
+    default : bool
+        Whether jobs without a partition belong to this one. Default: False.
+
+    Raises
+    ------
+    UsageError
+        A parameter is invalid.
+    """
+
+    name: str
+    nodes: int | None = None
+    machines: Collection[str] | None = None
+    priority: int = 0
+    max_time: int | None = None
+    max_nodes: int | None = None
+    default_time: int | None = None
+    default: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or "," in self.name:
+            raise UsageError(f"a partition needs a name without a comma, found {self.name!r}")
+        for key in ("nodes", "max_time", "max_nodes", "default_time"):
+            value = getattr(self, key)
+            if value is not None and not (_is_whole(value) and 1 <= value <= TIME_LIMIT):
+                raise self._invalid(key, "a whole number of at least 1", value)
+        if not _is_whole(self.priority):
+            raise self._invalid("priority", "a whole number", self.priority)
+        if not isinstance(self.default, bool):
+            raise self._invalid("default", "true or false", self.default)
+        if self.machines is not None:
+            if isinstance(self.machines, str) or not all(isinstance(name, str) for name in self.machines):
+                raise self._invalid("machines", "a list of names", self.machines)
+            object.__setattr__(self, "machines", tuple(self.machines))
+
+    def _invalid(self, key: str, needed: str, found: object) -> UsageError:
+        return UsageError(f"partition {self.name!r}: {key} needs {needed}, found {found!r}")
+
+    def admits(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs respect the limits of time and nodes, bool, shape (jobs,)."""
+        admitted = np.ones(len(workload), dtype=np.bool_)
+        if self.max_time is not None:
+            admitted &= workload.column("requested_time") <= self.max_time
+        if self.max_nodes is not None:
+            admitted &= workload.column("nodes") <= self.max_nodes
+        return admitted
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The part of a cluster that a partition consists of, as a cluster of its own.
+
+    Parameters
+    ----------
+    cluster : Nodes or Machines
+        The nodes or machines of the partition.
+    numbers : array of intp, shape (machines,), or None
+        Number of each machine in the whole cluster, ascending; None with counted nodes.
+    total : int
+        Number of machines of the whole cluster.
+    """
+
+    cluster: Nodes | Machines
+    numbers: NDArray[np.intp] | None = None
+    total: int = 0
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Number of each machine of the whole cluster in this view, -1 if it is absent."""
+        places = np.full(self.total, -1, dtype=np.intp)
+        assert self.numbers is not None
+        places[self.numbers] = np.arange(len(self.numbers))
+        return places
+
+    def shares_with(self, other: View) -> bool:
+        """Return whether two views have a machine in common."""
+        if self.numbers is None or other.numbers is None:
+            return False
+        return bool((other._places[self.numbers] >= 0).any())
+
+    def to_whole(self, allocation: Any) -> Any:
+        """Return an allocation of this view as one of the whole cluster."""
+        if self.numbers is None:
+            return allocation
+        return Allocation(self.numbers[list(allocation.machines)], allocation.amounts, allocation.style)
+
+    def part_of(self, allocation: Allocation) -> Allocation | None:
+        """Return the part of an allocation of the whole cluster in this view, or None if it is empty."""
+        places = self._places[list(allocation.machines)]
+        here = places >= 0
+        return Allocation(places[here], allocation.amounts[here], allocation.style) if here.any() else None
+
+
+@dataclass(frozen=True)
+class Partitions(Cluster[Any, Any]):
+    """A cluster with partitions: the whole cluster, and a view of it for each partition.
+
+    As a cluster, it is the whole of all nodes or machines; a run schedules each partition by itself, as the
+    page of the simulation semantics says.
+
+    Parameters
+    ----------
+    parts : sequence of Partition
+        The partitions, at least one, with unique names: all with `nodes`, or none.
+    machines : Machines, optional
+        The machines; by default each partition has counted nodes of its own.
+    column : str
+        Column of a workload, one of `COLUMNS`, with the partitions of its jobs; the label of a value may list
+        several names, separated by commas. Default: ``"partition"``.
+
+    Raises
+    ------
+    UsageError
+        A partition has no nodes or machines, a name occurs twice, or a machine is unknown.
+
+    Examples
+    --------
+    >>> cluster = Partitions([Partition("cpu", nodes=4), Partition("gpu", nodes=2)])
+    >>> cluster
+    Partitions(cpu: Nodes(count=4), gpu: Nodes(count=2))
+    >>> columns = {"submit_time": [0, 1], "run_time": [9, 9], "nodes": [4, 1], "partition": [0, 1]}
+    >>> w = Workload(columns, labels={"partition": ("cpu", "gpu,cpu")})
+    >>> cluster.admitted(w).tolist()
+    [[True, True], [False, True]]
+    """
+
+    parts: Sequence[Partition]
+    machines: Machines | None = None
+    column: str = "partition"
+    whole: Nodes | Machines = field(init=False, repr=False)
+    views: tuple[View, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts = tuple(self.parts)
+        if not parts or not all(isinstance(part, Partition) for part in parts):
+            raise UsageError(f"partitions need a list of Partition, at least one, found {self.parts!r}")
+        twice = [name for name, count in Counter(part.name for part in parts).items() if count > 1]
+        if twice:
+            raise UsageError(f"partition {twice[0]!r} is defined twice")
+        if sum(part.default for part in parts) > 1:
+            raise UsageError("only one partition may be the default")
+        if self.column not in COLUMNS:
+            raise UsageError(
+                f"the column of partitions needs one of {', '.join(COLUMNS)}, found {self.column!r}"
+            )
+        views = tuple(_view(part, self.machines) for part in parts)
+        whole = self.machines or Nodes(sum(view.cluster.size for view in views))
+        self.__dict__.update(parts=parts, views=views, whole=whole)
+
+    def __repr__(self) -> str:
+        each = zip(self.parts, self.views, strict=True)
+        return f"Partitions({', '.join(f'{part.name}: {view.cluster!r}' for part, view in each)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the partitions."""
+        return tuple(part.name for part in self.parts)
+
+    # --- the jobs of each partition --------------------------------------------------------------------
+
+    def admitted(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs each partition admits, bool, shape (partitions, jobs).
+
+        Raises
+        ------
+        ScheduleError
+            A job names an unknown partition, or none although no partition is the default.
+        """
+        named = self._named(workload)
+        each = zip(named, self.parts, self.views, strict=True)
+        return np.array(
+            [jobs & part.admits(workload) & ~view.cluster.misfits(workload) for jobs, part, view in each]
+        )
+
+    def _named(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs name each partition, bool, shape (partitions, jobs)."""
+        values, value_of = np.unique(workload.column(self.column), return_inverse=True)
+        named = np.zeros((len(self.parts), len(values)), dtype=np.bool_)
+        for place, value in enumerate(values.tolist()):
+            try:
+                named[self._positions(workload.label(self.column, value) if value >= 0 else ""), place] = True
+            except KeyError as unknown:
+                job = int(workload.column("id")[int(np.argmax(value_of == place))])
+                found = f"partition {unknown.args[0]!r}" if value >= 0 else "none"
+                raise ScheduleError(
+                    f"job {job} needs a partition: {', '.join(self.names)}; found {found}"
+                ) from None
+        return named[:, value_of]
+
+    def _positions(self, text: str) -> list[int]:
+        """Return the numbers of the partitions in a text; raise a KeyError for an unknown name."""
+        if not text:
+            default = [number for number, part in enumerate(self.parts) if part.default]
+            if default:
+                return default
+        numbers = {part.name: number for number, part in enumerate(self.parts)}
+        return [numbers[name.strip()] for name in text.split(",")]
+
+    def misfits(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs no partition admits, bool, shape (jobs,)."""
+        return np.asarray(~self.admitted(workload).any(axis=0), dtype=np.bool_)
+
+    # --- the whole cluster -----------------------------------------------------------------------------
+
+    @property
+    def capacity(self) -> Any:
+        """The capacity of the empty cluster."""
+        return self.whole.capacity
+
+    @property
+    def size(self) -> int:
+        """The size of the whole cluster."""
+        return self.whole.size
+
+    @property
+    def unit(self) -> str:
+        """The unit of the size."""
+        return self.whole.unit
+
+    def place(self, job: Job, level: Any) -> Any:
+        """Return an allocation on the whole cluster."""
+        return self.whole.place(job, level)
+
+    def holds(self, job: Job, allocation: Any, level: Any) -> bool:
+        """Return whether the allocation meets the job's request and lies within the level."""
+        return self.whole.holds(job, allocation, level)
+
+    def common(self, level: Any, other: Any) -> Any:
+        """Return the capacity that is available in both levels."""
+        return self.whole.common(level, other)
+
+    def main_amount(self, job: Job, allocation: Any) -> int:
+        """Return the part of the size that an allocation occupies."""
+        return self.whole.main_amount(job, allocation)
+
+    def asked(self, job: Job) -> int:
+        """Return the part of the size that a job requests."""
+        return self.whole.asked(job)
+
+    def share(self, level: Any) -> float:
+        """Return a level as a fraction of the size."""
+        return self.whole.share(level)
+
+    def shortage(self, job: Job, level: Any) -> str:
+        """Return why no partition admits a job, with its demand and the supply of the cluster, in words."""
+        if self.whole.fits(job, self.capacity):
+            return f"fits none of its partitions: {_demand(job)}"
+        return self.whole.shortage(job, level)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _demand(job: Job) -> str:
+    return f"it needs {job.nodes} nodes for {job.requested_time} s, as far as their sizes and limits go"
+
+
+def _view(part: Partition, machines: Machines | None) -> View:
+    """Return the view of a partition."""
+    if machines is None:
+        if part.nodes is None or part.machines is not None:
+            raise UsageError(
+                f"partition {part.name!r} needs a number of nodes, found no machines to choose from"
+            )
+        return View(Nodes(part.nodes))
+    if part.nodes is not None:
+        raise UsageError(f"partition {part.name!r} needs names of machines, not a number of nodes")
+    numbers = _numbers(part, machines)
+    return View(machines.subset(numbers), np.array(numbers, dtype=np.intp), len(machines))
+
+
+def _numbers(part: Partition, machines: Machines) -> list[int]:
+    """Return the numbers of the machines of a partition, ascending."""
+    if part.machines is None:
+        return list(range(len(machines)))
+    known = {name: number for number, name in enumerate(machines.names)}
+    unknown: Iterable[str] = [name for name in part.machines if name not in known]
+    for name in unknown:
+        raise UsageError(
+            f"partition {part.name!r}: unknown machine {name!r}; there are {_some(machines.names)}"
+        )
+    if not part.machines:
+        raise UsageError(f"partition {part.name!r} needs at least one machine, found none")
+    return sorted({known[name] for name in part.machines})
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])} ... {names[-1]}"

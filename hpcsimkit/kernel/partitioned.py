@@ -1,0 +1,220 @@
+"""Runs on a cluster with partitions: one scheduler for each, which share the clock and the record of jobs."""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import Any
+
+from simpy.events import Event
+
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster
+from hpcsimkit.cluster.partitions import Partitions, View
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.run import Run, RunParameters
+from hpcsimkit.kernel.scheduler import Scheduler
+from hpcsimkit.kernel.stalls import stalled
+
+__all__ = ["PartitionedRun"]
+
+
+class PartitionScheduler(Scheduler):
+    """The scheduler of one partition.
+
+    Parameters
+    ----------
+    run : PartitionedRun
+        The run, which learns of all actions.
+    name : str
+        Name of the partition.
+    view : View
+        The part of the cluster that belongs to the partition.
+    """
+
+    def __init__(self, run: PartitionedRun, name: str, view: View) -> None:
+        parameters = run.parameters
+        super().__init__(parameters, parameters.policy, run.system.workload, view.cluster, run.callbacks)
+        self.run, self.view = run, view
+        self.neighbours: list[PartitionScheduler] = []
+        self.system.partition = name
+        self.share_record()
+
+    def share_record(self) -> None:
+        """Keep the record of all jobs in the system of the whole cluster."""
+        system, whole = self.system, self.run.system
+        system.state, system.modes, system.estimates = whole.state, whole.modes, whole.estimates
+        system.starts, system.finishes = whole.starts, whole.finishes
+        system.jobs, system._submit_times = whole.jobs, whole._submit_times
+
+    def want_pass(self) -> None:
+        """Request a pass at this instant, if any jobs wait."""
+        if len(self.system.queue):
+            self.pass_wanted = self.run.pass_wanted = True
+
+    def on_start(self, job: Job, allocation: Allocation) -> None:
+        """Forward the start of a job."""
+        self.run.started(job, allocation, self)
+
+    def on_reject(self, job: Job) -> None:
+        """Forward the rejection of a job."""
+        self.run.rejected(job, self)
+
+    def _wake(self, event: Event) -> None:
+        self.run.set_time()
+        super()._wake(event)
+        self.want_pass()
+
+    def correct_estimates(self) -> None:
+        """Correct estimates of running jobs, each by the partition in which the job started."""
+        system, run = self.system, self.run
+        while system.estimator.corrects and system.running.overrun(system.now):
+            job = system.jobs[system.running.entries[0][1]]
+            owner = run.owner[job.index]
+            owner.system.correct(job)
+            for other in (run, *owner.neighbours):
+                if job in other.system.running:
+                    other.system.expect(job)
+
+
+class PartitionedRun(Run):
+    """A run on a cluster with partitions.
+
+    Its own system is that of the whole cluster: observers see it, and the result is made from it. The policy
+    acts on the systems of the partitions, a copy on each.
+
+    Attributes
+    ----------
+    schedulers : list of PartitionScheduler
+        The schedulers of the partitions, in the order in which they have their passes.
+    owner : dict of int to PartitionScheduler
+        The partition in which each running job started, by row.
+    """
+
+    _deciding: PartitionScheduler
+
+    def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
+        partitions = parameters.cluster
+        assert isinstance(partitions, Partitions)
+        self._partitions = partitions
+        return Policy(), partitions.whole
+
+    def reset(self) -> None:
+        """Create the schedulers of the partitions, and reset each."""
+        partitions, system = self._partitions, self.system
+        self.owner: dict[int, PartitionScheduler] = {}
+        each = zip(partitions.parts, partitions.views, strict=True)
+        defined = [PartitionScheduler(self, part.name, view) for part, view in each]
+        priority = {part.name: part.priority for part in partitions.parts}
+        self.schedulers = sorted(defined, key=lambda scheduler: -priority[scheduler.system.partition])
+        for scheduler in defined:
+            scheduler.neighbours = [
+                other
+                for other in defined
+                if other is not scheduler and scheduler.view.shares_with(other.view)
+            ]
+        admitted = partitions.admitted(self.parameters.workload)
+        self._queued_in = [tuple(compress(defined, column)) for column in admitted.T.tolist()]
+        rows: list[int] = system.workload.arrival_order.tolist()
+        independent = rows if self.dependencies is None else self.dependencies.independent(rows)
+        for scheduler, jobs in zip(defined, admitted, strict=True):
+            scheduler.system.arrivals_left = int(jobs[independent].sum())
+            scheduler.system.now = system.now
+            scheduler.reset()
+
+    def set_time(self) -> None:
+        """Set the time of all systems to that of the clock."""
+        now = self.system.now = self.clock.now
+        for scheduler in self.schedulers:
+            scheduler.system.now = now
+
+    # --- events ----------------------------------------------------------------------------------------
+
+    def submit(self, job: Job) -> None:
+        """Add a job to the queues of the partitions that admit it."""
+        self.set_time()
+        for scheduler in self._queued_in[job.index]:
+            scheduler.system.submit(job)
+            scheduler.want_pass()
+        super().submit(job)
+
+    def _submit_later(self, job: Job) -> None:
+        super()._submit_later(job)
+        for scheduler in self.schedulers:
+            scheduler.share_record()
+        for scheduler in self._queued_in[job.index]:
+            scheduler.system.arrivals_left += 1
+
+    def end(self, event: Event) -> None:
+        """End a job in its partition and in those that share its machines."""
+        self.set_time()
+        job: Job = event._value
+        owner = self.owner.pop(job.index)
+        owner.system.end(job)
+        owner.want_pass()
+        for other in owner.neighbours:
+            if job in other.system.running:
+                other.system.vacate(job)
+                other.want_pass()
+        super().end(event)
+
+    def started(self, job: Job, allocation: Allocation, owner: PartitionScheduler) -> None:
+        """Record a job that has started in a partition, in the whole cluster and in all other partitions."""
+        system, everywhere = self.system, owner.view.to_whole(allocation)
+        system.queue.remove(job)
+        system.occupy(job, everywhere)
+        if system.allocations is not None:
+            system.allocations[job.index] = everywhere
+            system.events.append(job.index)
+        self.owner[job.index] = owner
+        system.started_in[job.index] = owner.system.partition
+        self._withdraw(job, owner)
+        for other in owner.neighbours:
+            part = other.view.part_of(everywhere)
+            if part is not None:
+                other.system.occupy(job, part)
+        self.on_start(job, everywhere)
+
+    def rejected(self, job: Job, owner: PartitionScheduler) -> None:
+        """Record a job that the policy of a partition has rejected."""
+        self.system.withdraw(job)
+        self._withdraw(job, owner)
+        self.on_reject(job)
+
+    def _withdraw(self, job: Job, owner: PartitionScheduler) -> None:
+        """Remove a job from the queues of all other partitions."""
+        for other in self._queued_in[job.index]:
+            if other is not owner:
+                other.system.withdraw(job)
+                other.want_pass()
+
+    def finish(self) -> None:
+        """End the run once no event is left; raise a StalledError if jobs are still waiting."""
+        for scheduler in self.schedulers:
+            if len(scheduler.system.queue):
+                raise stalled(scheduler.system)
+        super().finish()
+
+    # --- passes ----------------------------------------------------------------------------------------
+
+    def run_pass(self) -> None:
+        """Run the passes of all partitions that need one, until a decision is pending."""
+        system = self.system
+        while self.decision is None:
+            following = next((each for each in self.schedulers if each.pass_wanted), None)
+            if following is None:
+                self.pass_wanted = False
+                return
+            if self.clock.peek() <= system.now:  # the end of a job without run time
+                return
+            self._deciding = following
+            following.run_pass()
+            system.passes = sum(each.system.passes for each in self.schedulers)
+            self.decision = following.decision
+        system.newcomers.clear()
+
+    def resume(self, decision: Decision, choice: Any) -> None:
+        """Resume the suspended pass with the chosen option, then run those of the other partitions."""
+        self._deciding.resume(decision, choice)
+        self.decision = self._deciding.decision
+        self.run_pass()

@@ -1,0 +1,217 @@
+"""A policy, the system on which it acts, and its scheduling passes."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Generator
+from typing import Any, Protocol
+
+from simpy.events import Event
+
+from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.errors import PolicyError, UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.clock import ARRIVAL, Instant
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.guard import Guard
+from hpcsimkit.kernel.observers import Callbacks
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Estimator, Order, Policy
+from hpcsimkit.kernel.service_time import ServiceTime
+from hpcsimkit.kernel.stalls import IdleWakes, stalled
+from hpcsimkit.kernel.system import Listener, System
+
+__all__ = ["Scheduler", "SchedulerParameters"]
+
+
+class SchedulerParameters(Protocol):
+    """The parameters of a run that its schedulers read."""
+
+    seed: int
+    period: int | None
+    service_time: ServiceTime | None
+    guard: Guard
+
+    def another(self, policy: Policy) -> Any:
+        """Return a simulation of another policy with otherwise equal parameters."""
+        ...
+
+
+class Scheduler(Listener):
+    """A copy of a policy, the system on which it acts, and its scheduling passes.
+
+    A run has one scheduler, which is the run itself, or one for each partition.
+
+    Parameters
+    ----------
+    parameters : SchedulerParameters
+        The parameters of the run.
+    policy : Policy
+        The policy, which is copied.
+    workload : Workload
+        The jobs of the run.
+    cluster : Cluster
+        The cluster on which the policy acts.
+    callbacks : Callbacks
+        The callbacks of the observers.
+
+    Attributes
+    ----------
+    system : System
+        The state of the cluster.
+    decision : Decision or None
+        The pending decision of an open seat.
+    pass_wanted : bool
+        Whether an event since the last pass calls for another one.
+
+    Raises
+    ------
+    UsageError
+        The policy has no order of the queue or no estimator.
+    """
+
+    def __init__(
+        self,
+        parameters: SchedulerParameters,
+        policy: Policy,
+        workload: Workload,
+        cluster: AnyCluster,
+        callbacks: Callbacks,
+    ) -> None:
+        self.parameters = parameters
+        self.guard, self.clock = parameters.guard, parameters.guard.clock
+        self.callbacks = callbacks
+        self._timed = bool(callbacks.on_pass)
+        self.decision: Decision | None = None
+        self.pass_wanted = False
+        self._pass: Generator[Decision, Any, None] | None = None
+        self._pass_seconds = 0.0
+        self._wakes: set[int] = set()
+        self._idle_wakes = IdleWakes()
+        self._policy = copy.deepcopy(policy)
+        order, estimator = self._order, self._estimator = _queue_parts(self._policy)
+        self.system = System(
+            workload, cluster, order, estimator, parameters.seed, parameters.service_time, self
+        )
+        self.system.now = self.clock.now
+        self._schedule = self._policy.schedule
+        self._checks_before_pass = bool(parameters.period) or estimator.corrects
+
+    def reset(self) -> None:
+        """Reset the policy before the first event."""
+        system, policy = self.system, self._policy
+        if not isinstance(policy, Pipeline):  # a pipeline resets its stages itself
+            self._order.reset(system)
+            self._estimator.reset(system)
+        policy.reset(system)
+
+    # --- actions of the policy (see Listener) ------------------------------------------------------------
+
+    def on_wake(self, at: int) -> None:
+        """Schedule a wake-up, at most one per instant."""
+        time_of_wake = self.wake_time(at)
+        if time_of_wake is not None and time_of_wake not in self._wakes:
+            self._wakes.add(time_of_wake)
+            Instant(self.clock, ARRIVAL, time_of_wake - self.system.now, [self._wake])
+
+    def on_block(self, job: Job) -> None:
+        """Notify the observers of a blocked job."""
+        for notify in self.callbacks.on_block:
+            notify(job, self.system)
+
+    def another(self, policy: Policy) -> Any:
+        """Return a simulation of another policy with otherwise equal parameters and without observers."""
+        return self.parameters.another(policy)
+
+    def wake_time(self, at: int) -> int | None:
+        """Return the time of a wake-up requested for a future time [s], or None if it does not occur."""
+        return at
+
+    def _wake(self, _: Event) -> None:
+        now = self.system.now = self.clock.now
+        self._wakes.discard(now)
+        if len(self.system.queue):
+            self.pass_wanted = True
+            if self._idle_wakes.too_many(self.system):
+                raise stalled(self.system)
+
+    # --- passes ----------------------------------------------------------------------------------------
+
+    def run_pass(self) -> None:
+        """Run one pass to its end or to its first decision."""
+        system = self.system
+        self.pass_wanted = False
+        if self._checks_before_pass and self._put_off():
+            return
+        system.passes += 1
+        if self._timed:
+            self._run_timed_pass()
+            return
+        self._pass = self._schedule(system)
+        if self._pass is not None:
+            self.decision = self._asked(self._pass)
+        if self.decision is None:
+            system.newcomers.clear()
+
+    def resume(self, decision: Decision, choice: Any) -> None:
+        """Resume the suspended pass with the chosen option."""
+        for notify in self.callbacks.on_decision:
+            notify(decision, choice, self.system)
+        assert self._pass is not None
+        began = time.perf_counter()
+        self.decision = self._asked(self._pass, choice)
+        self._pass_seconds += time.perf_counter() - began
+        if self.decision is None:
+            self._end_pass()
+
+    def _run_timed_pass(self) -> None:
+        began = time.perf_counter()
+        self._pass = self._schedule(self.system)
+        self.decision = None if self._pass is None else self._asked(self._pass)
+        self._pass_seconds = time.perf_counter() - began
+        if self.decision is None:
+            self._end_pass()
+
+    def _put_off(self) -> bool:
+        """Postpone a pass to the next multiple of the period, or else correct estimates before the pass."""
+        system, period = self.system, self.parameters.period
+        if period and system.now % period:
+            self.on_wake(system.now + -system.now % period)
+            return True
+        self.correct_estimates()
+        return False
+
+    def correct_estimates(self) -> None:
+        """Correct the estimates of jobs that exceeded them, if the estimator does so."""
+        self.system.correct_estimates()
+
+    def _asked(self, asking: Generator[Decision, Any, None], choice: Any = None) -> Decision | None:
+        """Return the next decision of a pass that is resumed with a choice, or None if it is over."""
+        if not hasattr(asking, "send"):
+            raise self._misused("must return nothing, or be a generator", asking)
+        try:
+            decision = asking.send(choice)
+        except StopIteration:
+            return None
+        if not isinstance(decision, Decision):
+            raise self._misused("may yield decisions only", decision)
+        return decision
+
+    def _misused(self, rule: str, found: object) -> PolicyError:
+        return PolicyError(f"{self.guard.subject}: schedule() {rule}, found {found!r}")
+
+    def _end_pass(self) -> None:
+        self.system.newcomers.clear()
+        for notify in self.callbacks.on_pass:
+            notify(self._pass_seconds, self.system)
+
+
+def _queue_parts(policy: Policy) -> tuple[Order, Estimator]:
+    """Return the order of the queue and the run-time estimator of a policy, each of the right class."""
+    order, estimator = policy.queue_order, policy.estimator
+    for found, needed in ((order, Order), (estimator, Estimator)):
+        if not isinstance(found, needed):
+            raise UsageError(f"{policy!r} needs an {needed.__name__} to go by, found {found!r}")
+    return order, estimator

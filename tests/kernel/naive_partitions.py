@@ -1,0 +1,125 @@
+"""A slow simulator of partitions on shared machines, written from the page of the semantics, not from the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class NaiveJob:
+    row: int
+    submit: int
+    run: int
+    requested: int
+    nodes: int
+    cpus: int
+    partitions: list[int]
+    start: int = -1
+    where: list[int] = field(default_factory=list)
+
+    def expected_end(self, now: int) -> int:
+        return max(self.start + self.requested, now + 1)
+
+
+@dataclass
+class NaivePartition:
+    machines: list[int]
+    priority: int
+    waiting: list[NaiveJob] = field(default_factory=list)
+    needs_pass: bool = False
+
+
+def naive_starts(
+    jobs: list[NaiveJob], partitions: list[NaivePartition], cpus: list[int], order: str, backfilling: str
+) -> list[int]:
+    """Return the start time of each job, -1 if it never starts."""
+    free, running = list(cpus), []
+    ranked = sorted(partitions, key=lambda partition: -partition.priority)
+    key = {
+        "fcfs": lambda job: (job.submit, job.row),
+        "sjf": lambda job: (job.requested, job.submit, job.row),
+    }[order]
+
+    def first_fit(job, level, machines):
+        able = [machine for machine in machines if level[machine] >= job.cpus]
+        return able[: job.nodes] if len(able) >= job.nodes else None
+
+    def end_jobs(now):
+        for job in [job for job in running if job.start + job.run == now]:
+            running.remove(job)
+            for machine in job.where:
+                free[machine] += job.cpus
+            for partition in partitions:
+                if set(job.where) & set(partition.machines) and partition.waiting:
+                    partition.needs_pass = True
+
+    def start(job, where, here, now):
+        job.start, job.where = now, where
+        running.append(job)
+        for machine in where:
+            free[machine] -= job.cpus
+        for partition in partitions:
+            if job in partition.waiting:
+                partition.waiting.remove(job)
+                if partition is not here and partition.waiting:
+                    partition.needs_pass = True
+
+    def schedule(partition, now):
+        while partition.waiting:
+            head = min(partition.waiting, key=key)
+            where = first_fit(head, free, partition.machines)
+            if where is None:
+                break
+            start(head, where, partition, now)
+        if not partition.waiting or backfilling == "none":
+            return
+        shadow, later = shadow_of(head, partition, now)
+        for job in sorted(partition.waiting, key=key):
+            if job is head:
+                continue
+            machines = partition.machines
+            lasting = job.requested > shadow - now and backfilling == "easy"
+            if lasting:
+                machines = permitted(job, head, later, machines)
+            where = first_fit(job, free, machines)
+            if where is not None:
+                start(job, where, partition, now)
+                for machine in where if lasting else ():
+                    later[machine] -= job.cpus
+
+    def shadow_of(head, partition, now):
+        for shadow in sorted({job.expected_end(now) for job in running}):
+            later = list(free)
+            for job in running:
+                if job.expected_end(now) <= shadow:
+                    for machine in job.where:
+                        later[machine] += job.cpus
+            if first_fit(head, later, partition.machines) is not None:
+                return shadow, later
+        raise AssertionError("the head never fits")
+
+    def permitted(job, head, later, machines):
+        able = [machine for machine in machines if later[machine] >= head.cpus]
+        spare = len(able) - head.nodes
+        if job.nodes <= spare:
+            return machines
+        critical = [
+            machine for machine in able if free[machine] >= job.cpus and later[machine] - job.cpus < head.cpus
+        ]
+        return [machine for machine in machines if machine not in critical[max(spare, 0) :]]
+
+    coming = sorted(jobs, key=lambda job: (job.submit, job.row))
+    while coming or running:
+        now = min([job.start + job.run for job in running] + [job.submit for job in coming[:1]])
+        end_jobs(now)
+        while coming and coming[0].submit == now:
+            job = coming.pop(0)
+            for number in job.partitions:
+                partitions[number].waiting.append(job)
+                partitions[number].needs_pass = True
+        while needing := [partition for partition in ranked if partition.needs_pass]:
+            needing[0].needs_pass = False
+            if needing[0].waiting:
+                schedule(needing[0], now)
+            end_jobs(now)
+    return [job.start for job in jobs]

@@ -1,0 +1,308 @@
+"""Partitions: disjoint ones are as if alone, one over the whole cluster is no partition, shared ones as the page."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpcsimkit import Machines, Workload
+from hpcsimkit.agents.seats import default_choice, play
+from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.experiments.registry import make
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.observers import Promises, Timeline
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.policies import EASY, SJF
+from hpcsimkit.policies.catalogue import CATALOGUE
+from tests.kernel.naive_partitions import NaiveJob, NaivePartition, naive_starts
+
+NAMES = ("a", "b", "c")
+COUNTED = Partitions([Partition("a", nodes=6), Partition("b", nodes=4, priority=2), Partition("c", nodes=9)])
+MACHINES = (
+    Machines.of(3, cpus=4, gpus=1) + Machines.of(2, "big", cpus=8) + Machines.of(2, "gpu", cpus=4, gpus=2)
+)
+DISJOINT = Partitions(
+    [Partition("a", machines=MACHINES.names[:3]), Partition("b", machines=MACHINES.names[3:])], MACHINES
+)
+ORACLES = ("oracle-sjf", "oracle-saf", "published-wfp3", "published-unicef")
+
+
+def random_jobs(seed: int, jobs: int, partitions: int, largest: int, **columns: object) -> Workload:
+    """Return random jobs, some of which exceed their estimates or take no time."""
+    rng = np.random.default_rng(seed)
+    values = {
+        "submit_time": np.sort(rng.integers(0, 60, jobs)),
+        "run_time": rng.integers(0, 30, jobs),
+        "requested_time": rng.integers(1, 40, jobs),
+        "nodes": rng.integers(1, largest + 1, jobs),
+        "user": rng.integers(0, 4, jobs),
+        "partition": rng.integers(0, partitions, jobs),
+        **columns,
+    }
+    return Workload(values, labels={"partition": NAMES})
+
+
+def assert_alone(workload: Workload, cluster: Partitions, policy: str) -> None:
+    """Each partition's jobs start as if nothing else was there."""
+    together = Simulation(workload, make(policy), cluster, seed=3).run()
+    for number, view in enumerate(cluster.views):
+        rows = np.flatnonzero(workload.partition == number)
+        alone = Simulation(workload.select(rows), make(policy), view.cluster, seed=3).run()
+        assert together.start_time[rows].tolist() == alone.start_time.tolist(), policy
+        assert together.mode[rows].tolist() == alone.mode.tolist(), policy
+
+
+orders = sorted(name for name in CATALOGUE["order"] if name not in ORACLES)
+backfillings = sorted(name for name in CATALOGUE["backfilling"] if name != "published-easy")
+
+
+@pytest.mark.parametrize(
+    "policy", [f"{order}+easy" for order in orders] + [f"wfp3+{each}" for each in backfillings]
+)
+def test_disjoint_partitions_are_alone(policy: str) -> None:
+    assert_alone(random_jobs(1, 60, 3, 4), COUNTED, policy)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(orders), st.sampled_from(backfillings))
+def test_disjoint_partitions_are_alone_at_random(seed: int, order: str, backfilling: str) -> None:
+    assert_alone(random_jobs(seed, 40, 3, 4), COUNTED, f"{order}+{backfilling}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("order", "backfilling"), [*product(orders, backfillings)])
+def test_every_order_and_backfilling_alone(order: str, backfilling: str) -> None:
+    for seed in range(5):
+        assert_alone(random_jobs(seed, 60, 3, 4), COUNTED, f"{order}+{backfilling}")
+
+
+def on_machines(seed: int, jobs: int) -> Workload:
+    rng = np.random.default_rng(seed + 1)
+    workload = random_jobs(seed, jobs, 2, 2)
+    columns = {**workload.columns, "cpus": rng.integers(1, 4, jobs), "gpus": rng.integers(0, 2, jobs)}
+    return Workload(columns, labels=workload.labels, resources=("cpus", "gpus"))
+
+
+@pytest.mark.parametrize("placement", sorted(CATALOGUE["placement"]))
+@pytest.mark.parametrize("backfilling", ["easy", "conservative", "easy-k"])
+def test_disjoint_machines_are_alone(placement: str, backfilling: str) -> None:
+    assert_alone(on_machines(4, 40), DISJOINT, f"sjf+{placement}+{backfilling}")
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(orders), st.sampled_from(backfillings))
+def test_one_partition_is_no_partition(seed: int, order: str, backfilling: str) -> None:
+    workload = random_jobs(seed, 40, 1, 8)
+    policy = make(f"{order}+{backfilling}")
+    one = Simulation(workload, policy, Partitions([Partition("a", nodes=10)]), seed=seed).run()
+    none = Simulation(workload, policy, 10, seed=seed).run()
+    assert one.hash == none.hash
+    assert one.passes == none.passes
+
+
+def test_one_partition_of_all_machines_records_the_same_placements() -> None:
+    workload = on_machines(2, 60)
+    workload = Workload(
+        {**workload.columns, "partition": np.zeros(60)},
+        labels={"partition": ("a",)},
+        resources=workload.resources,
+    )
+    one = Simulation(workload, make("sjf+best-fit+easy"), Partitions([Partition("a")], MACHINES)).run()
+    none = Simulation(workload, make("sjf+best-fit+easy"), MACHINES).run()
+    assert one.hash == none.hash
+
+
+# --- shared machines -----------------------------------------------------------------------------------
+
+CPUS = (4, 4, 2, 8, 4)
+LABELS = ("a", "b", "c", "a,b", "b,c", "c,a", "a,b,c")
+
+
+def shared_case(seed: int) -> tuple[Workload, Partitions, list[NaiveJob], list[NaivePartition]]:
+    """Return random jobs on overlapping partitions, for the kernel and for the naive simulator."""
+    rng = np.random.default_rng(seed)
+    machines = Machines([f"m{number}" for number in range(5)], ["cpus"], [[amount] for amount in CPUS])
+    sets = [sorted(rng.choice(5, size=int(rng.integers(1, 6)), replace=False).tolist()) for _ in NAMES]
+    tiers = rng.integers(0, 3, 3).tolist()
+    parts = [
+        Partition(name, machines=[f"m{number}" for number in numbers], priority=tier)
+        for name, numbers, tier in zip(NAMES, sets, tiers, strict=True)
+    ]
+    cluster = Partitions(parts, machines)
+    jobs = 25
+    columns = {
+        "submit_time": np.sort(rng.integers(0, 40, jobs)),
+        "run_time": rng.integers(0, 20, jobs),
+        "requested_time": rng.integers(1, 20, jobs),
+        "nodes": rng.integers(1, 3, jobs),
+        "cpus": rng.integers(1, 4, jobs),
+        "partition": rng.integers(0, len(LABELS), jobs),
+    }
+    workload = Workload(columns, labels={"partition": LABELS}, resources=("cpus",))
+    workload = workload.without(cluster.misfits(workload), "no place")
+    naive = []
+    for job in workload.jobs:
+        named = [NAMES.index(name) for name in LABELS[job.partition].split(",")]
+        cpus = job.request.amounts[0]
+        able = [place for place in named if sum(CPUS[each] >= cpus for each in sets[place]) >= job.nodes]
+        naive.append(
+            NaiveJob(job.index, job.submit_time, job.run_time, job.requested_time, job.nodes, cpus, able)
+        )
+    naive_parts = [NaivePartition(numbers, tier) for numbers, tier in zip(sets, tiers, strict=True)]
+    return workload, cluster, naive, naive_parts
+
+
+def assert_as_naive(seed: int, order: str, backfilling: str) -> None:
+    workload, cluster, jobs, partitions = shared_case(seed)
+    found = Simulation(workload, make(f"{order}+{backfilling}"), cluster).run().start_time.tolist()
+    assert found == naive_starts(jobs, partitions, list(CPUS), order, backfilling), seed
+
+
+@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+def test_shared_machines_as_the_page_says(order: str, backfilling: str) -> None:
+    for seed in range(35):
+        assert_as_naive(seed, order, backfilling)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+def test_thousands_on_shared_machines(order: str, backfilling: str) -> None:
+    for seed in range(1000, 2000):
+        assert_as_naive(seed, order, backfilling)
+
+
+def small(jobs: list[tuple[int, int, int, int]], labels: tuple[str, ...]) -> Workload:
+    """Return jobs of (submission, run time, CPUs, label number)."""
+    submit, run, cpus, partition = zip(*jobs, strict=True)
+    columns = {"submit_time": submit, "run_time": run, "nodes": [1] * len(jobs), "cpus": cpus}
+    return Workload({**columns, "partition": partition}, labels={"partition": labels}, resources=("cpus",))
+
+
+TWO = Machines.of(1, "x", cpus=4) + Machines.of(1, "y", cpus=4)
+
+
+def test_higher_priority_is_first_at_an_instant() -> None:
+    workload = small([(0, 5, 4, 0), (0, 5, 4, 1)], ("low", "high"))
+    parts = [Partition("low", machines=["x1"]), Partition("high", machines=["x1"], priority=1)]
+    assert Simulation(workload, Pipeline(), Partitions(parts, TWO)).run().start_time.tolist() == [5, 0]
+
+
+def test_reservation_does_not_bind_other_partitions() -> None:
+    # x1 is shared: the head of `all` (8 CPUs from any machines) is due at 10, the job of `x` delays it to 22.
+    jobs = [(0, 10, 2, 0), (1, 5, 8, 1), (2, 20, 2, 0)]
+    workload = small(jobs, ("x", "all"))
+    workload = Workload({**workload.columns, "spread": [1] * 3}, labels=workload.labels, resources=("cpus",))
+    parts = [Partition("x", machines=["x1"]), Partition("all")]
+    found = Simulation(workload, Pipeline(backfiller=EASY()), Partitions(parts, TWO)).run()
+    assert found.start_time.tolist() == [0, 22, 2]
+
+
+def test_job_in_two_partitions_starts_where_it_can_first() -> None:
+    workload = small([(0, 9, 4, 0), (0, 5, 4, 1), (1, 5, 4, 2), (2, 5, 4, 1)], ("a", "b", "a,b"))
+    parts = [Partition("a", machines=["x1"]), Partition("b", machines=["y1"])]
+    simulation = Simulation(workload, Pipeline(), Partitions(parts, TWO))
+    assert simulation.run().start_time.tolist() == [0, 0, 5, 10]
+    assert simulation.system.started_in == {0: "a", 1: "b", 2: "b", 3: "b"}
+
+
+def test_job_that_left_the_queue_gives_way_in_its_other_partition() -> None:
+    # The wide head of `a` starts in `b`; the job behind it in `a` follows at the same instant.
+    jobs = [(0, 9, 2, 0), (0, 4, 4, 1), (1, 5, 4, 2), (1, 5, 2, 0)]
+    parts = [Partition("a", machines=["x1"]), Partition("b", machines=["y1"])]
+    found = Simulation(small(jobs, ("a", "b", "a,b")), Pipeline(), Partitions(parts, TWO)).run()
+    assert found.start_time.tolist() == [0, 0, 4, 4]
+
+
+def test_limits_leave_the_other_partitions() -> None:
+    columns = {"submit_time": [0, 0], "run_time": [5, 5], "requested_time": [60, 600], "nodes": [1, 1]}
+    workload = Workload({**columns, "partition": [0, 0]}, labels={"partition": ("short,long",)})
+    parts = [Partition("short", nodes=4, max_time=60), Partition("long", nodes=1)]
+    assert Partitions(parts).admitted(workload).tolist() == [[True, False], [True, True]]
+
+
+def test_job_beyond_all_limits_is_one_line() -> None:
+    workload = Workload(
+        {"submit_time": [0], "run_time": [5], "nodes": [3], "partition": [0]}, labels={"partition": ("a",)}
+    )
+    with pytest.raises(ScheduleError, match="job 1 fits none of its partitions: it needs 3 nodes for 5 s"):
+        Simulation(workload, Pipeline(), Partitions([Partition("a", nodes=4, max_nodes=2)]))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([], "at least one"),
+        ([Partition("a")], "partition 'a' needs a number of nodes"),
+        ([Partition("a", nodes=1), Partition("a", nodes=2)], "partition 'a' is defined twice"),
+        ([Partition("a", nodes=1, default=True), Partition("b", nodes=2, default=True)], "the default"),
+    ],
+)
+def test_invalid_partitions(parts: list[Partition], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Partitions(parts)
+
+
+def test_unknown_partition_and_machine() -> None:
+    workload = Workload(
+        {"submit_time": [0], "run_time": [5], "nodes": [1], "partition": [0]}, labels={"partition": ("b",)}
+    )
+    with pytest.raises(ScheduleError, match="job 1 needs a partition: a; found partition 'b'"):
+        Simulation(workload, Pipeline(), Partitions([Partition("a", nodes=4)]))
+    with pytest.raises(UsageError, match="unknown machine 'z9'; there are x1, y1"):
+        Partitions([Partition("a", machines=["z9"])], TWO)
+
+
+def test_job_without_partition_belongs_to_the_default() -> None:
+    workload = Workload({"submit_time": [0], "run_time": [5], "nodes": [1]})
+    with pytest.raises(ScheduleError, match="job 1 needs a partition: a; found none"):
+        Simulation(workload, Pipeline(), Partitions([Partition("a", nodes=4)]))
+    parts = [Partition("a", nodes=4), Partition("b", nodes=4, default=True)]
+    assert Partitions(parts).admitted(workload).tolist() == [[False], [True]]
+
+
+def test_published_rules_know_no_partitions() -> None:
+    workload = random_jobs(0, 5, 1, 1)
+    with pytest.raises(UsageError, match="'dirlab' know no partitions"):
+        Simulation(workload, Pipeline(), Partitions([Partition("a", nodes=4)]), event_order=DirlabOrder())
+
+
+@pytest.mark.parametrize("seat", ["order", "placement", "backfiller", "inspector"])
+def test_open_seats_answered_by_their_heuristics(seat: str) -> None:
+    stages = {"order": SJF(), "backfiller": EASY()}
+    seen: set[str] = set()
+
+    def answer(decision: Decision) -> object:
+        seen.add(decision.partition)
+        return default_choice(decision)
+
+    for seed in range(15):
+        workload, cluster, *_ = shared_case(seed)
+        opened = Pipeline(**{**stages, seat: External(stages.get(seat))})
+        found = play(Simulation(workload, opened, cluster), answer)
+        closed = Simulation(workload, Pipeline(**stages), cluster).run()
+        assert found.start_time.tolist() == closed.start_time.tolist()
+    assert seen == set(NAMES)
+
+
+def test_observers_see_the_whole_cluster() -> None:
+    workload = random_jobs(5, 60, 3, 4)
+    timeline, promises = Timeline(), Promises()
+    result = Simulation(workload, make("sjf+easy"), COUNTED, observers=[timeline, promises]).run()
+    assert timeline.steps.busy.tolist() == result.timeline().busy.tolist()
+    assert timeline.steps.waiting.tolist() == result.timeline().waiting.tolist()
+    made = 0
+    for number, view in enumerate(COUNTED.views):
+        alone = Promises()
+        part = workload.select(workload.partition == number)
+        Simulation(part, make("sjf+easy"), view.cluster, observers=[alone]).run()
+        made += alone.made
+    assert promises.made == made
