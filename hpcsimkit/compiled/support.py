@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy, Requested
 from hpcsimkit.kernel.reservation import EASY
+from hpcsimkit.kernel.run import RunParameters
 from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import Greedy
 from hpcsimkit.policies.oracles import Actual
@@ -27,7 +28,6 @@ from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
     from hpcsimkit.compiled.state import Jobs, Rules
-    from hpcsimkit.kernel.simulation import Simulation
 
 __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 
@@ -38,7 +38,19 @@ BACKFILLERS = (type(None), EASY, Greedy)
 Integers = NDArray[np.int64]
 
 
-def takes(simulation: Simulation) -> bool:
+class Parameters(RunParameters, Protocol):
+    """The parameters of a simulation that this module reads."""
+
+    name: str
+    simulator: Literal["auto", "simpy", "compiled"]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that determine the schedule besides workload, cluster, policy and seed."""
+        ...
+
+
+def takes(simulation: Parameters) -> bool:
     """Return whether the compiled simulator can run a simulation.
 
     Raises
@@ -52,12 +64,12 @@ def takes(simulation: Simulation) -> bool:
     return found is None
 
 
-def obstacle(simulation: Simulation) -> str | None:
+def obstacle(simulation: Parameters) -> str | None:
     """Return the first reason why the compiled simulator cannot run a simulation, or None."""
     return next(_obstacles(simulation), None)
 
 
-def _obstacles(simulation: Simulation) -> Iterator[str]:
+def _obstacles(simulation: Parameters) -> Iterator[str]:
     if type(simulation.cluster) is not Nodes:
         yield "it knows counted nodes only, not machines"
     if type(simulation.event_order) is not TextbookOrder:
@@ -76,7 +88,7 @@ def _obstacles(simulation: Simulation) -> Iterator[str]:
         yield "numba is not installed (pip install 'hpcsimkit[fast]')"
 
 
-def _too_large(simulation: Simulation) -> Iterator[str]:
+def _too_large(simulation: Parameters) -> Iterator[str]:
     """Yield the reason why numbers of a workload would overflow or lose digits."""
     jobs = simulation.workload
     if not len(jobs):
@@ -127,7 +139,7 @@ def _candidates(policy: Pipeline) -> Any:
 # --- runs --------------------------------------------------------------------------------------------------
 
 
-def run(simulation: Simulation) -> Result:
+def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
     from hpcsimkit.compiled.loop import simulate
     from hpcsimkit.compiled.predictions import new_histories

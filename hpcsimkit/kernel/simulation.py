@@ -31,7 +31,7 @@ from hpcsimkit.results.result import Result
 
 __all__ = ["LONG", "Simulation"]
 
-LONG = 20_000
+LONG = 100_000
 """Number of jobs from which ``simulator="auto"`` considers the compiled simulator, which loads slowly."""
 
 
