@@ -153,7 +153,7 @@ def run(simulation: Parameters) -> Result:
     assert isinstance(policy, Pipeline)
     streams = np.random.SeedSequence(simulation.seed)
     jobs, rules = _jobs_and_rules(workload, policy, simulation.cluster.size, streams)
-    state = new_run(jobs, _estimates(workload, policy, streams), rules.nodes)
+    state = new_run(jobs, _estimates(workload, policy, jobs.arrival, streams), rules.nodes)
     histories = new_histories(int(jobs.user.max(initial=0)) + 1, len(workload), CORRECTIONS)
     simulate(jobs, rules, state, new_queue(len(workload)), histories)
     return Result(
@@ -267,13 +267,15 @@ def _weights(workload: Workload, order: Any) -> NDArray[np.float64]:
     return np.zeros(len(workload))
 
 
-def _estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSequence) -> Integers:
+def _estimates(
+    workload: Workload, policy: Pipeline, arrival: Integers, streams: np.random.SeedSequence
+) -> Integers:
     """Return the estimates of all jobs [s]; last-two predictions follow during the run."""
     estimator = policy.estimates
     if isinstance(estimator, Actual):
         return np.maximum(workload.column("run_time"), 1)
     if isinstance(estimator, Noisy):
-        factors = 1 + estimator.noise * _random(streams).random(len(workload))
+        factors = 1 + estimator.noise * _random(streams).random(len(workload))[arrival]
         return np.maximum(np.rint(workload.column("run_time") * factors).astype(np.int64), 1)
     return workload.column("requested_time")
 

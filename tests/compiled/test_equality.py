@@ -122,6 +122,22 @@ def test_long_queues(policy: str) -> None:
     assert_equal_results(jobs, make(policy))
 
 
+@pytest.mark.parametrize("policy", ["random+easy", "sjf+easy-noise", "random+easy-noise", "lcfs+easy++"])
+def test_unsorted_logs(policy: str) -> None:
+    """Random numbers are drawn in order of arrival, which is not that of the rows."""
+    numbers = np.random.default_rng(5)
+    jobs = Workload(
+        {
+            "submit_time": numbers.integers(0, 3000, 200),
+            "run_time": numbers.integers(0, 90, 200),
+            "nodes": numbers.integers(1, 9, 200),
+            "user": numbers.integers(0, 4, 200),
+        },
+        machine_size=8,
+    )
+    assert_equal_results(jobs, make(policy), seed=3)
+
+
 @pytest.mark.parametrize("order", KEYS, ids=lambda order: order.__name__)
 def test_keys_equal_those_of_the_policies(order: Any) -> None:
     """Equal keys, bit for bit; a formula that is changed on one side only fails here."""
