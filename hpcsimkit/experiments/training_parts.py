@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
@@ -91,7 +92,7 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     Parameters
     ----------
     policy : Policy
-        Pipeline, which is modified; for the stages ``"dispatch"`` and ``"two-level"``, it consists of an
+        Pipeline, which is not modified; for the stages ``"dispatch"`` and ``"two-level"``, it consists of an
         order only.
     holder : External
         Open seat or agent.
@@ -124,6 +125,7 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     if stage not in SEATS:
         raise UsageError(f"a seat of {', '.join(SEATS)} or {', '.join(ONE_SEAT)} is needed, found {stage!r}")
     holder.base = getattr(policy, stage)
+    policy = copy.copy(policy)
     setattr(policy, stage, holder)
     if stage in ("order", "backfiller") and policy.window is None:
         policy.window = slots

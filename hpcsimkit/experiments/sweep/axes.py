@@ -170,5 +170,9 @@ def _check_name(name: str) -> None:
     if dot and table == "generate":
         if inner not in Generate.model_fields:
             raise UsageError(f"unknown axis {name!r}{nearest(inner, list(Generate.model_fields))}")
+    elif name == "policies":
+        raise UsageError(
+            "unknown axis 'policies': all of them run with every value of an axis; repeat -p for several"
+        )
     elif name not in SETTINGS:
         raise UsageError(f"unknown axis {name!r}{nearest(name, [*SETTINGS, 'policy.PARAMETER'])}")
