@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.experiments.trust import CALLER, Trust, code_in, importing
 from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
@@ -370,8 +369,8 @@ def _registered(key: str, name: str) -> Callable[[], Callable[..., Any]]:
     plug_ins = _plug_ins()
     if key in plug_ins:
         return lambda: importing(plug_ins[key].load, key)
-    nearest = difflib.get_close_matches(lowered, [*known, *ALIASES, *plug_ins], n=3, cutoff=0.4)
-    hint = f"nearest: {', '.join(nearest)}" if nearest else "`python -m hpcsimkit.run policies` lists them"
+    close = close_words(lowered, [*known, *ALIASES, *plug_ins])
+    hint = f"nearest: {', '.join(close)}" if close else "`python -m hpcsimkit.run policies` lists them"
     where = f" in {name!r}" if key != name else ""
     raise UsageError(f"unknown policy {key!r}{where}; {hint}")
 

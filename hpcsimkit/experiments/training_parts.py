@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import is_dataclass
@@ -22,7 +21,7 @@ from hpcsimkit.agents.training.catalogue import TRAINERS, problem_of, settings_o
 from hpcsimkit.agents.training.old_names import renamed_keys
 from hpcsimkit.agents.training.returns import NORMALISATIONS
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
 from hpcsimkit.experiments.trust import CALLER, Trust, importing
@@ -257,7 +256,7 @@ def _maker(part: Part, name: Any, folder: str | None, trust: Trust) -> type[Any]
             raise UsageError(f"{name!r} needs a subclass of {part.base.__name__}, found {found!r}")
         return found
     if name not in part.known:
-        near = difflib.get_close_matches(str(name), part.known, n=3, cutoff=0.4) or list(part.known)
+        near = close_words(str(name), part.known) or list(part.known)
         hint = f"nearest: {', '.join(near)}; " if near else ""
         raise UsageError(f"unknown {part.kind} {name!r}; {hint}your own: module:Name")
     return part.known[name]

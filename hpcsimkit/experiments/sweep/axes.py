@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.checked_table import nearest
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.windows import Windows

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import Field
 
 from hpcsimkit.engine.identity import identity_of
-from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.checked_table import Problem, nearest
+from hpcsimkit.experiments.checked_table import Problem
 from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
