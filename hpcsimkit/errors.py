@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["HpcsimkitError", "PolicyError", "ScheduleError", "StalledError", "UsageError", "WorkloadError"]
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "HpcsimkitError",
+    "PolicyError",
+    "ScheduleError",
+    "StalledError",
+    "UsageError",
+    "WorkloadError",
+    "close_words",
+    "nearest",
+]
 
 
 class HpcsimkitError(Exception):
@@ -34,3 +46,29 @@ class StalledError(ScheduleError):
 
 class PolicyError(HpcsimkitError):
     """A policy raised an exception of its own during a pass."""
+
+
+def close_words(word: str, words: Iterable[str], cutoff: float = 0.45) -> list[str]:
+    """Return up to three known words that are similar to an unknown one, the nearest first.
+
+    Parameters
+    ----------
+    word : str
+        Unknown word.
+    words : iterable of str
+        Known words.
+    cutoff : float
+        Minimum similarity, in (0, 1]. Default: 0.45.
+    """
+    return get_close_matches(word, list(words), n=3, cutoff=cutoff)
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return the known words nearest to an unknown one, or all of them, as the end of a message.
+
+    >>> nearest("fcsf", ["fcfs", "sjf"]), nearest("zzz", ["fcfs", "sjf"])
+    ('; nearest: fcfs', '; known: fcfs, sjf')
+    """
+    known = list(words)
+    close = close_words(word, known)
+    return f"; nearest: {', '.join(close)}" if close else f"; known: {', '.join(known)}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any, get_type_hints
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, nearest
 
 __all__ = ["TRAINERS", "problem_of", "settings_of", "trainer_named"]
 
@@ -49,9 +48,7 @@ def trainer_named(name: str) -> type[Any]:
     'PPO'
     """
     if name not in TRAINERS:
-        near = difflib.get_close_matches(str(name), TRAINERS, n=3, cutoff=0.4)
-        hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(TRAINERS)}"
-        raise UsageError(f"unknown algorithm {name!r}; {hint}")
+        raise UsageError(f"unknown algorithm {name!r}{nearest(str(name), TRAINERS)}")
     module, _, attribute = TRAINERS[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 

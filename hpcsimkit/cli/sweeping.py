@@ -127,7 +127,8 @@ def sweep(
         from hpcsimkit.reports.sweep.table import SweepTable
         from hpcsimkit.reports.sweep.texts import headline
 
-        show(headline(SweepTable.read(results.place)))
+        if text := headline(SweepTable.read(results.place)):
+            show(text)
     for remark in results.remarks():
         show(remark)
     show(f"results: {os.path.relpath(place)}/{'report.html' if found.report else 'cells.csv'}")

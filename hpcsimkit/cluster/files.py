@@ -29,14 +29,13 @@ import io
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
@@ -207,7 +206,7 @@ def _check_spelling(where: str, names: Iterable[str]) -> None:
     """Raise an error for a probable misspelling of a usual name; other names are custom resources."""
     usual = (*RESOURCES, "count", "name", "features")
     for name in names:
-        close = get_close_matches(name.lower(), usual, n=1, cutoff=0.8)
+        close = close_words(name.lower(), usual, cutoff=0.8)
         if close and name not in usual:
             raise UsageError(f"{where}: unknown name {name!r}; did you mean {close[0]!r}?")
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.toml_lines import Location, line_of
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
 
-__all__ = ["Problem", "Table", "nearest"]
+__all__ = ["Problem", "Table"]
 
 ALLOW_CODE = "allow_code"
 """Key of a table that allows names to import code; never read from a file."""
@@ -121,12 +120,6 @@ class Table(BaseModel):
             return location, f": {text}"
         text = re.sub(r"^\w+ should", "must", text)
         return location, f" {text}, found {found['input']!r}"
-
-
-def nearest(word: str, words: list[str]) -> str:
-    """Return the known words nearest to an unknown one, as the end of a message."""
-    matches = get_close_matches(word, words, n=3, cutoff=0.5)
-    return f"; nearest: {', '.join(matches)}" if matches else f"; known: {', '.join(words)}"
 
 
 def _dotted(location: Location) -> str:

@@ -167,6 +167,8 @@ def show_comparison(runs: Sequence[Run]) -> None:
         show(plain_table(headings, rows))
     if any(cell.startswith(BEST) for row in rows for cell in row):
         print(f"{BEST} best of its column")
+    if all(run.metrics["max_wait_time"] == 0 for run in runs):
+        show("load: no job waits under any policy; a higher --load-factor tells policies apart")
     show(*(f"{run.policy}: {note}" for run in runs for note in run.notes))
 
 

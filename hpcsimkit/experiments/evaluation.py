@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
@@ -16,7 +15,7 @@ from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.spaces.episodes import Windows
 from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.errors import HpcsimkitError, UsageError, nearest
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Table
 from hpcsimkit.experiments.engine_table import EngineTable, Parallel
@@ -98,8 +97,7 @@ class Evaluation(Source, Parallel):
     def _are_known(cls, names: list[str] | None) -> list[str] | None:
         for name in names or ():
             if name not in METRICS:
-                near = difflib.get_close_matches(name, METRICS, n=3)
-                raise ValueError(f"unknown metric {name!r}; nearest: {', '.join(near or METRICS)}")
+                raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}")
         return names
 
     def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.experiments.trust import CALLER, Trust, code_in, importing
 from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
-__all__ = ["AGENT", "ENTRY_POINT_GROUP", "Entry", "check", "code_of", "entries", "make", "with_parameter"]
+__all__ = [
+    "AGENT",
+    "ENTRY_POINT_GROUP",
+    "Entry",
+    "check",
+    "code_of",
+    "entries",
+    "make",
+    "parameters_of",
+    "with_parameter",
+]
 
 AGENT = "agent:"
 """Prefix of names of trained-agent files."""
@@ -174,6 +183,19 @@ def code_of(name: str) -> tuple[str, ...]:
     except UsageError:
         return ()
     return tuple(component.code for component in components if component.code)
+
+
+def parameters_of(names: Iterable[str], folder: str | None = None, trust: Trust = CALLER) -> list[str]:
+    """Return the parameters of all parts of some policies, and the options of pipelines.
+
+    >>> parameters_of(["fcfs", "saf+easy-k(2)"])[:1]
+    ['count']
+    """
+    from hpcsimkit.policies.catalogue import CATALOGUE
+
+    parts = [(part, name) for name in names for part in check(name, folder, trust)]
+    own = {parameter for part, name in parts for parameter in _parameters(part, name, folder, trust)}
+    return [*sorted(own), *CATALOGUE["option"]]
 
 
 def with_parameter(
@@ -347,8 +369,8 @@ def _registered(key: str, name: str) -> Callable[[], Callable[..., Any]]:
     plug_ins = _plug_ins()
     if key in plug_ins:
         return lambda: importing(plug_ins[key].load, key)
-    nearest = difflib.get_close_matches(lowered, [*known, *ALIASES, *plug_ins], n=3, cutoff=0.4)
-    hint = f"nearest: {', '.join(nearest)}" if nearest else "`python -m hpcsimkit.run policies` lists them"
+    close = close_words(lowered, [*known, *ALIASES, *plug_ins])
+    hint = f"nearest: {', '.join(close)}" if close else "`python -m hpcsimkit.run policies` lists them"
     where = f" in {name!r}" if key != name else ""
     raise UsageError(f"unknown policy {key!r}{where}; {hint}")
 

@@ -241,8 +241,15 @@ class Source(Table):
         """Locality model, if any."""
         return None if self.locality is None else locality_of(self.locality, self.import_from, self.trust)
 
+    @cached_property
+    def _policies(self) -> dict[Any, Policy]:
+        return {}
+
     def policy_named(self, name: str, trust: Trust | None = None) -> Policy:
-        """Construct the policy of a name; a pipeline without a placement gets that of the table.
+        """Return the policy of a name; a pipeline without a placement gets that of the table.
+
+        The policy is constructed by the first call. It is not to be modified: further calls return the same
+        object, and each simulation copies it.
 
         Parameters
         ----------
@@ -251,7 +258,13 @@ class Source(Table):
         trust : Trust, optional
             Permission to import code; by default that of this table.
         """
-        policy = registry.make(name, self.import_from, trust or self.trust)
+        key = (name, self.import_from, self.placement, trust or self.trust)
+        if key not in self._policies:
+            self._policies[key] = self._constructed(name, trust or self.trust)
+        return self._policies[key]
+
+    def _constructed(self, name: str, trust: Trust) -> Policy:
+        policy = registry.make(name, self.import_from, trust)
         if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
             policy.placement = placement_of(self.placement, self.import_from, self.trust)
         return policy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import copy
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import is_dataclass
@@ -21,7 +21,7 @@ from hpcsimkit.agents.training.catalogue import TRAINERS, problem_of, settings_o
 from hpcsimkit.agents.training.old_names import renamed_keys
 from hpcsimkit.agents.training.returns import NORMALISATIONS
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
 from hpcsimkit.experiments.trust import CALLER, Trust, importing
@@ -91,7 +91,7 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     Parameters
     ----------
     policy : Policy
-        Pipeline, which is modified; for the stages ``"dispatch"`` and ``"two-level"``, it consists of an
+        Pipeline, which is not modified; for the stages ``"dispatch"`` and ``"two-level"``, it consists of an
         order only.
     holder : External
         Open seat or agent.
@@ -124,6 +124,7 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     if stage not in SEATS:
         raise UsageError(f"a seat of {', '.join(SEATS)} or {', '.join(ONE_SEAT)} is needed, found {stage!r}")
     holder.base = getattr(policy, stage)
+    policy = copy.copy(policy)
     setattr(policy, stage, holder)
     if stage in ("order", "backfiller") and policy.window is None:
         policy.window = slots
@@ -255,7 +256,7 @@ def _maker(part: Part, name: Any, folder: str | None, trust: Trust) -> type[Any]
             raise UsageError(f"{name!r} needs a subclass of {part.base.__name__}, found {found!r}")
         return found
     if name not in part.known:
-        near = difflib.get_close_matches(str(name), part.known, n=3, cutoff=0.4) or list(part.known)
+        near = close_words(str(name), part.known) or list(part.known)
         hint = f"nearest: {', '.join(near)}; " if near else ""
         raise UsageError(f"unknown {part.kind} {name!r}; {hint}your own: module:Name")
     return part.known[name]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from pydantic import ConfigDict, Field, field_validator
 
-from hpcsimkit.experiments.checked_table import Problem, Table, nearest
+from hpcsimkit.errors import nearest
+from hpcsimkit.experiments.checked_table import Problem, Table
 from hpcsimkit.results.metrics import METRICS
 
 __all__ = ["EpisodeTable", "ValidationTable"]
@@ -89,8 +89,7 @@ class ValidationTable(Table):
     @classmethod
     def _has_a_direction(cls, name: str) -> str:
         if name not in METRICS:
-            near = difflib.get_close_matches(name, METRICS, n=3)
-            raise ValueError(f"unknown metric {name!r}; nearest: {', '.join(near or METRICS)}")
+            raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}")
         if METRICS[name].direction == "none":
             raise ValueError(f"of {name} neither lower nor higher values are better")
         return name

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from hpcsimkit.reproductions.reproduction import Reproduction
@@ -49,9 +48,7 @@ def reproduction_named(name: str) -> type[Reproduction]:
     hpcsimkit.errors.UsageError: unknown system 'masked-pppo'; nearest: masked-ppo
     """
     if name not in SYSTEMS:
-        near = difflib.get_close_matches(name, SYSTEMS, n=3, cutoff=0.6)
-        hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(SYSTEMS)}"
-        raise UsageError(f"unknown system {name!r}; {hint}")
+        raise UsageError(f"unknown system {name!r}{nearest(name, SYSTEMS)}")
     if name not in WRITTEN:
         from hpcsimkit.reproductions.plans.planned import reproduction_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.results.resource_metrics import (
     RESOURCE_NAMES,
     gpu_fragmentation,
@@ -142,8 +141,7 @@ def evaluate(
 def _metric(name: str) -> Metric:
     if name in METRICS:
         return METRICS[name]
-    near = difflib.get_close_matches(name, METRICS, n=3) or METRICS
-    raise UsageError(f"unknown metric {name!r}; did you mean {', '.join(near)}?")
+    raise UsageError(f"unknown metric {name!r}{nearest(name, METRICS)}")
 
 
 # --- metrics of jobs -------------------------------------------------------------------------------------

@@ -158,6 +158,12 @@ def test_table_marks_the_best(cli, log) -> None:
     assert "* best of its column" in out
 
 
+def test_a_load_without_waits_is_told(cli, log) -> None:
+    flags = ("-p", "fcfs", "-p", "fcfs+easy", "--out", "out", "--no-report", "--load-factor")
+    assert "load: no job waits under any policy" in cli("compare", log, *flags, "0.001").out
+    assert "no job waits" not in cli("compare", log, *flags, "1").out
+
+
 def test_table_and_page_show_the_same_metrics() -> None:
     assert tuple(HEADLINES) == tuple(SUMMARY)
 

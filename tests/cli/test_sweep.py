@@ -61,6 +61,8 @@ def test_flags_add_to_a_file(cli: CLI, file: Path, tmp_path: Path) -> None:
 
 
 def test_shards_and_what_they_collect(cli: CLI, file: Path, tmp_path: Path) -> None:
+    assert "out: a folder of a sweep is needed" in cli("sweep", "s.toml", "--out", "out", "--collect").line()
+    assert not (tmp_path / "out").exists()
     first = cli("sweep", "s.toml", "--out", "out", "--shard", "1/2")
     assert first.out.splitlines()[0] == "12 cells: 6 done, 0 failed, 0 begun, 6 waiting"
     line = cli("sweep", "s.toml", "--out", "out", "--collect").line()

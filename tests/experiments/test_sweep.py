@@ -53,7 +53,7 @@ def log(tmp_path: Path) -> Path:
     ("table", "message"),
     [
         ({"lod_factor": [1]}, "unknown axis 'lod_factor'; nearest: load_factor"),
-        ({"policies": [["fcfs"]]}, "unknown axis 'policies'"),
+        ({"policies": [["fcfs"]]}, "unknown axis 'policies': all of them run with every value"),
         ({"generate.loud": [1]}, "unknown axis 'generate.loud'; nearest: load"),
         ({"seed": []}, "seed: at least one value is needed"),
         ({"seed": [1, 2, 1]}, "seed: 1 is given twice"),
@@ -77,7 +77,10 @@ def test_wrong_axes(table: dict[str, Any], message: str) -> None:
             "load_factor must be greater than or equal to 0.000001, found 0.0",
         ),
         ({"sweep": {"walltime": ["run", "stop"]}}, "walltime"),
-        ({"sweep": {"policy.windw": [1]}}, "policy.windw: no policy of fcfs, sjf+easy has this parameter"),
+        (
+            {"sweep": {"policy.windw": [1]}},
+            "policy.windw: no policy of fcfs, sjf+easy has this parameter; nearest: window",
+        ),
         ({"baseline": "saf"}, "--baseline: one of the policies is needed (fcfs, sjf+easy), found 'saf'"),
         ({"metrics": ["mean_wait"]}, "unknown metric 'mean_wait'; nearest: mean_wait_time"),
         ({"policies": ["fcsf"]}, "fcsf"),
@@ -244,7 +247,8 @@ def test_workers_and_shards_give_the_same_bytes(tmp_path: Path) -> None:
     SweepRun(sweep, tmp_path / "one").run()
     SweepRun(sweep.model_copy(update={"workers": 2}), tmp_path / "two").run()
     for part in (3, 1, 2):
-        with pytest.raises(UsageError, match="cells are missing; run their shards"):
+        missing = "a folder of a sweep is needed" if part == 3 else "cells are missing; run their shards"
+        with pytest.raises(UsageError, match=missing):
             SweepRun(sweep, tmp_path / "parts").collect()
         SweepRun(sweep, tmp_path / "parts", shard=(part, 3)).run()
     SweepRun(sweep, tmp_path / "parts").collect()

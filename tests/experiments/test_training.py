@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,19 +24,55 @@ from hpcsimkit.agents.spaces.rewards import Improvement
 from hpcsimkit.agents.training.catalogue import TRAINERS, settings_of, trainer_named
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments import registry
+from hpcsimkit.experiments.campaign import Campaign
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places, share_in_several
+from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.training import Training
 from hpcsimkit.experiments.training_data import Rules, Validation, WindowsOf, divided
 from hpcsimkit.experiments.training_environment import environment_of
 from hpcsimkit.experiments.training_parts import REWARDS, Part, parameters_of, part_of, seated, trainer_part
 from hpcsimkit.experiments.training_progress import show_evaluation, show_training, time_left
+from hpcsimkit.experiments.training_run import TrainingRun
 from hpcsimkit.kernel.locality import LOCALITIES
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reports.learning_curve import BINS, draw_learning_curve, plot_column, read_curve
 from hpcsimkit.workloads import default_workload
 from tests.drawn import examples
 
 LOG = default_workload(np.random.default_rng(5), jobs=500)
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each name of a policy is parsed."""
+    counts: Counter[str] = Counter()
+    make = registry.make
+
+    def counting(name: str, *args: Any, **options: Any) -> Policy:
+        counts[name] += 1
+        return make(name, *args, **options)
+
+    monkeypatch.setattr(registry, "make", counting)
+    return counts
+
+
+def test_a_policy_that_is_named_once_is_parsed_once(parsed: Counter[str], tmp_path: Path) -> None:
+    trainer = {"algorithm": "a2c", "total_timesteps": 64, "n_steps": 16, "episodes": 2, "hidden": [4]}
+    values = {
+        "generate": {"nodes": 16, "jobs": 200},
+        "slots": 4,
+        "trainer": trainer,
+        "episodes": {"jobs": 24},
+    }
+    validation = {"windows": 2, "every": 1}
+    training = Training.of_flags({**values, "validation": validation, "policy": "sjf+easy"})
+    TrainingRun(training, training.workloads(), tmp_path / "trained").run()
+    assert parsed == {"sjf+easy": 1}
+    experiment = Experiment.of_flags({"jobs": 20, "policies": ["fcfs", "saf+easy"], "report": False})
+    Campaign(experiment, experiment.workload(), tmp_path / "compared").run()
+    assert parsed == {"sjf+easy": 1, "fcfs": 1, "saf+easy": 1}
 
 
 def jobs(count: int, name: str = "log", **columns: Any) -> Workload:

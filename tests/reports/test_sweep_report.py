@@ -115,6 +115,31 @@ def test_a_replicate_with_a_failed_cell_is_left_out_where_it_is_needed() -> None
     assert "Left out: 1 replicate with" in rank_note(ranked, table)
 
 
+@pytest.mark.parametrize("failing", ["sjf+easy", "fcfs", "*"])
+def test_policies_that_fail_everywhere(failing: str, tmp_path: Path) -> None:
+    """Two policies of which one has no value at all; then none has any."""
+    axes: Axes = {"policy": ["fcfs", "sjf+easy"], "seed": [0, 1], "load_factor": [0.5, 1.5]}
+    cells = cells_of(axes)
+    failed = cells["policy"].isin([failing] if failing != "*" else axes["policy"])
+    cells.loc[failed, ["status", "reason"]] = "failed", "no luck"
+    page = write_sweep_report(written(tmp_path / "out", cells, axes, replicates=["seed"]))[-1].read_text()
+    assert "no luck" in page
+    assert ("in no replicate have the baseline, fcfs, and another policy" in page) is (failing != "*")
+    table = SweepTable.read(tmp_path / "out")
+    names = [each.name for metric in table.metrics for each in tables_of(table, metric)]
+    assert not [name for name in names if "differences" in name]
+    assert bool(headline(table)) is (failing != "*")
+
+
+def test_differences_of_one_setting_alone() -> None:
+    """A policy that fails at one load has no value over all loads, and still one at the others."""
+    cells = cells_of(LOADS)
+    failed = (cells["policy"] != "fcfs") & (cells["load_factor"] == 1.5)
+    cells.loc[failed, ["status", "reason"]] = "failed", "out of time"
+    names = [each.name for each in tables_of(SweepTable.of(cells, LOADS, ["seed"]), WAIT)]
+    assert f"{WAIT}_differences_by_setting" in names and f"{WAIT}_differences" not in names
+
+
 def test_ranks_know_the_better_direction() -> None:
     table = table_of(SEEDS, "seed")
     found = ranks(table, WAIT)
@@ -299,7 +324,10 @@ def test_report_says_why_there_are_no_differences(tmp_path: Path) -> None:
     cells.loc[cells["policy"] == "fcfs", "status"] = "failed"
     place = written(tmp_path / "sweep", cells, SEEDS, replicates=["seed"], metrics=[WAIT])
     text = write_sweep_report(place)[-1].read_text(encoding="utf-8")
-    assert "no replicate has all values of the baseline, fcfs." in text and "Paired differences" not in text
+    assert (
+        "in no replicate have the baseline, fcfs, and another policy all" in text
+        and "Paired differences" not in text
+    )
 
 
 def test_report_says_why_there_are_no_intervals(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_trimming_errors(result: Result) -> None:
 
 
 def test_unknown_metric_names_the_nearest(result: Result) -> None:
-    with pytest.raises(UsageError, match=r"unknown metric 'mean_wait'; did you mean .*mean_wait_time"):
+    with pytest.raises(UsageError, match=r"unknown metric 'mean_wait'; nearest: .*mean_wait_time"):
         evaluate(result, names=["mean_wait"])
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.checked_table import nearest
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.windows import Windows
@@ -170,5 +169,9 @@ def _check_name(name: str) -> None:
     if dot and table == "generate":
         if inner not in Generate.model_fields:
             raise UsageError(f"unknown axis {name!r}{nearest(inner, list(Generate.model_fields))}")
+    elif name == "policies":
+        raise UsageError(
+            "unknown axis 'policies': all of them run with every value of an axis; repeat -p for several"
+        )
     elif name not in SETTINGS:
         raise UsageError(f"unknown axis {name!r}{nearest(name, [*SETTINGS, 'policy.PARAMETER'])}")

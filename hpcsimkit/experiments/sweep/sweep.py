@@ -13,9 +13,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import Field
 
 from hpcsimkit.engine.identity import identity_of
-from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.checked_table import Problem, nearest
+from hpcsimkit.experiments.checked_table import Problem
 from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
@@ -108,7 +108,11 @@ class Sweep(Experiment):
         parameter = _parameter(axis)
         if parameter:
             if all(self._named(name, parameter, axis.values[0]) is None for name in self.policies):
-                raise UsageError(f"{axis.name}: no policy of {', '.join(self.policies)} has this parameter")
+                known = registry.parameters_of(self.policies, self.import_from, self.trust)
+                policies = ", ".join(self.policies)
+                raise UsageError(
+                    f"{axis.name}: no policy of {policies} has this parameter{nearest(parameter, known)}"
+                )
             return
         kind = Experiment if axis.name in NAMED else JobsOfExperiment
         for value in axis.ends:

@@ -21,7 +21,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.sweep.cell import Cell
-from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION
+from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 from hpcsimkit.io.files import make_folder, write_bytes
@@ -150,9 +150,10 @@ class SweepRun:
         Raises
         ------
         UsageError
-            Some cell has neither an outcome nor failed.
+            Some cell has neither an outcome nor failed, or the folder is not that of a sweep.
         """
         provenance = Provenance(self.command, PACKAGES)
+        SweepResults(self.place)  # an error if there is none
         with self._open():
             cells: list[Cell] = list(self.sweep.cells())
             frame = self._table(cells)

@@ -16,8 +16,8 @@ from pydantic import Field
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.results_folder import PROVENANCE
 from hpcsimkit.engine.task import Tell
-from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.checked_table import Problem, Table, nearest
+from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.experiments.checked_table import Problem, Table
 from hpcsimkit.experiments.engine_table import Parallel
 from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.sweep.axes import POLICY, REPLICATES, Axis, counted

@@ -14,6 +14,7 @@ from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
 from hpcsimkit.reports.sweep.curves import draw_curves
 from hpcsimkit.reports.sweep.pictures import draw_metric
+from hpcsimkit.reports.sweep.summaries import differences
 from hpcsimkit.reports.sweep.table import SweepTable
 from hpcsimkit.reports.sweep.texts import Table, headline_table, joined, tables_of, value_text
 from hpcsimkit.results.metrics import METRICS
@@ -175,8 +176,11 @@ def _missing(table: SweepTable, metric: str) -> str:
     """Return the number of cells without a value that did not fail, and why there are no differences."""
     missing = int(table.cells[metric].isna().sum()) - len(table.failed)
     text = f"Undefined in {format_count(missing, 'cell')} of {len(table.cells):,}. " if missing else ""
-    if len(table.policies) > 1 and not table.replicate_means(metric)[table.baseline].notna().any():
-        text += f"No differences are shown: no replicate has all values of the baseline, {table.baseline}."
+    if len(table.policies) > 1 and differences(table, metric).empty:
+        text += (
+            f"No differences are shown: in no replicate have the baseline, {table.baseline}, and another "
+            "policy all of their values."
+        )
     return text
 
 

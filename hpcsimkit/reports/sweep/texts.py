@@ -61,6 +61,8 @@ class Table(NamedTuple):
 def headline(table: SweepTable) -> str:
     """Return the mean of each policy and chosen metric with its interval, as plain text for the console.
 
+    The text is empty if no metric has a value.
+
     Examples
     --------
     >>> import pandas as pd
@@ -70,6 +72,8 @@ def headline(table: SweepTable) -> str:
     fcfs               120
     fcfs+easy           90
     """
+    if not table.metrics:
+        return ""
     shown = headline_table(table).shown
     width = max(map(len, [POLICY, *shown[POLICY]]))
     shown[POLICY] = shown[POLICY].str.ljust(width)
@@ -97,15 +101,19 @@ def tables_of(table: SweepTable, metric: str) -> Iterator[Table]:
     """Yield the tables of a metric: differences, means by axis and by all settings, ranks."""
     import pandas as pd
 
-    label, baseline = metric_label(metric), table.baseline
-    if len(table.policies) > 1 and table.replicate_means(metric)[baseline].notna().any():
-        data, name = differences(table, metric), f"{metric}_differences"
-        yield _table(name, f"Paired differences to {baseline}", _difference_note(table, metric), data)
-        if table.settings:
-            title = f"Paired differences to {baseline} by {joined(table.settings)}"
-            corrected = " p-values are corrected for all rows of this table." if table.repetitions > 1 else ""
-            data = differences(table, metric, table.settings)
-            yield _table(f"{name}_by_setting", title, f"The same for each setting.{corrected}", data)
+    label, name, title = (
+        metric_label(metric),
+        f"{metric}_differences",
+        f"Paired differences to {table.baseline}",
+    )
+    data = differences(table, metric)
+    if len(data):  # some policy and the baseline have a value in the same replicate
+        yield _table(name, title, _difference_note(table, metric), data)
+    data = differences(table, metric, table.settings) if table.settings else data[:0]
+    if len(data):
+        corrected = " p-values are corrected for all rows of this table." if table.repetitions > 1 else ""
+        note = f"The same for each setting.{corrected}"
+        yield _table(f"{name}_by_setting", f"{title} by {joined(table.settings)}", note, data)
     for axis in table.settings:
         others = [name for name in table.settings if name != axis]
         note = f"{label}, averaged over {joined(others)}." if others else f"{label}."
