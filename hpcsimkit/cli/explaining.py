@@ -73,11 +73,11 @@ def explain(
     named = {"source": source, "inspector": inspector, "within": within}
     experiment = experiment_of(Experiment, named | settings)
     policy, workload = experiment.policy_named(name), experiment.workload()
-    rules = Rules(experiment.cluster, experiment.walltime, experiment.service_time, experiment.semantics)
+    rules = Rules(experiment.scheduled, experiment.walltime, experiment.service_time, experiment.semantics)
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
     with Watchdog():
-        found = explained(policy, rules.applied(Scenario(workload, experiment.cluster, experiment.seed)))
+        found = explained(policy, rules.applied(Scenario(workload, experiment.scheduled, experiment.seed)))
     place = Path(out) if out else RESULTS / f"{Path(inspector).stem}-explained"
     make_folder(place)
     figure = draw_explanation(found, f"{inspector} on {workload.name}")

@@ -123,6 +123,17 @@ MachineFile = Annotated[
         "--machines", metavar="FILE", help="Path of a file of machines: .csv or .toml.  [identical nodes]"
     ),
 ]
+PartitionFile = Annotated[
+    str | None,
+    typer.Option("--partitions", metavar="FILE", help="Path of a file of partitions (.toml).  [none]"),
+]
+PartitionColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Column of the log with the partitions of the jobs: partition, queue or qos.  [partition]",
+    ),
+]
 PlacementName = Annotated[
     str | None,
     typer.Option(
@@ -264,6 +275,8 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "skip": Skip,
     "nodes": NodeCount,
     "machines": MachineFile,
+    "partitions": PartitionFile,
+    "partition_column": PartitionColumn,
     "placement": PlacementName,
     "locality": LocalityName,
     "load_factor": LoadFactor,

@@ -43,8 +43,6 @@ class Partition:
         Largest requested time [s] of a job; by default unlimited.
     max_nodes : int, optional
         Largest number of nodes of a job; by default unlimited.
-    default_time : int, optional
-        Requested time [s] of jobs without one; by default `max_time`.
     default : bool
         Whether jobs without a partition belong to this one. Default: False.
 
@@ -60,13 +58,12 @@ class Partition:
     priority: int = 0
     max_time: int | None = None
     max_nodes: int | None = None
-    default_time: int | None = None
     default: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or "," in self.name:
             raise UsageError(f"a partition needs a name without a comma, found {self.name!r}")
-        for key in ("nodes", "max_time", "max_nodes", "default_time"):
+        for key in ("nodes", "max_time", "max_nodes"):
             value = getattr(self, key)
             if value is not None and not (_is_whole(value) and 1 <= value <= TIME_LIMIT):
                 raise self._invalid(key, "a whole number of at least 1", value)
@@ -201,6 +198,11 @@ class Partitions(Cluster[Any, Any]):
     def names(self) -> tuple[str, ...]:
         """Names of the partitions."""
         return tuple(part.name for part in self.parts)
+
+    @property
+    def definition(self) -> str:
+        """All partitions with their limits, and the column that names them, as text."""
+        return f"{self.column}: {self.parts!r}"
 
     # --- the jobs of each partition --------------------------------------------------------------------
 

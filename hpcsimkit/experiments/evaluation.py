@@ -203,7 +203,7 @@ class Contest:
     def scenarios(self) -> list[Scenario]:
         """Sampled sequences; the first ones do not depend on their number."""
         evaluation, source = self.evaluation, self.source
-        rules = Rules(source.cluster, source.walltime, source.service_time, source.semantics)
+        rules = Rules(source.scheduled, source.walltime, source.service_time, source.semantics)
         windows = Windows(self.workload, evaluation.jobs, rules.cluster, warmup=evaluation.warmup)
         seeds = self._chances[1].integers(2**31, size=evaluation.sequences).tolist()
         return [

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.trust import CALLER, Trust
@@ -87,15 +88,17 @@ def locality_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> 
     return model
 
 
-def fitting(workload: Workload, cluster: Machines, source: str, *, strict: bool = False) -> Workload:
+def fitting(
+    workload: Workload, cluster: Machines | Partitions, source: str, *, strict: bool = False
+) -> Workload:
     """Return the jobs that fit the machines; the others are counted as skipped, or are errors.
 
     Parameters
     ----------
     workload : Workload
         Jobs to select from. If they request processors only, ``machine_size`` is set to that of the cluster.
-    cluster : Machines
-        Machines of the cluster.
+    cluster : Machines or Partitions
+        Machines of the cluster, or its partitions.
     source : str
         Name of the source of the jobs, for messages.
     strict : bool

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.files import machines_text
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, PolicyError
@@ -170,13 +171,14 @@ def inputs_of(policy: str, source: Source, *workload: Any) -> dict[str, Any]:
     *workload
         Workload, or values that identify it.
     """
-    cluster = source.cluster
+    cluster, partitions = source.cluster, source.scheduled
     return {
         "name": policy,
         "policy": source.policy_named(policy),
         "workload": workload,
         "settings": source.model_dump(include=set(DECISIVE)),
         "machines": None if cluster is None else machines_text(cluster),
+        "partitions": partitions.definition if isinstance(partitions, Partitions) else None,
         "service_time": source.service_time,
     }
 
@@ -222,7 +224,7 @@ def simulated(
     return Simulation(
         workload,
         policy,
-        experiment.cluster,
+        experiment.scheduled,
         service_time=experiment.service_time,
         seed=experiment.seed,
         walltime=experiment.walltime,

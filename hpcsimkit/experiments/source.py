@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partition_files import partitions_of_tables, read_partitions
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import ALLOW_CODE, Problem, Table
@@ -32,7 +34,7 @@ __all__ = ["Source", "sha256_of"]
 BUILT_IN_LOAD = 0.9
 """Offered load of the built-in workload."""
 
-HASHES = {"log": "sha256", "machines": "machines_sha256"}
+HASHES = {"log": "sha256", "machines": "machines_sha256", "partitions": "partitions_sha256"}
 """Keys of the hashes of files, by the keys of their paths."""
 
 
@@ -59,6 +61,13 @@ class Source(Table):
         default a cluster of counted (homogeneous) nodes.
     machines_sha256 : str, optional
         Expected SHA-256 of the file of machines.
+    partitions : str or list of tables, optional
+        Path of a file of partitions, or the tables of such a file; see
+        :mod:`hpcsimkit.cluster.partition_files`. By default there are no partitions.
+    partitions_sha256 : str, optional
+        Expected SHA-256 of the file of partitions.
+    partition_column : {"partition", "queue", "qos"}
+        Column of the log with the partitions of the jobs. Default: ``"partition"``.
     placement : str, optional
         Name of the placement of all pipelines that name none; by default ``first-fit``.
     locality : str, optional
@@ -104,6 +113,9 @@ class Source(Table):
     allow_code: list[str] | None = None
     machines: str | list[dict[str, Any]] | None = None
     machines_sha256: str | None = None
+    partitions: str | list[dict[str, Any]] | None = None
+    partitions_sha256: str | None = None
+    partition_column: Literal["partition", "queue", "qos"] = "partition"
     placement: str | None = None
     locality: str | None = None
     jobs: int | None = Field(None, ge=1)
@@ -116,13 +128,15 @@ class Source(Table):
     semantics: Literal["textbook", "dirlab"] = "textbook"
     seed: int = Field(0, ge=0)
 
-    @field_validator("machines", mode="before")
+    @field_validator("machines", "partitions", mode="before")
     @classmethod
-    def _a_file_or_tables(cls, machines: Any) -> Any:
-        tables = isinstance(machines, list) and all(isinstance(table, dict) for table in machines)
-        if machines is not None and not (machines and (tables or isinstance(machines, str))):
-            raise ValueError(f"the path of a file or tables [[machines]] are needed, found {machines!r}")
-        return machines
+    def _a_file_or_tables(cls, found: Any, info: ValidationInfo) -> Any:
+        tables = isinstance(found, list) and all(isinstance(table, dict) for table in found)
+        if found is not None and not (found and (tables or isinstance(found, str))):
+            raise ValueError(
+                f"the path of a file or tables [[{info.field_name}]] are needed, found {found!r}"
+            )
+        return found
 
     @model_validator(mode="after")
     def _consistent_source(self) -> Self:
@@ -132,8 +146,11 @@ class Source(Table):
         for name in ("placement", "locality"):
             if getattr(self, name) is not None and self.machines is None:
                 raise ValueError(f"{name!r} needs 'machines': nodes that are only counted are all alike")
-        if self.locality is not None and self.semantics == "dirlab":
-            raise ValueError("'locality' is not known to the rules 'dirlab'")
+        if self.nodes is not None and self.partitions is not None:
+            raise ValueError("one of 'nodes' and 'partitions' is needed, both are given")
+        for name in ("locality", "partitions"):
+            if getattr(self, name) is not None and self.semantics == "dirlab":
+                raise ValueError(f"{name!r} is not known to the rules 'dirlab'")
         return self
 
     def __getstate__(self) -> dict[Any, Any]:
@@ -237,6 +254,24 @@ class Source(Table):
         return Machines.read(self.machines)
 
     @cached_property
+    def scheduled(self) -> Machines | Partitions | None:
+        """The machines with their partitions, if any; None for counted nodes without partitions.
+
+        Raises
+        ------
+        UsageError
+            A file or table is invalid.
+        WorkloadError
+            A file cannot be read, or its hash is not the expected one.
+        """
+        if self.partitions is None:
+            return self.cluster
+        if isinstance(self.partitions, list):
+            return partitions_of_tables(self.partitions, self.cluster, self.partition_column)
+        _check_hash(self.partitions, self.partitions_sha256)
+        return read_partitions(self.partitions, self.cluster, self.partition_column)
+
+    @cached_property
     def service_time(self) -> ServiceTime | None:
         """Locality model, if any."""
         return None if self.locality is None else locality_of(self.locality, self.import_from, self.trust)
@@ -323,8 +358,8 @@ class Source(Table):
     def _fitting(self, workload: Workload) -> Workload:
         """Leave out jobs that do not fit, or raise an error if `strict`."""
         source = self.log or workload.name
-        if self.cluster is not None:
-            return fitting(workload, self.cluster, source, strict=self.strict)
+        if self.scheduled is not None and (self.cluster is not None or not workload.resources):
+            return fitting(workload, self.scheduled, source, strict=self.strict)
         if workload.resources:
             asked = ", ".join(workload.resources)
             raise WorkloadError(f"{source}: its jobs ask for {asked}; say of which machines: --machines FILE")

@@ -431,7 +431,7 @@ class Training(Source):
     def rules(self) -> Rules:
         """Settings shared by all runs of the training."""
         source = self.simulated
-        return Rules(source.cluster, source.walltime, source.service_time, source.semantics)
+        return Rules(source.scheduled, source.walltime, source.service_time, source.semantics)
 
     def workloads(self) -> list[Workload]:
         """Read or generate the workloads; see :meth:`Source.workload`."""

@@ -203,15 +203,20 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
     on_machines = {
         "machines": "m.csv", "machines_sha256": "0" * 64, "placement": "best-fit", "locality": "sierra",
     }  # fmt: skip
+    in_partitions = {"partitions": "p.toml", "partitions_sha256": "0" * 64, "partition_column": "queue"}
     rules = {"semantics": "dirlab"}
-    assert set(values) | set(on_machines) | set(rules) == set(Experiment.model_fields) - {
+    assert set(values) | set(on_machines) | set(in_partitions) | set(rules) == set(
+        Experiment.model_fields
+    ) - {
         "generate",
         "allow_code",
         "engine",
     }
     (tmp_path / "e.toml").write_text(toml_text(values))
     experiment = Experiment.read(tmp_path / "e.toml")
-    assert experiment.model_dump(exclude={"generate", "allow_code", "engine", *on_machines, *rules}) == {
+    assert experiment.model_dump(
+        exclude={"generate", "allow_code", "engine", *on_machines, *in_partitions, *rules}
+    ) == {
         **values,
         "log": str(log),
     }
@@ -220,6 +225,12 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
     assert experiment.model_dump(include=set(on_machines)) == {
         **on_machines,
         "machines": str(tmp_path / "m.csv"),
+    }
+    (tmp_path / "e.toml").write_text(toml_text(in_partitions))
+    experiment = Experiment.read(tmp_path / "e.toml")
+    assert experiment.model_dump(include=set(in_partitions)) == {
+        **in_partitions,
+        "partitions": str(tmp_path / "p.toml"),
     }
     (tmp_path / "e.toml").write_text(toml_text(rules))
     assert Experiment.read(tmp_path / "e.toml").semantics == "dirlab"

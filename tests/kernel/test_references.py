@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.experiments.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.simulation import Simulation
@@ -73,3 +74,28 @@ def test_mean_wait_and_slowdown_of_the_readme(shared: Path) -> None:
     result = Simulation(load(shared / "traces", "KTH-SP2"), make("fcfs+easy")).run()
     assert round(float(result.wait_time.mean()), 3) == 6847.503
     assert round(float(result.bounded_slowdown().mean()), 4) == 91.5151
+
+
+@pytest.mark.parametrize(
+    ("logs", "mode"),
+    [
+        (("KTH-SP2", "lublin-2"), "run"),
+        pytest.param(("KTH-SP2", "SDSC-SP2", "HPC2N"), "run", marks=pytest.mark.slow),
+        pytest.param(("KTH-SP2", "SDSC-SP2", "HPC2N"), "kill", marks=pytest.mark.slow),
+    ],
+)
+def test_logs_side_by_side_equal_their_references(logs: tuple[str, ...], mode: str, shared: Path) -> None:
+    """Each log in a partition of its own: the schedules are those of the logs alone."""
+    parts = []
+    for number, log in enumerate(logs):
+        jobs = load(shared / "traces", log)
+        columns = {**jobs.columns, "partition": np.full(len(jobs), number)}
+        parts.append(Workload(columns, labels={"partition": logs}))
+    together = parts[0].merge(*parts[1:])
+    cluster = Partitions([Partition(log, nodes=LOGS[log][1]) for log in logs])
+    result = Simulation(together, make("fcfs+easy"), cluster, walltime=mode).run()
+    for number, log in enumerate(logs):
+        expected = np.loadtxt(
+            shared / "refs" / f"{log}.fcfs+easy.{mode}.csv.gz", dtype=np.int64, delimiter=",", skiprows=1
+        )
+        assert np.array_equal(result.start_time[together.partition == number], expected[:, 1]), log

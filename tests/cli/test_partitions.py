@@ -1,0 +1,64 @@
+"""`compare --partitions`: the file, the column that names them, and what a job may not ask for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas
+
+from tests.cli.conftest import CLI
+
+DAY = """\
+; MaxProcs: 6
+1 0 -1 10 4 -1 -1 4 10 -1 1 1 -1 -1 1 2 -1 -1
+2 1 -1 10 4 -1 -1 4 10 -1 1 1 -1 -1 1 2 -1 -1
+3 2 -1 10 2 -1 -1 2 10 -1 1 1 -1 -1 2 1 -1 -1
+4 3 -1 10 5 -1 -1 5 10 -1 1 1 -1 -1 1 2 -1 -1
+"""
+
+TWO = """\
+[[partitions]]
+name = "1"
+nodes = 2
+
+[[partitions]]
+name = "2"
+nodes = 4
+"""
+
+
+def starts_of(folder: Path) -> dict[int, int]:
+    jobs = pandas.read_csv(folder / "jobs" / "fcfs.csv")
+    return dict(zip(jobs["job_id"], jobs["start_time"], strict=True))
+
+
+def test_each_partition_has_its_own_head(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "day.swf").write_text(DAY)
+    (tmp_path / "two.toml").write_text(TWO)
+    outcome = cli(
+        "compare", "day.swf", "--partitions", "two.toml", "-p", "fcfs", "--out", "out", "--no-report"
+    )
+    assert outcome.code == 0, outcome.err
+    assert "3 jobs kept" in outcome.out  # job 4 is larger than its partition, not than the machine
+    assert starts_of(tmp_path / "out") == {1: 0, 2: 10, 3: 2}
+    assert json.loads((tmp_path / "out" / "provenance.json").read_text())
+
+
+def test_the_column_is_chosen(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "day.swf").write_text(DAY)
+    (tmp_path / "two.toml").write_text(TWO)
+    outcome = cli(
+        "compare", "day.swf", "--partitions", "two.toml", "--partition-column", "queue", "--out", "out",
+        "-p", "fcfs", "--no-report",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    assert starts_of(tmp_path / "out") == {3: 2}  # the others are larger than partition 1
+
+
+def test_an_unknown_partition_is_one_line(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "day.swf").write_text(DAY)
+    (tmp_path / "one.toml").write_text(TWO.split("\n\n")[0])
+    outcome = cli("compare", "day.swf", "--partitions", "one.toml", "-p", "fcfs", "--out", "out")
+    assert outcome.code == 2
+    assert outcome.err.splitlines() == ["hpcsimkit: job 1 needs a partition: 1; found partition '2'"]
