@@ -221,6 +221,14 @@ Period = Annotated[
         metavar="S", help="Scheduling period [s], 1 or more.  [schedule at every submission and end]"
     ),
 ]
+Simulator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|simpy|compiled",
+        help="Program that simulates; schedules are equal. compiled: plain pipelines on identical nodes, "
+        "with the extra [fast].  [auto: compiled for long logs where possible]",
+    ),
+]
 Warmup = Annotated[
     float | None,
     typer.Option(
@@ -285,6 +293,7 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "dependencies": Dependencies,
     "period": Period,
     "semantics": Semantics,
+    "simulator": Simulator,
     "warmup": Warmup,
     "cooldown": Cooldown,
     "seed": Seed,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -69,6 +69,8 @@ class Experiment(Source, Parallel):
         Whether jobs wait for their preceding job (SWF fields 17 and 18). Default: False.
     period : int, optional
         Scheduling period [s]: passes happen only at its multiples. By default at every event.
+    simulator : {"auto", "simpy", "compiled"}
+        Program that simulates, with equal schedules; see :class:`~hpcsimkit.kernel.simulation.Simulation`.
     warmup : float
         Time after the first submission [s], 0 or more; metrics leave out jobs submitted in it. Default: 0.
     cooldown : float
@@ -100,6 +102,7 @@ class Experiment(Source, Parallel):
     policies: list[str] = Field(list(STANDARD_POLICIES))
     dependencies: bool = False
     period: int | None = Field(None, ge=1, le=TIME_LIMIT)
+    simulator: Literal["auto", "simpy", "compiled"] = "auto"
     warmup: float = Field(0.0, ge=0, allow_inf_nan=False)
     cooldown: float = Field(0.0, ge=0, allow_inf_nan=False)
     out: str | None = Field(None, min_length=1)

@@ -233,6 +233,7 @@ def simulated(
         event_order=EVENT_ORDERS[experiment.semantics](),
         observers=observers,
         name=name,
+        simulator=experiment.simulator,
     ).run()
 
 

@@ -24,7 +24,17 @@ __all__ = ["Cell", "SimulationCell"]
 JOBS = "jobs"
 """Name of a cell's table of jobs, without suffix."""
 
-NOT_DECISIVE = {"allow_code", "import_from", "policies", "out", "workers", "engine", "report", "trace"}
+NOT_DECISIVE = {
+    "allow_code",
+    "import_from",
+    "policies",
+    "out",
+    "workers",
+    "engine",
+    "report",
+    "trace",
+    "simulator",
+}
 """Settings that do not change the outcome of a cell; policies are identified by themselves."""
 
 WORKLOADS = 4
