@@ -21,6 +21,7 @@ CHAPTERS = (
     "cluster",
     "kernel",
     "policies",
+    "compiled",
     "results",
     "envs",
     "agents",

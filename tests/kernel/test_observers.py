@@ -292,7 +292,7 @@ def test_progress_looks_at_the_clock_seldom_in_a_fast_run(monkeypatch: pytest.Mo
     look = Progress._look
     monkeypatch.setattr(Progress, "_look", lambda self: (looked.append(self._ended), look(self)))
     progress, jobs = followed(monkeypatch, 20_000, 1e-5)
-    Simulation(jobs, Pipeline(), observers=[progress]).run()
+    Simulation(jobs, Pipeline(), observers=[progress], simulator="simpy").run()
     assert 1 <= len(looked) < 50
 
 

@@ -58,6 +58,9 @@ def test_copies_leave_the_original_as_it_is() -> None:
     settings = {"copy": "agents.rlscheduler.settings:PUBLISHED", "episodes": 3}
     assert Parts({}).made(settings).episodes == 3
     assert kit_part("agents.rlscheduler.settings:PUBLISHED").episodes == 100
+    for elsewhere in ("run:typer.run", "io.files:os.system", "kernel.pipeline:missing"):
+        with pytest.raises(UsageError, match="has no part"):
+            kit_part(elsewhere)
 
 
 def test_an_agent_is_made_by_its_name_and_variables() -> None:

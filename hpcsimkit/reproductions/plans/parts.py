@@ -26,6 +26,8 @@ ONE = re.compile(r"\{\w[\w.\[\]]*\}")
 def kit_part(name: str) -> Any:
     """Return an object of hpcsimkit by its name ``module:Name``; a plan names no other code.
 
+    Objects that a module has only imported from elsewhere are refused.
+
     Examples
     --------
     >>> kit_part("policies:SJF")
@@ -36,9 +38,12 @@ def kit_part(name: str) -> Any:
     """
     module, _, attribute = name.partition(":")
     try:
-        return attrgetter(attribute)(importlib.import_module(f"hpcsimkit.{module}"))
+        found = attrgetter(attribute)(importlib.import_module(f"hpcsimkit.{module}"))
     except (ImportError, AttributeError):
-        raise UsageError(f"hpcsimkit has no part {name!r}") from None
+        found = None
+    if not getattr(found, "__module__", "").startswith("hpcsimkit."):
+        raise UsageError(f"hpcsimkit has no part {name!r}")
+    return found
 
 
 class _Words(Formatter):

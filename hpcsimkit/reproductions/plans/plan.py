@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from hpcsimkit.experiments.checked_table import Table, nearest
+from hpcsimkit.errors import nearest
+from hpcsimkit.experiments.checked_table import Table
 from hpcsimkit.reproductions.logs import BY_FILE
 
 __all__ = [
