@@ -16,6 +16,7 @@ from hpcsimkit.agents.networks.model_file import read_model, write_model
 from hpcsimkit.agents.networks.numpy_networks import Network, network_of
 from hpcsimkit.envs.interfaces import Encoder, Mask, actions_of, shape_of
 from hpcsimkit.errors import UsageError
+from hpcsimkit.io.catalogue import Catalogue
 from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.system import System
@@ -226,7 +227,7 @@ class Agent(Answering):
             raise UsageError(f"1 to {MOST_ACTIONS} actions are needed, found {self.mask.actions}")
 
 
-def _described(part: Parameters, known: Mapping[str, type[Any]]) -> dict[str, Any]:
+def _described(part: Parameters, known: Catalogue[type[Any]]) -> dict[str, Any]:
     """Return the name and the parameters of an encoder or mask, as JSON data."""
     kind = type(part)
     parameters = {key: getattr(part, key) for key in inspect.signature(kind).parameters}
@@ -235,21 +236,23 @@ def _described(part: Parameters, known: Mapping[str, type[Any]]) -> dict[str, An
         plain = json.loads(json.dumps(parameters, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{part!r} cannot be written into a model file: {error}") from None
-    name = kind.__name__ if known.get(kind.__name__) is kind else f"{module}:{kind.__name__}"
-    return {"name": name, "parameters": plain}
+    return {"name": known.name_of(kind) or f"{module}:{kind.__name__}", "parameters": plain}
 
 
 def _restored(
-    described: NamedPart, base: type[Any], given: Any, known: Mapping[str, type[Any]], parts: Any
+    described: NamedPart, base: type[Any], given: Any, known: Catalogue[type[Any]], parts: Any
 ) -> Any:
     """Create an encoder or mask from its description, or check a given one against it."""
     if given is not None:
         if _described(given, known) != described.model_dump():
             raise UsageError(f"made for {described.name}({described.parameters}), given {given!r}")
         return given
-    if described.name in known:
-        described.check_parameters(known[described.name])
-    kind = known.get(described.name) or _own(described.name, base, parts)
+    if described.name not in known:
+        return _own(described.name, base, parts)(**described.parameters)
+    kind = known[described.name]
+    if not (isinstance(kind, type) and issubclass(kind, base)):
+        raise UsageError(f"{described.name!r} needs a subclass of {base.__name__}, found {kind!r}")
+    described.check_parameters(kind)
     return kind(**described.parameters)
 
 

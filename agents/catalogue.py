@@ -1,53 +1,20 @@
-"""Encoders, masks and networks that model files and training files may name."""
+"""Encoders, masks, networks, rewards and episodes that model files and training files may name.
+
+The classes of the kit are registered here, and nowhere else; those of other distributions are found by their
+entry points.
+"""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping
-from typing import Generic, TypeVar
-
 from hpcsimkit.agents.networks.numpy_networks import Network
-from hpcsimkit.envs.interfaces import Encoder, Mask
+from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
+from hpcsimkit.io.catalogue import Catalogue
 
-__all__ = ["ENCODERS", "MASKS", "NETWORKS", "Catalogue"]
+__all__ = ["ENCODERS", "EPISODES", "MASKS", "NETWORKS", "REWARDS"]
 
-T = TypeVar("T")
-
-
-class Catalogue(Mapping[str, type[T]], Generic[T]):
-    """Classes by name, each imported on first use.
-
-    General code thus finds the parts of every published system without importing any of them.
-
-    Parameters
-    ----------
-    places : mapping of str to str
-        Class of each name, as ``module:Class``.
-
-    Examples
-    --------
-    >>> ENCODERS["QueueWindow"].__name__, "Missing" in ENCODERS
-    ('QueueWindow', False)
-    """
-
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self.places = places
-
-    def __getitem__(self, name: str) -> type[T]:
-        module, _, attribute = self.places[name].partition(":")
-        return getattr(importlib.import_module(module), attribute)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-
-ENCODERS: Mapping[str, type[Encoder]] = Catalogue(
+ENCODERS: Catalogue[type[Encoder]] = Catalogue(
+    "encoder",
+    "hpcsimkit.encoders",
     {
         "Candidates": "hpcsimkit.agents.rlbackfilling.encoder:Candidates",
         "ClusterImage": "hpcsimkit.agents.cush.encoder:ClusterImage",
@@ -63,27 +30,53 @@ ENCODERS: Mapping[str, type[Encoder]] = Catalogue(
         "StartOrHold": "hpcsimkit.agents.cush.rows:StartOrHold",
         "WaitingJobs": "hpcsimkit.agents.rlscheduler.encoder:WaitingJobs",
         "WholeState": "hpcsimkit.agents.schedinspector.whole_state:WholeState",
-    }
+    },
 )
 """Encoders by the names of their classes."""
 
-MASKS: Mapping[str, type[Mask]] = Catalogue(
+MASKS: Catalogue[type[Mask]] = Catalogue(
+    "mask",
+    "hpcsimkit.masks",
     {
         "AcceptReject": "hpcsimkit.agents.spaces.masks:AcceptReject",
         "JobMachine": "hpcsimkit.agents.spaces.masks:JobMachine",
         "QueueSlots": "hpcsimkit.agents.spaces.masks:QueueSlots",
         "Slots": "hpcsimkit.agents.spaces.masks:Slots",
-    }
+    },
 )
 """Masks by the names of their classes."""
 
-NETWORKS: Mapping[str, type[Network]] = Catalogue(
+NETWORKS: Catalogue[type[Network]] = Catalogue(
+    "network",
+    "hpcsimkit.networks",
     {
         "dense": "hpcsimkit.agents.networks.numpy_networks:Dense",
         "slots": "hpcsimkit.agents.networks.numpy_networks:SlotScores",
         "image": "hpcsimkit.agents.cush.network:ImageScores",
         "job values": "hpcsimkit.agents.dras.network:JobValues",
         "row filter": "hpcsimkit.agents.dras.network:RowFilter",
-    }
+    },
 )
 """Network classes by their type in model files."""
+
+REWARDS: Catalogue[type[Reward]] = Catalogue(
+    "reward",
+    "hpcsimkit.rewards",
+    {
+        "Capability": "hpcsimkit.agents.spaces.rewards:Capability",
+        "Capacity": "hpcsimkit.agents.spaces.rewards:Capacity",
+        "FinalScore": "hpcsimkit.agents.spaces.rewards:FinalScore",
+        "Improvement": "hpcsimkit.agents.spaces.rewards:Improvement",
+        "MinusLongWaits": "hpcsimkit.agents.spaces.long_waits:MinusLongWaits",
+        "MinusMeanBoundedSlowdown": "hpcsimkit.agents.spaces.rewards:MinusMeanBoundedSlowdown",
+        "MinusMeanWait": "hpcsimkit.agents.spaces.rewards:MinusMeanWait",
+        "PromptImprovement": "hpcsimkit.agents.spaces.prompt_improvement:PromptImprovement",
+        "PromptRatio": "hpcsimkit.agents.spaces.prompt_improvement:PromptRatio",
+        "TimelyImprovement": "hpcsimkit.agents.rlbackfilling.reward:TimelyImprovement",
+        "Utilisation": "hpcsimkit.agents.spaces.rewards:Utilisation",
+    },
+)
+"""Rewards by the names of their classes."""
+
+EPISODES: Catalogue[type[Episodes]] = Catalogue("episodes", "hpcsimkit.episodes", {})
+"""Sources of training episodes by name; those of the kit are windows of logs, and need no name."""

@@ -7,12 +7,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.experiments.trust import CALLER, Trust, code_in, importing
+from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
@@ -141,13 +142,15 @@ def entries() -> list[Entry]:
         for kind, factories in CATALOGUE.items()
         for name, factory in factories.items()
     ]
-    return built_in + [Entry(point.name, "plug-in", _about(point)) for point in _plug_ins().values()]
+    return built_in + [
+        Entry(point.name, "plug-in", _about(point)) for point in plug_ins(ENTRY_POINT_GROUP).values()
+    ]
 
 
 def _about(plug_in: EntryPoint) -> str:
     """Return the summary of a plug-in's docstring, or the error if the plug-in cannot be loaded."""
     try:
-        return _summary(importing(plug_in.load, plug_in.name)) or plug_in.value
+        return _summary(loaded(plug_in)) or plug_in.value
     except UsageError as error:
         return str(error)
 
@@ -155,10 +158,6 @@ def _about(plug_in: EntryPoint) -> str:
 def _summary(factory: Callable[..., Any]) -> str:
     """Return the first paragraph of a docstring."""
     return (inspect.getdoc(factory) or "").split("\n\n")[0].replace("\n", " ")
-
-
-def _plug_ins() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
 def check(name: str, folder: str | None = None, trust: Trust = CALLER) -> list[_Component]:
@@ -366,10 +365,10 @@ def _registered(key: str, name: str) -> Callable[[], Callable[..., Any]]:
     lowered = ALIASES.get(key.lower(), key.lower())
     if lowered in known:
         return lambda: known[lowered]
-    plug_ins = _plug_ins()
-    if key in plug_ins:
-        return lambda: importing(plug_ins[key].load, key)
-    close = close_words(lowered, [*known, *ALIASES, *plug_ins])
+    others = plug_ins(ENTRY_POINT_GROUP)
+    if key in others:
+        return lambda: loaded(others[key])
+    close = close_words(lowered, [*known, *ALIASES, *others])
     hint = f"nearest: {', '.join(close)}" if close else "`python -m hpcsimkit.run policies` lists them"
     where = f" in {name!r}" if key != name else ""
     raise UsageError(f"unknown policy {key!r}{where}; {hint}")

@@ -79,7 +79,7 @@ class Training(Source):
         the validation has its own part or log.
     encoder, mask, reward : table
         Tables with a ``name`` (see :data:`~hpcsimkit.agents.catalogue.ENCODERS`,
-        :data:`~hpcsimkit.agents.catalogue.MASKS`, :data:`~hpcsimkit.experiments.training_parts.REWARDS`; or
+        :data:`~hpcsimkit.agents.catalogue.MASKS`, :data:`~hpcsimkit.agents.catalogue.REWARDS`; or
         ``module:Name``) and parameters.
     trainer : table
         Table with an ``algorithm`` (see :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`) and settings.

@@ -6,25 +6,21 @@ import copy
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import is_dataclass
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
-from hpcsimkit.agents.catalogue import ENCODERS, MASKS
+from hpcsimkit.agents.catalogue import ENCODERS, EPISODES, MASKS, REWARDS
 from hpcsimkit.agents.networks.numpy_networks import ACTIVATIONS, NETWORKS
 from hpcsimkit.agents.ranges import Range, plain_and_range
-from hpcsimkit.agents.rlbackfilling.reward import TimelyImprovement
-from hpcsimkit.agents.spaces import rewards
-from hpcsimkit.agents.spaces.long_waits import MinusLongWaits
-from hpcsimkit.agents.spaces.prompt_improvement import PromptImprovement, PromptRatio
 from hpcsimkit.agents.training.catalogue import TRAINERS, problem_of, settings_of, trainer_named
 from hpcsimkit.agents.training.old_names import renamed_keys
 from hpcsimkit.agents.training.returns import NORMALISATIONS
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
-from hpcsimkit.errors import UsageError, close_words
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
 from hpcsimkit.experiments.trust import CALLER, Trust, importing
+from hpcsimkit.io.catalogue import Catalogue, loaded, plug_ins
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
@@ -33,7 +29,6 @@ from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
 __all__ = [
     "OWN_EPISODES",
-    "REWARDS",
     "Part",
     "TrainerPart",
     "algorithm_named",
@@ -45,15 +40,6 @@ __all__ = [
     "seated",
     "trainer_part",
 ]
-
-REWARDS: Mapping[str, type[Reward]] = {
-    **{name: getattr(rewards, name) for name in rewards.__all__},
-    "MinusLongWaits": MinusLongWaits,
-    "PromptImprovement": PromptImprovement,
-    "PromptRatio": PromptRatio,
-    "TimelyImprovement": TimelyImprovement,
-}
-"""Rewards by name."""
 
 PACKAGES = ("torch", "gymnasium", "stable_baselines3", "safetensors")
 """Packages needed for training."""
@@ -143,12 +129,16 @@ USUAL: Mapping[str, tuple[str, str]] = {
 
 
 class Part(NamedTuple):
-    """Kind of component: the name of its table, its base class, its known names and the default."""
+    """Kind of component: its catalogue, its base class and the default name."""
 
-    kind: str
+    known: Catalogue[type[Any]]
     base: type[Any]
-    known: Mapping[str, type[Any]]
     default: str
+
+    @property
+    def kind(self) -> str:
+        """Name of the table in a training file."""
+        return self.known.kind
 
     @classmethod
     def all(cls, stage: str) -> tuple[Part, Part, Part]:
@@ -159,13 +149,13 @@ class Part(NamedTuple):
         """
         encoder, mask = USUAL.get(stage, ("QueueWindow", "Slots"))
         return (
-            cls("encoder", Encoder, ENCODERS, encoder),
-            cls("mask", Mask, MASKS, mask),
-            cls("reward", Reward, REWARDS, "MinusMeanBoundedSlowdown"),
+            cls(ENCODERS, Encoder, encoder),
+            cls(MASKS, Mask, mask),
+            cls(REWARDS, Reward, "MinusMeanBoundedSlowdown"),
         )
 
 
-OWN_EPISODES = Part("episodes", Episodes, {}, "")
+OWN_EPISODES = Part(EPISODES, Episodes, "")
 """User-defined episodes; those of hpcsimkit are windows of logs, and need no name."""
 
 
@@ -250,16 +240,11 @@ def _policy(key: str, name: str, folder: str | None, trust: Trust) -> tuple[Poli
 
 def _maker(part: Part, name: Any, folder: str | None, trust: Trust) -> type[Any]:
     """Return the class of a name."""
-    if isinstance(name, str) and ":" in name:
-        found = trust.imported(name, folder)
-        if not (isinstance(found, type) and issubclass(found, part.base)):
-            raise UsageError(f"{name!r} needs a subclass of {part.base.__name__}, found {found!r}")
-        return found
-    if name not in part.known:
-        near = close_words(str(name), part.known) or list(part.known)
-        hint = f"nearest: {', '.join(near)}; " if near else ""
-        raise UsageError(f"unknown {part.kind} {name!r}; {hint}your own: module:Name")
-    return part.known[name]
+    own = isinstance(name, str) and ":" in name
+    found: Any = trust.imported(name, folder) if own else part.known.named(name)
+    if not (isinstance(found, type) and issubclass(found, part.base)):
+        raise UsageError(f"{name!r} needs a subclass of {part.base.__name__}, found {found!r}")
+    return found
 
 
 def parameters_of(
@@ -369,11 +354,11 @@ def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER)
     >>> algorithm_named("hpcsimkit.agents.training.ppo:PPO").algorithm
     'ppo'
     """
-    plug_ins = {point.name: point for point in entry_points(group=ALGORITHMS)}
+    others = plug_ins(ALGORITHMS)
     if isinstance(name, str) and ":" in name:
         found = trust.imported(name, folder)
-    elif name in plug_ins and name not in TRAINERS:
-        found = importing(plug_ins[name].load, name)
+    elif name in others and name not in TRAINERS:
+        found = loaded(others[name])
     else:
         return trainer_named(name)
     from hpcsimkit.agents.training.trainer import Trainer

@@ -10,6 +10,7 @@ import pytest
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.experiments import training_parts
+from hpcsimkit.io import catalogue
 from tests.cli.conftest import CLI
 
 MINE = """
@@ -113,7 +114,9 @@ def test_errors_are_one_line(name: str, more: str, found: str, cli: CLI, tmp_pat
 
 def test_an_installed_algorithm(cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("theirs", "hpcsimkit.agents.training.a2c:A2C", training_parts.ALGORITHMS)
-    monkeypatch.setattr(training_parts, "entry_points", lambda group: [point])
+    monkeypatch.setattr(
+        catalogue, "entry_points", lambda group: [point] * (group == training_parts.ALGORITHMS)
+    )
     put(tmp_path, "theirs")
     assert cli("train", "t.toml", "--out", "out", "--quiet").code == 0
     agent = Agent.load(tmp_path / "out" / "last.hpcsim")

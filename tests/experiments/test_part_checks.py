@@ -10,6 +10,7 @@ import pytest
 
 from hpcsimkit import check_agent, check_encoder, check_reward, make
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.catalogue import REWARDS
 from hpcsimkit.agents.dras.encoder import JobsAndNodes
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.rlscheduler.encoder import WaitingJobs
@@ -20,7 +21,6 @@ from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.envs.interfaces import Encode, Encoder, Mask, Reward
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks import CheckError
-from hpcsimkit.experiments.training_parts import REWARDS
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.system import System
 

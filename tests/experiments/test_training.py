@@ -16,6 +16,7 @@ from scipy import stats
 
 from hpcsimkit import External, Pipeline, Simulation, Workload, make
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.catalogue import REWARDS
 from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.spaces.encoders import QueueWindow
@@ -31,7 +32,7 @@ from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.training import Training
 from hpcsimkit.experiments.training_data import Rules, Validation, WindowsOf, divided
 from hpcsimkit.experiments.training_environment import environment_of
-from hpcsimkit.experiments.training_parts import REWARDS, Part, parameters_of, part_of, seated, trainer_part
+from hpcsimkit.experiments.training_parts import Part, parameters_of, part_of, seated, trainer_part
 from hpcsimkit.experiments.training_progress import show_evaluation, show_training, time_left
 from hpcsimkit.experiments.training_run import TrainingRun
 from hpcsimkit.kernel.locality import LOCALITIES

@@ -12,6 +12,7 @@ import pytest
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.registry import entries, make
+from hpcsimkit.io import catalogue
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import (
     EASY,
@@ -207,7 +208,7 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("theirs", "hpcsimkit.policies.orders:SAF", group),
         EntryPoint("gone", "no_such_module:Policy", group),
     ]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: points)
     assert make("theirs+easy") == make("saf+easy")
     assert [(entry.name, entry.kind) for entry in entries()][-2:] == [
         ("theirs", "plug-in"),
