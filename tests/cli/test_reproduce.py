@@ -20,8 +20,7 @@ from hpcsimkit.reproductions.catalogue import SYSTEMS
 from hpcsimkit.reproductions.masked_ppo import learners, reproduction
 from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, Contestant, Playing
 from hpcsimkit.reproductions.masked_ppo.data import QUICK, Beocat, Scale
-from hpcsimkit.reproductions.masked_ppo.family import Family
-from hpcsimkit.reproductions.masked_ppo.learners import published
+from hpcsimkit.reproductions.masked_ppo.learners import Family, published
 from tests.reproductions.beocat_months import write_months
 from tests.waiting import until
 

@@ -48,7 +48,6 @@ from hpcsimkit.reproductions.dras.methods import (
 )
 from hpcsimkit.reproductions.dras.operation import best_of
 from hpcsimkit.reproductions.dras.overhead import Overhead
-from hpcsimkit.reproductions.dras.published_numbers import TABLE_4
 from hpcsimkit.reproductions.dras.runs import MEASURED, REWARD, Earnings, earned, in_full_size, seated
 from hpcsimkit.reproductions.dras.statistics import (
     AXES,
@@ -58,6 +57,7 @@ from hpcsimkit.reproductions.dras.statistics import (
     weekly,
 )
 from hpcsimkit.reproductions.dras.tables import (
+    PUBLISHED,
     large_table,
     metrics_table,
     modes_table,
@@ -367,8 +367,8 @@ def test_waits_by_mode_and_of_the_largest() -> None:
 
 
 def test_the_papers_shares_add_up() -> None:
-    assert list(TABLE_4) == list(FAMILIES)
-    for shares in TABLE_4.values():
+    assert list(PUBLISHED["table_4"].rows) == list(FAMILIES)
+    for shares in PUBLISHED["table_4"].rows.values():
         for of in (shares[::2], shares[1::2]):
             assert sum(of) == pytest.approx(100, abs=0.05)
 

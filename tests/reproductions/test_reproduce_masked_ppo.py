@@ -19,12 +19,10 @@ from hpcsimkit.errors import WorkloadError
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, CONTROLS
 from hpcsimkit.reproductions.masked_ppo.data import Beocat, Scale
-from hpcsimkit.reproductions.masked_ppo.improved import OnlyThePast
-from hpcsimkit.reproductions.masked_ppo.scores import UTILISATION, WAIT, WEIGHTED, Scores
-from hpcsimkit.reproductions.masked_ppo.statistics import judged
-from hpcsimkit.reproductions.masked_ppo.tables import means_table
-from hpcsimkit.reproductions.masked_ppo.tables import tests_table as table_of_tests
-from hpcsimkit.reproductions.masked_ppo.targets import baseline_targets, family_targets
+from hpcsimkit.reproductions.masked_ppo.findings import baseline_targets, family_targets, means_table
+from hpcsimkit.reproductions.masked_ppo.findings import tests_table as table_of_tests
+from hpcsimkit.reproductions.masked_ppo.learners import OnlyThePast
+from hpcsimkit.reproductions.masked_ppo.scores import UTILISATION, WAIT, WEIGHTED, Scores, judged
 from tests.reproductions.beocat_months import write_months
 
 SMALL = Scale(sets=2, large_jobs=40, gpu_jobs=3, low=30, high=60, least=20)

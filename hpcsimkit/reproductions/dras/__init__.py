@@ -2,6 +2,6 @@
 
 ``data`` holds the logs and their months, ``learners`` the agents and their training data, ``methods`` the
 policies under test, ``runs`` the measurements, ``operation`` an agent that continues to learn, and
-``overhead`` the processor times. ``statistics`` and ``published_numbers`` support ``tables``, ``figures``,
-``targets`` and ``conclusions``, which write the results.
+``overhead`` the processor times. ``statistics`` and ``published.toml`` support ``tables``, ``figures``,
+``targets`` and ``report``, which write the results.
 """

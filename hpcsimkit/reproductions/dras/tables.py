@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,12 @@ from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.dras.measured import Family, Measured
 from hpcsimkit.reproductions.dras.methods import ADDED, OUTSIDE, RESERVING, SLOTS, family_of
 from hpcsimkit.reproductions.dras.overhead import Overhead
-from hpcsimkit.reproductions.dras.published_numbers import LONGEST_WAITS, SECONDS_OF_UPDATE, TABLE_4
 from hpcsimkit.reproductions.dras.runs import REWARD
+from hpcsimkit.reproductions.plans.plan import Published
 from hpcsimkit.reproductions.spread import spread_cell, spread_of
 
 __all__ = [
+    "PUBLISHED",
     "large_table",
     "metrics_table",
     "modes_table",
@@ -28,6 +30,19 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+PUBLISHED = Published.of_toml(Path(__file__).with_name("published.toml")).tables
+"""Numbers of the paper, by table."""
+
+LONGEST_WAITS: Mapping[str, str] = {
+    "FCFS/EASY": "13",
+    "Optimization": "twice DRAS",
+    "BinPacking": "95",
+    "Random": "170",
+    "Decima-PG": "170",
+    **dict.fromkeys(("DRAS-DQL", "DRAS-PG", "DRAS-A2C", "DRAS-PPO"), "14 to 20"),
+}
+"""Longest waits on Theta [d], as stated in the paper's text."""
 
 MODES = ("backfilled", "ready", "reserved")
 SHARES = {"jobs": "job", "core hours": "area"}
@@ -69,12 +84,12 @@ def modes_table(measured: Measured) -> Table:
     columns = [(mode, words, share) for mode in MODES for words, share in SHARES.items()]
     families = [family for name, family in measured.families.items() if name not in (*SLOTS, *OUTSIDE)]
     headings, lines = [""], [[name_of(family)] for family in families]
-    for place, (mode, words, share) in enumerate(columns):
+    for mode, words, share in columns:
         headings += [f"*{mode}: {words}*"] * measured.trace.is_theta + [f"{mode}: {words}"]
         for line, family in zip(lines, families, strict=True):
             ours = number(100 * family.spread(f"{mode}_{share}_share").mean)
-            paper = TABLE_4.get(family.name)
-            line += [number(paper[place] if paper else None)] * measured.trace.is_theta + [ours]
+            paper = PUBLISHED["table_4"].number(family.name, f"{mode}, {share}")
+            line += [number(paper)] * measured.trace.is_theta + [ours]
     return Table(headings, lines)
 
 
@@ -135,7 +150,7 @@ def overhead_table(rows: Sequence[tuple[Overhead, Mapping[str, float]]]) -> Tabl
                 grouped(int(found["weights"])),
                 number(1000 * found["decision"]),
                 number(1000 * found["update"]),
-                f"{1000 * SECONDS_OF_UPDATE[task.algorithm]:.0f}",
+                f"{1000 * PUBLISHED['update'].number(task.algorithm, 'seconds'):.0f}",
             ]
             for task, found in rows
         ],

@@ -11,7 +11,7 @@ from hpcsimkit.experiments.console import grouped
 from hpcsimkit.reproductions.dras.measured import Family, Measured
 from hpcsimkit.reproductions.dras.methods import DRAS, FCFS, OPTIMIZATION
 from hpcsimkit.reproductions.dras.overhead import Overhead
-from hpcsimkit.reproductions.dras.published_numbers import HOURS_OF_TRAINING, MOST_BETTER, SECONDS_OF_UPDATE
+from hpcsimkit.reproductions.dras.tables import PUBLISHED
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.spread import spread_of
 from hpcsimkit.reproductions.targets import Target
@@ -40,7 +40,12 @@ def waiting_targets(measured: Measured, agents: Family) -> Iterator[Target]:
     for rival in (FCFS, OPTIMIZATION):
         gains = 100 * (1 - over(waits, rivals[rival].spread("mean_wait_time").mean))
         what = f"{where}, mean wait shorter than {rival}'s by [%] (needed: {LEAST_GAIN:g})"
-        yield _target(what, MOST_BETTER, gains, bool(gains.mean() >= LEAST_GAIN) if judged else None)
+        yield _target(
+            what,
+            PUBLISHED["claims"].number("DRAS", "better"),
+            gains,
+            bool(gains.mean() >= LEAST_GAIN) if judged else None,
+        )
     rule = rivals[FCFS]
     pairs = {
         "maximum wait": (agents.over_seeds("max_wait_time"), rule.spread("max_wait_time"), LONGEST),
@@ -76,10 +81,10 @@ def speed_targets(
     """
     decisions = grouped(learner.settings.total_timesteps)
     what = f"longest training, {learner.name}, {decisions} decisions [h of a core]"
-    yield Target(what, HOURS_OF_TRAINING, seconds / 3600, None, None)
+    yield Target(what, PUBLISHED["claims"].number("DRAS", "training"), seconds / 3600, None, None)
     largest = max(task.nodes for task, _ in overheads)
     for task, found in overheads:
         if task.nodes == largest:
-            limit, took = SECONDS_OF_UPDATE[task.algorithm], found["update"]
+            limit, took = PUBLISHED["update"].number(task.algorithm, "seconds"), found["update"]
             what = f"an update of {task.algorithm} on {largest} nodes [s of a core]"
             yield Target(what, limit, took, None, took <= limit)

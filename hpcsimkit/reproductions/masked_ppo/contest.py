@@ -1,10 +1,11 @@
-"""Policies under test on the days: heuristics, random agents and trained agents."""
+"""Policies under test on the days: heuristics, random agents, trained agents, the kit's heuristics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,32 @@ from hpcsimkit.experiments.evaluation import RandomAgent
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import FCFS, SJF, BestFitBinPacking, OracleSJF
+from hpcsimkit.policies import (
+    EASY,
+    FCFS,
+    SAF,
+    SJF,
+    SRF,
+    UNICEF,
+    WFP3,
+    BestFit,
+    BestFitBinPacking,
+    Conservative,
+    OracleSJF,
+    XFactor,
+)
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.policies.placing.placements import BestFit, FirstFit
+from hpcsimkit.policies.placing.placements import FirstFit
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.masked_ppo.data import Beocat, Days
-from hpcsimkit.reproductions.masked_ppo.family import Family, ForDay, row_of
+from hpcsimkit.reproductions.masked_ppo.learners import BASELINE, Family, ForDay, row_of
+from hpcsimkit.reproductions.masked_ppo.scores import WAIT
+from hpcsimkit.reproductions.rivals import Field
 from hpcsimkit.results.resource_metrics import resource_utilisation, snapshot_utilisation
 from hpcsimkit.results.result import Result
 
-__all__ = ["BASELINES", "CONTROLS", "Contestant", "Playing", "contestants", "file_name"]
+__all__ = ["BASELINES", "CONTROLS", "RULES", "Contestant", "Playing", "contestants", "fields", "file_name"]
+
 
 VERSION = 1
 """Version of the measurements of a run."""
@@ -42,13 +59,33 @@ BASELINES: dict[str, Policy] = {
 """The paper's four baselines, as in its code."""
 
 CONTROLS: dict[str, Policy] = {
-    "SJF + best fit": Pipeline(order=SJF(), placement=BestFit(), fitting=True),
+    "SJF + best fit": BASELINE,
     **{
         f"random, K = {depth}": Dispatch(RandomAgent(JobMachine(depth, len(NINE_MACHINES))), slots=depth)
         for depth in QUEUE_DEPTHS
     },
 }
 """Baselines that the paper lacks: SJF with best fit, and a random choice of valid actions."""
+
+ORACLE = "Oracle SJF"
+"""Row excluded from the baselines, as it knows actual run times."""
+
+ORDERS = (SJF, SAF, SRF, XFactor, UNICEF, WFP3)
+
+RULES: Mapping[str, Pipeline] = {
+    **{
+        f"{order.__name__}/EASY + best fit": Pipeline(order(), placement=BestFit(), backfiller=EASY())
+        for order in ORDERS
+    },
+    **{
+        f"{order.__name__} + best fit": Pipeline(order(), placement=BestFit(), fitting=True)
+        for order in ORDERS
+        if order is not SJF
+    },
+    "FCFS/EASY(SJF) + best fit": Pipeline(placement=BestFit(), backfiller=EASY(SJF())),
+    "SJF/conservative + best fit": Pipeline(SJF(), placement=BestFit(), backfiller=Conservative()),
+}
+"""Heuristics beyond the paper's and the page's; those without EASY use greedy list scheduling."""
 
 
 @dataclass(frozen=True)
@@ -203,3 +240,38 @@ def file_name(row: str) -> str:
     ('random-k-10', 'sjf-best-fit')
     """
     return "-".join("".join(each if each.isalnum() else " " for each in row.lower()).split())
+
+
+def fields(beocat: Beocat, plays: Sequence[Playing]) -> list[Field]:
+    """Return a field for each set of days; all policies run on all days."""
+    known = {row: [play] for row, play in _untrained(plays).items() if row != ORACLE}
+    rules = {
+        row: [Playing(Contestant(file_name(row), row, rule), beocat.all_days)] for row, rule in RULES.items()
+    }
+    learned: dict[str, list[Playing]] = {}
+    for play in plays:
+        if play.contestant.learner is not None:
+            learned.setdefault(play.contestant.row, []).append(play)
+    columns = {"mean wait [min]": (WAIT, 1.0)}
+    sets = {"days of the test": beocat.test_days, "unseen days": beocat.unseen_days}
+    return [
+        Field(name, known, rules, learned, columns, partial(waits_on, frozenset(map(str, days))))
+        for name, days in sets.items()
+    ]
+
+
+def _untrained(plays: Sequence[Playing]) -> dict[str, Playing]:
+    return {play.contestant.row: play for play in plays if play.contestant.row in (*BASELINES, *CONTROLS)}
+
+
+def waits_on(days: frozenset[str], outcome: Sequence[Sequence[Any]]) -> dict[str, list[float]]:
+    """Return the mean waits on some days, averaged over runs.
+
+    >>> waits_on(frozenset({"d2"}), [["d1", 0, 1.0], ["d2", 0, 4.0], ["d2", 1, 6.0]])
+    {'wait': [5.0]}
+    """
+    runs: dict[str, list[float]] = {}
+    for day, _, wait, *_ in outcome:
+        if day in days:
+            runs.setdefault(day, []).append(wait)
+    return {WAIT: [float(np.mean(runs[day])) for day in sorted(runs)]}

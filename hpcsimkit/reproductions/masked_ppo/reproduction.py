@@ -9,11 +9,10 @@ from pathlib import Path
 from hpcsimkit.engine.store import Store
 from hpcsimkit.reproductions.contests import TrainedAndRun
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.masked_ppo.contest import Playing, contestants
+from hpcsimkit.reproductions.masked_ppo.contest import Playing, contestants, fields
 from hpcsimkit.reproductions.masked_ppo.data import FULL, QUICK, Beocat
-from hpcsimkit.reproductions.masked_ppo.fields import fields
+from hpcsimkit.reproductions.masked_ppo.findings import MaskedPPOFindings
 from hpcsimkit.reproductions.masked_ppo.learners import Family, families
-from hpcsimkit.reproductions.masked_ppo.report import MaskedPPOFindings
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field
 
