@@ -21,7 +21,7 @@ from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.observers import Observer
-from hpcsimkit.kernel.partitioned import PartitionedRun
+from hpcsimkit.kernel.partitioned import run_of
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.run import EventOrder, Run
 from hpcsimkit.kernel.service_time import Penalty, ServiceTime, as_service_time
@@ -197,8 +197,7 @@ class Simulation:
         try:
             with self.guard:
                 if self._run is None:
-                    partitioned = isinstance(self.cluster, Partitions)
-                    self._run = PartitionedRun(self) if partitioned else Run(self)
+                    self._run = run_of(self)
                 self._run.advance()
         except EmptySchedule:
             with self.guard:

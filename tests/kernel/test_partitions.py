@@ -107,6 +107,30 @@ def test_one_partition_is_no_partition(seed: int, order: str, backfilling: str) 
     assert one.passes == none.passes
 
 
+def test_one_partition_over_the_whole_cluster_is_the_plain_run_with_a_name() -> None:
+    pipeline = Pipeline(order=External(), backfiller=EASY())
+    simulation = Simulation(random_jobs(5, 30, 1, 4), pipeline, Partitions([Partition("a", nodes=5)]))
+    partitions = set()
+    while (decision := simulation.next_decision()) is not None:
+        partitions.add(decision.partition)
+        simulation.answer(decision.options[0])
+    assert partitions == {"a"}
+    assert simulation.system.started_in == dict.fromkeys(range(30), "a")
+    assert Partitions([Partition("a")], MACHINES).is_whole
+    assert not Partitions([Partition("a", machines=MACHINES.names[:3])], MACHINES).is_whole
+    assert not COUNTED.is_whole
+
+
+def test_part_of_a_cluster_as_the_only_partition() -> None:
+    workload = on_machines(2, 60)
+    columns = {**workload.columns, "partition": np.zeros(60)}
+    workload = Workload(columns, labels=workload.labels, resources=workload.resources)
+    part = Partitions([Partition("a", machines=MACHINES.names[:5])], MACHINES)
+    one = Simulation(workload, make("sjf+easy"), part).run()
+    alone = Simulation(workload, make("sjf+easy"), part.views[0].cluster).run()
+    assert one.hash == alone.hash
+
+
 def test_one_partition_of_all_machines_records_the_same_placements() -> None:
     workload = on_machines(2, 60)
     workload = Workload(
