@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -251,7 +251,14 @@ class Simulation:
                 seconds=self._seconds,
                 passes=system.passes,
                 placements=Placements.of(system.cluster, system.allocations, system.events),
+                started_in=self._started_in(system.started_in),
             )
+
+    def _started_in(self, partition: Mapping[int, str]) -> NDArray[np.str_] | None:
+        """Return the partition in which each job started, or None without partitions."""
+        if not isinstance(self.cluster, Partitions):
+            return None
+        return np.array([partition.get(row, "") for row in range(len(self.workload))], dtype=np.str_)
 
     @property
     def options(self) -> dict[str, Any]:
