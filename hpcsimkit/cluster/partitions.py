@@ -204,6 +204,12 @@ class Partitions(Cluster[Any, Any]):
         """All partitions with their limits, and the column that names them, as text."""
         return f"{self.column}: {self.parts!r}"
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is only one partition, which consists of the whole cluster."""
+        numbers = self.views[0].numbers
+        return len(self.parts) == 1 and (numbers is None or len(numbers) == self.views[0].total)
+
     # --- the jobs of each partition --------------------------------------------------------------------
 
     def admitted(self, workload: Workload) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled.orders import KEYS, dense_ranks
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -70,7 +71,10 @@ def obstacle(simulation: Parameters) -> str | None:
 
 
 def _obstacles(simulation: Parameters) -> Iterator[str]:
-    if type(simulation.cluster) is not Nodes:
+    cluster = simulation.cluster
+    if isinstance(cluster, Partitions) and not cluster.is_whole:
+        yield "it knows no partitions besides one over the whole cluster"
+    elif type(cluster.whole if isinstance(cluster, Partitions) else cluster) is not Nodes:
         yield "it knows counted nodes only, not machines"
     if type(simulation.event_order) is not TextbookOrder:
         yield f"it knows the textbook's rules only, found {simulation.event_order.name!r}"
@@ -169,7 +173,15 @@ def run(simulation: Parameters) -> Result:
         options=simulation.options,
         seconds=time.perf_counter() - began,
         passes=int(state.counters[3]),
+        started_in=_started_in(simulation),
     )
+
+
+def _started_in(simulation: Parameters) -> NDArray[np.str_] | None:
+    """Return the partition in which each job started, or None without partitions."""
+    if not isinstance(simulation.cluster, Partitions):
+        return None
+    return np.full(len(simulation.workload), simulation.cluster.names[0])
 
 
 def _jobs_and_rules(

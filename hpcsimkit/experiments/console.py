@@ -159,17 +159,29 @@ def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def show_comparison(runs: Sequence[Run]) -> None:
-    """Print a row of metrics for each run, with the best value of each column marked."""
+    """Print a row of metrics for each run, with the best value of each column marked.
+
+    With partitions, a second table has the mean wait in each.
+    """
     headings, rows = comparison(runs)
-    if sys.stdout.isatty():
-        _show_on_terminal(headings, rows)
-    else:
-        show(plain_table(headings, rows))
+    _show_table(headings, rows)
     if any(cell.startswith(BEST) for row in rows for cell in row):
         print(f"{BEST} best of its column")
     if all(run.metrics["max_wait_time"] == 0 for run in runs):
         show("load: no job waits under any policy; a higher --load-factor tells policies apart")
     show(*(f"{run.policy}: {note}" for run in runs for note in run.notes))
+    partitions = list(dict.fromkeys(name for run in runs for name in run.waits))
+    if partitions:
+        rows = [[run.policy, *(number_text(run.waits.get(name)) for name in partitions)] for run in runs]
+        show("", "mean wait [s] by the partition in which jobs started")
+        _show_table(["policy", *partitions], rows)
+
+
+def _show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    if sys.stdout.isatty():
+        _show_on_terminal(headings, rows)
+    else:
+        show(plain_table(headings, rows))
 
 
 def _show_on_terminal(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
+from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
@@ -68,6 +69,8 @@ class Run:
         Number of scheduling passes.
     notes : sequence of str
         Remarks of the policy on its result.
+    waits : mapping of str to float
+        Mean wait [s] of the jobs that started in each partition; empty without partitions.
     """
 
     policy: str
@@ -77,6 +80,7 @@ class Run:
     seconds: float
     passes: int
     notes: Sequence[str] = ()
+    waits: Mapping[str, float] = field(default_factory=dict)
 
 
 class PolicyRun(Task):
@@ -148,6 +152,7 @@ class PolicyRun(Task):
             "seconds": result.seconds,
             "passes": result.passes,
             "notes": list(policy.remarks_on(result)),
+            "waits": _waits_of(result, self.experiment),
         }
 
     def _write_files(self, result: Result) -> None:
@@ -264,6 +269,14 @@ def metrics_of(result: Result, experiment: Experiment) -> dict[str, float | None
     """Return the metrics of a run; None for undefined ones."""
     metrics = evaluate(result, warmup=experiment.warmup, cooldown=experiment.cooldown)
     return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
+
+
+def _waits_of(result: Result, experiment: Experiment) -> dict[str, float]:
+    """Return the mean wait of the jobs that started in each partition; nothing without partitions."""
+    if result.started_in is None:
+        return {}
+    table = breakdown(result, "partition", warmup=experiment.warmup, cooldown=experiment.cooldown)
+    return dict(zip(table.index, table.mean_wait_time.tolist(), strict=True))
 
 
 def _placements(result: Result, placements: Placements) -> pandas.DataFrame:

@@ -1,7 +1,11 @@
-"""Runs on a cluster with partitions: one scheduler for each, which share the clock and the record of jobs."""
+"""Runs on a cluster with partitions: one scheduler for each, which share the clock and the record of jobs.
+
+A single partition over the whole cluster is the plain run, whose system has the name of the partition.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import compress
 from typing import Any
 
@@ -15,8 +19,59 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.run import Run, RunParameters
 from hpcsimkit.kernel.scheduler import Scheduler
 from hpcsimkit.kernel.stalls import stalled
+from hpcsimkit.kernel.system import System
 
-__all__ = ["PartitionedRun"]
+__all__ = ["PartitionedRun", "run_of"]
+
+
+def run_of(parameters: RunParameters) -> Run:
+    """Return the run of a simulation, of the class that its cluster needs."""
+    if not isinstance(parameters.cluster, Partitions):
+        return Run(parameters)
+    return WholeRun(parameters) if parameters.cluster.is_whole else PartitionedRun(parameters)
+
+
+class WholeRun(Run):
+    """A run on a cluster with one partition, which consists of the whole cluster."""
+
+    def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
+        partitions = parameters.cluster
+        assert isinstance(partitions, Partitions)
+        (self._name,) = partitions.names
+        return parameters.policy, partitions.whole
+
+    def reset(self) -> None:
+        """Reset the policy on a system with the name of the partition."""
+        self.system.partition = self._name
+        self.system.started_in = StartedInOne(self._name, self.system)
+        super().reset()
+
+
+class StartedInOne(Mapping[int, str]):
+    """The partition in which each job started, by row, where there is only one: it takes no time in the run.
+
+    Parameters
+    ----------
+    name : str
+        Name of the partition.
+    system : System
+        The system with the start times.
+    """
+
+    def __init__(self, name: str, system: System) -> None:
+        self._name = name
+        self._system = system
+
+    def __getitem__(self, row: int) -> str:
+        if row < 0 or row >= len(self._system.starts) or self._system.starts[row] < 0:
+            raise KeyError(row)
+        return self._name
+
+    def __iter__(self) -> Iterator[int]:
+        return (row for row, start in enumerate(self._system.starts) if start >= 0)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class PartitionScheduler(Scheduler):
@@ -103,6 +158,8 @@ class PartitionedRun(Run):
         """Create the schedulers of the partitions, and reset each."""
         partitions, system = self._partitions, self.system
         self.owner: dict[int, PartitionScheduler] = {}
+        self._started_in: dict[int, str] = {}
+        system.started_in = self._started_in
         each = zip(partitions.parts, partitions.views, strict=True)
         defined = [PartitionScheduler(self, part.name, view) for part, view in each]
         priority = {part.name: part.priority for part in partitions.parts}
@@ -167,7 +224,7 @@ class PartitionedRun(Run):
             system.allocations[job.index] = everywhere
             system.events.append(job.index)
         self.owner[job.index] = owner
-        system.started_in[job.index] = owner.system.partition
+        self._started_in[job.index] = owner.system.partition
         self._withdraw(job, owner)
         for other in owner.neighbours:
             part = other.view.part_of(everywhere)

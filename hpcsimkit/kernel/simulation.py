@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.observers import Observer
-from hpcsimkit.kernel.partitioned import PartitionedRun
+from hpcsimkit.kernel.partitioned import run_of
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.run import EventOrder, Run
 from hpcsimkit.kernel.service_time import Penalty, ServiceTime, as_service_time
@@ -197,8 +197,7 @@ class Simulation:
         try:
             with self.guard:
                 if self._run is None:
-                    partitioned = isinstance(self.cluster, Partitions)
-                    self._run = PartitionedRun(self) if partitioned else Run(self)
+                    self._run = run_of(self)
                 self._run.advance()
         except EmptySchedule:
             with self.guard:
@@ -252,7 +251,14 @@ class Simulation:
                 seconds=self._seconds,
                 passes=system.passes,
                 placements=Placements.of(system.cluster, system.allocations, system.events),
+                started_in=self._started_in(system.started_in),
             )
+
+    def _started_in(self, partition: Mapping[int, str]) -> NDArray[np.str_] | None:
+        """Return the partition in which each job started, or None without partitions."""
+        if not isinstance(self.cluster, Partitions):
+            return None
+        return np.array([partition.get(row, "") for row in range(len(self.workload))], dtype=np.str_)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, Protocol
@@ -186,8 +186,8 @@ class System:
     service_time : ServiceTime or None
         The locality model, as used by :meth:`expected_penalty`.
     partition : str
-        Name of the partition that this system is; empty for the whole cluster.
-    started_in : dict of int to str
+        Name of the partition that this system is; empty for the whole cluster, unless it is one partition.
+    started_in : mapping of int to str
         Name of the partition in which each job started, by row; empty on a cluster without partitions.
     listener : Listener
         The object that is notified of the actions.
@@ -222,7 +222,7 @@ class System:
         self.service_time = service_time
         self.seed = seed
         self.partition = ""
-        self.started_in: dict[int, str] = {}
+        self.started_in: Mapping[int, str] = {}
         self.now = 0
         self.free: Level = cluster.capacity
         self.jobs: list[Job] = workload.jobs

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.reports import plots
 from hpcsimkit.reports.figures import format_duration, new_figure, title
 from hpcsimkit.reports.picture import WIDTH, Picture
-from hpcsimkit.results.breakdown import GROUPS, By, breakdown
+from hpcsimkit.results.breakdown import GROUPS, By, breakdown, classes_of
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.results.result import Result
 
@@ -78,13 +79,13 @@ def draw_groups(results: plots.Results) -> Picture | None:
 
 def groups_of(result: Result) -> dict[By, str]:
     """Return the names of the columns with more than one group, without columns equal to a former one."""
-    kept: dict[By, str] = {}
+    kept: dict[By, NDArray[np.int64]] = {}
     for by in GROUPS:
-        column = result.workload.column(by)
-        known = any(np.array_equal(column, result.workload.column(other)) for other in kept)
-        if not known and len(np.unique(column)) > 1:
-            kept[by] = GROUP_NAMES.get(by, by)
-    return kept
+        _, first, group = np.unique(classes_of(result, by)[0], return_index=True, return_inverse=True)
+        first_of_group = first[group]
+        if len(first) > 1 and not any(np.array_equal(first_of_group, other) for other in kept.values()):
+            kept[by] = first_of_group
+    return {by: GROUP_NAMES.get(by, by) for by in kept}
 
 
 def _heat_maps(waits: Mapping[str, Waits]) -> Figure:

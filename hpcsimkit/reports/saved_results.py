@@ -30,6 +30,7 @@ __all__ = ["SavedResults"]
 NUMBERS = ("job_id", "submit_time", "start_time", "end_time", "run_time", "requested_time", "nodes")
 NEEDED = (*NUMBERS, "mode")
 ASKED = ("spread", "exclusive", "constraint", "kind")
+STARTED_IN = "started_in"
 OPTIONAL = (*ASKED, "user", "group", "queue", "partition", "qos")
 
 
@@ -134,7 +135,27 @@ def _result(file: Path, policy: str, size: int, about: Mapping[str, Any]) -> Res
         workload = Workload(columns, machine_size=size, labels=labels, **about)
     except (WorkloadError, ValueError, TypeError) as error:
         raise UsageError(f"{file}: not a table of jobs: {error}") from None
-    return Result(workload, policy, size, columns["submit_time"], start, end, mode, killed)
+    return Result(
+        workload,
+        policy,
+        size,
+        columns["submit_time"],
+        start,
+        end,
+        mode,
+        killed,
+        started_in=_started_in(table),
+    )
+
+
+def _started_in(table: pyarrow.Table) -> NDArray[np.str_] | None:
+    """Return the partitions in which jobs started; None for a run without partitions."""
+    if STARTED_IN not in table.column_names:
+        return None
+    import pyarrow
+
+    names = table.column(STARTED_IN).cast(pyarrow.string()).fill_null("")
+    return np.array(names.to_pylist(), dtype=np.str_)
 
 
 def _executables(schedule: Path, jobs: int) -> NDArray[np.int64] | None:

@@ -58,7 +58,8 @@ def breakdown(
     by : {"size", "run_time", "mode", "gpus", "kind", "user", "group", "executable", "queue", ...}
         Criterion: size by powers of two (1, 2, 3-4, 5-8, ...) in nodes or in the machines' first resource,
         simulated run time by `RUN_TIME_CLASSES`, start mode, use of GPUs, job type, or a column of the log:
-        one of `GROUPS`. Default: ``"size"``.
+        one of `GROUPS`. Jobs of a run with partitions are divided by the partition in which they started.
+        Default: ``"size"``.
     top : int, optional
         Maximum number of classes: those with the most node-seconds in the log, in descending order; the
         other jobs form a last row ``other (n groups)``. By default all classes, in ascending order.
@@ -177,6 +178,14 @@ def _by_label(column: str) -> Callable[[Result], Classes]:
     return classes
 
 
+def _by_partition(result: Result) -> Classes:
+    """Return the partitions in which jobs started; without partitions, those of the log."""
+    if result.started_in is None:
+        return _by_label("partition")(result)
+    names, number = np.unique(result.started_in, return_inverse=True)
+    return number.astype(np.int64), lambda n: str(names[n]) or "unknown"
+
+
 _CLASSES: Mapping[str, Callable[[Result], Classes]] = {
     "size": _by_size,
     "run_time": _by_run_time,
@@ -184,4 +193,5 @@ _CLASSES: Mapping[str, Callable[[Result], Classes]] = {
     "gpus": _by_gpus,
     "kind": _by_label("kind"),
     **{column: _by_label(column) for column in GROUPS},
+    "partition": _by_partition,
 }

@@ -71,6 +71,8 @@ class Result:
         Number of scheduling passes.
     placements : Placements, optional
         Allocation of each job to machines; None with counted nodes.
+    started_in : array of str, shape (jobs,), optional
+        Name of the partition in which each job started, empty for rejected jobs; None without partitions.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Result:
     seconds: float = 0.0
     passes: int = 0
     placements: Placements | None = None
+    started_in: NDArray[np.str_] | None = None
 
     def __post_init__(self) -> None:
         for name in ("submit_time", "start_time", "end_time", "mode", "killed"):
@@ -201,10 +204,10 @@ class Result:
 
         Columns: ``job_id``, and ``job_name`` if the log has names; ``submit_time, start_time, end_time,
         wait_time, run_time, requested_time, nodes``; the resource requests of the log (its resources,
-        ``spread, exclusive, constraint, kind``), and on machines ``machines`` (their names, joined by
-        blanks); ``mode, killed``; then those of ``user, group, queue, partition, qos`` that the log has, as
-        names where the log has names. ``start_time, end_time, wait_time, run_time`` are nullable integers,
-        empty for rejected jobs.
+        ``spread, exclusive, constraint, kind``), on machines ``machines`` (their names, joined by blanks),
+        and with partitions ``started_in``; ``mode, killed``; then those of ``user, group, queue, partition,
+        qos`` that the log has, as names where the log has names. ``start_time, end_time, wait_time,
+        run_time`` are nullable integers, empty for rejected jobs.
         """
         import pandas
 
@@ -244,6 +247,8 @@ class Result:
         columns |= {name: _in_words(self.workload, name) for name in ASKED if name in given}
         if self.placements is not None:
             columns["machines"] = self.placements.words()
+        if self.started_in is not None:
+            columns["started_in"] = self.started_in.astype(object)
         columns["mode"] = pandas.Categorical.from_codes(self.mode, dtype=_mode_type())
         columns["killed"] = self.killed
         columns |= {name: _in_words(self.workload, name) for name in OWNERS if name in given}

@@ -83,6 +83,8 @@ def save(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         arrays |= {PLACEMENT + name: getattr(placements, name) for name in PARTS}
         if placements.events is not None:
             arrays[PLACEMENT + "events"] = placements.events
+    if fields["started_in"] is not None:
+        arrays["started_in"] = fields["started_in"]
     arrays["choice_stage"] = np.array([stages.index(stage) for stage, _ in choices], dtype=np.uint8)
     arrays["choice_position"] = np.array([position for _, position in choices], dtype=np.int64)
     content = io.BytesIO()
@@ -114,6 +116,7 @@ def _fields(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str,
     fields["choices"] = tuple((about["stages"][stage], position) for stage, position in choices)
     if "cluster" in about:
         fields["placements"] = _placements(about["cluster"], arrays, jobs=len(fields["start_time"]))
+    fields["started_in"] = arrays.get("started_in")
     fields["workload"] = Workload(columns, **workload)
     return fields
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas
 
+from hpcsimkit.reports.report import write_report
 from tests.cli.conftest import CLI
 
 DAY = """\
@@ -41,7 +42,15 @@ def test_each_partition_has_its_own_head(cli: CLI, tmp_path: Path) -> None:
     )
     assert outcome.code == 0, outcome.err
     assert "3 jobs kept" in outcome.out  # job 4 is larger than its partition, not than the machine
+    lines = outcome.out.splitlines()
+    heading = lines.index("mean wait [s] by the partition in which jobs started")
+    assert [line.split() for line in lines[heading + 1 : heading + 3]] == [
+        ["policy", "1", "2"],
+        ["fcfs", "0", "4.5"],
+    ]
     assert starts_of(tmp_path / "out") == {1: 0, 2: 10, 3: 2}
+    page = write_report(tmp_path / "out").read_text()  # reads the partitions from the tables of jobs
+    assert "By partition" in page
     assert json.loads((tmp_path / "out" / "provenance.json").read_text())
 
 

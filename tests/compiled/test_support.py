@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import support
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.registry import make
@@ -20,6 +21,8 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
+
+TWO = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=4)])
 
 
 @pytest.fixture
@@ -38,6 +41,7 @@ class Own(SJF):
         ("fcfs+easy", {"period": 60}, "no period"),
         ("fcfs+easy", {"event_order": DirlabOrder()}, "'dirlab'"),
         ("fcfs+easy", {"cluster": Machines.of(1, cpus=4)}, "counted nodes only"),
+        ("fcfs+easy", {"cluster": TWO}, "no partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
         ("fcfs+commit", {}, "commits"),
@@ -89,6 +93,18 @@ def test_state_after_a_compiled_run(jobs: Workload) -> None:
     result = simulation.run()
     assert simulation.run() is result
     assert simulation.system.starts == result.start_time.tolist()
+
+
+def test_one_partition_over_the_whole_cluster(jobs: Workload) -> None:
+    jobs = Workload({**jobs.columns, "partition": np.zeros(3)}, labels={"partition": ("a",)})
+    compiled, plain = (
+        Simulation(jobs, make("fcfs"), Partitions([Partition("a", nodes=4)]), simulator=simulator).run()
+        for simulator in ("compiled", "simpy")
+    )
+    assert compiled.hash == plain.hash
+    assert compiled.started_in is not None
+    assert plain.started_in is not None
+    assert compiled.started_in.tolist() == plain.started_in.tolist() == ["a"] * 3
 
 
 def test_no_jobs() -> None:

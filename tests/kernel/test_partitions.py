@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.catalogue import CATALOGUE
+from hpcsimkit.results.breakdown import breakdown
+from hpcsimkit.results.result import Result
 from tests.kernel.naive_partitions import NaiveJob, NaivePartition, naive_starts
 
 NAMES = ("a", "b", "c")
@@ -105,6 +108,31 @@ def test_one_partition_is_no_partition(seed: int, order: str, backfilling: str) 
     none = Simulation(workload, policy, 10, seed=seed).run()
     assert one.hash == none.hash
     assert one.passes == none.passes
+
+
+def test_one_partition_over_the_whole_cluster_is_the_plain_run_with_a_name() -> None:
+    pipeline = Pipeline(order=External(), backfiller=EASY())
+    simulation = Simulation(random_jobs(5, 30, 1, 4), pipeline, Partitions([Partition("a", nodes=5)]))
+    partitions = set()
+    while (decision := simulation.next_decision()) is not None:
+        partitions.add(decision.partition)
+        simulation.answer(decision.options[0])
+    assert partitions == {"a"}
+    assert simulation.system.started_in == dict.fromkeys(range(30), "a")
+    assert breakdown(simulation.result(), "partition").jobs.to_dict() == {"a": 30}
+    assert Partitions([Partition("a")], MACHINES).is_whole
+    assert not Partitions([Partition("a", machines=MACHINES.names[:3])], MACHINES).is_whole
+    assert not COUNTED.is_whole
+
+
+def test_part_of_a_cluster_as_the_only_partition() -> None:
+    workload = on_machines(2, 60)
+    columns = {**workload.columns, "partition": np.zeros(60)}
+    workload = Workload(columns, labels=workload.labels, resources=workload.resources)
+    part = Partitions([Partition("a", machines=MACHINES.names[:5])], MACHINES)
+    one = Simulation(workload, make("sjf+easy"), part).run()
+    alone = Simulation(workload, make("sjf+easy"), part.views[0].cluster).run()
+    assert one.hash == alone.hash
 
 
 def test_one_partition_of_all_machines_records_the_same_placements() -> None:
@@ -206,12 +234,18 @@ def test_reservation_does_not_bind_other_partitions() -> None:
     assert found.start_time.tolist() == [0, 22, 2]
 
 
-def test_job_in_two_partitions_starts_where_it_can_first() -> None:
+def test_job_in_two_partitions_starts_where_it_can_first(tmp_path: Path) -> None:
     workload = small([(0, 9, 4, 0), (0, 5, 4, 1), (1, 5, 4, 2), (2, 5, 4, 1)], ("a", "b", "a,b"))
     parts = [Partition("a", machines=["x1"]), Partition("b", machines=["y1"])]
     simulation = Simulation(workload, Pipeline(), Partitions(parts, TWO))
-    assert simulation.run().start_time.tolist() == [0, 0, 5, 10]
+    result = simulation.run()
+    assert result.start_time.tolist() == [0, 0, 5, 10]
     assert simulation.system.started_in == {0: "a", 1: "b", 2: "b", 3: "b"}
+    assert result.started_in is not None
+    assert result.started_in.tolist() == ["a", "b", "b", "b"]
+    assert breakdown(result, "partition").jobs.to_dict() == {"a": 1, "b": 3}
+    result.save(tmp_path / "run.npz")
+    assert breakdown(Result.load(tmp_path / "run.npz"), "partition").jobs.to_dict() == {"a": 1, "b": 3}
 
 
 def test_job_that_left_the_queue_gives_way_in_its_other_partition() -> None:
