@@ -23,7 +23,6 @@ PAPERS: Mapping[str, Path] = {
 WRITTEN: Mapping[str, str] = {
     "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
     "published-rules": "hpcsimkit.reproductions.published_rules.reproduction:PublishedRules",
-    "textbook-rules": "hpcsimkit.reproductions.textbook_rules.reproduction:TextbookRules",
     "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
     "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
 }

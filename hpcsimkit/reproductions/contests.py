@@ -111,8 +111,20 @@ class TrainedAndRun(Reproduction):
         return list({learner.name: learner for learner in self.learners()}.values())
 
     def stages(self) -> Sequence[Sequence[Task]]:
-        """Return two stages: trainings and runs."""
-        return [[Training(learner) for learner in self.trained], list(self.runs())]
+        """Return the trainings, then those that need other agents, if any, and the runs.
+
+        Longer trainings are first. Those by a trainer with a rate of its own are a kind of their own.
+        """
+        trainings = [self._training(learner) for learner in self.trained]
+        trainings.sort(key=lambda task: task.size / self.rates[task.kind], reverse=True)
+        stages: list[list[Task]] = [
+            [task for task in trainings if bool(task.requires) is later] for later in (False, True)
+        ]
+        return [*filter(None, stages), list(self.runs())]
+
+    def _training(self, learner: Learner) -> Training:
+        kind = f"training by {learner.trainer}"
+        return Training(learner, kind) if kind in self.rates else Training(learner)
 
 
 class ContestReproduction(TrainedAndRun, Generic[C]):

@@ -103,15 +103,15 @@ class Learner:
         """Names of the trainings that must be complete before."""
         return ()
 
-    def scheduler(self, store: Path) -> Policy:
-        """Return the policy with the open seat; `store` is the folder of all tasks."""
-        return self.policy
+    def with_others(self, policy: Policy, store: Path, *, sample: bool) -> Policy:
+        """Return a policy with further agents at its seats, from the folder of all tasks; by default none."""
+        return policy
 
     def train(self, folder: Path, tell: Tell) -> Agent:
         """Train the agent, or resume its training from the checkpoint in the folder."""
         env = SchedulingEnv(
             self.episodes,
-            self.scheduler(folder.parent),
+            self.with_others(self.policy, folder.parent, sample=True),
             self.encoder,
             self.mask,
             self.reward,

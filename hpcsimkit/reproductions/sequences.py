@@ -159,7 +159,8 @@ class Contestant:
             encoder = copy.copy(agent.encoder)
             vars(encoder).update(self.changes)
             agent = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
-        return with_agent(self.policy, agent)
+        policy = self.learner.with_others(self.policy, store, sample=self.sample)
+        return with_agent(policy, agent)
 
 
 def with_agent(policy: Policy, agent: Agent) -> Policy:

@@ -19,7 +19,8 @@ from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.plans.comparisons import Comparison, PaperLog
+from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rlbackfilling.own import (

@@ -9,26 +9,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
-from hpcsimkit.reproductions.textbook_rules import learners as made
-from hpcsimkit.reproductions.textbook_rules import reproduction
-from hpcsimkit.reproductions.textbook_rules.data import Scale
+from hpcsimkit.agents.rlbackfilling import settings as backfillers
+from hpcsimkit.agents.schedinspector import settings as inspectors
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI, swf_row
+from tests.reproductions.test_textbook_rules import KIND, changed_pair
 
-TINY = Scale(
-    sequences=2, inspector_steps=1, backfiller_steps={"sjf": 1}, together_sequences=1, orders=("sjf",)
-)
+TINY = {
+    **KIND.paper.sizes["full"],
+    "sequences": 2,
+    "inspector_steps": 1,
+    "backfiller_steps": 1,
+    "together_steps": 1,
+    "orders": ["sjf"],
+}
 LOG_JOBS = 1400
 
 
 @pytest.fixture
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """Two logs, one without estimates, one with jobs that cannot run; and as little learning as can be."""
-    monkeypatch.setattr(reproduction, "QUICK", TINY)
-    monkeypatch.setattr(made, "INSPECTOR", replace(made.INSPECTOR, episodes=1, n_epochs=1))
-    monkeypatch.setattr(made, "EVOLVED", replace(made.EVOLVED, episodes=1, population=2, elite=1))
-    monkeypatch.setattr(made, "TOGETHER", SpinningUpSettings(episodes=1, n_epochs=1, hidden=(4,)))
+    monkeypatch.setitem(KIND.paper.sizes, "quick", TINY)
+    monkeypatch.setattr(inspectors, "PROMPT", replace(inspectors.PROMPT, episodes=1, n_epochs=1))
+    evolved = replace(backfillers.EVOLVED, episodes=1, population=2, elite=1)
+    monkeypatch.setattr(backfillers, "EVOLVED", evolved)
+    changed_pair(monkeypatch, episodes=1, n_epochs=1, hidden=[4])
     exact, other = (
         default_workload(np.random.default_rng(seed), jobs=LOG_JOBS, load=1.2) for seed in range(2)
     )

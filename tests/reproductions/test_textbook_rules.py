@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
 from hpcsimkit.agents.seats import RandomAgent, play
 from hpcsimkit.agents.training.catalogue import trainer_named
-from hpcsimkit.agents.training.spinning_up import SpinningUpSettings
 from hpcsimkit.agents.training.trainer import LAST
 from hpcsimkit.engine.identity import fingerprint, identity_of
 from hpcsimkit.envs.environment import SchedulingEnv
@@ -24,34 +24,49 @@ from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies import EASY, F1, SJF
+from hpcsimkit.policies.predictions import LastTwo, ShortestPredicted
 from hpcsimkit.reproductions import learners as frame
+from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training, learning_curve_of, trained_agent
+from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.logs import PaperLog, PaperLogs
+from hpcsimkit.reproductions.plans.parts import Parts
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, SequenceSet
+from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered
-from hpcsimkit.reproductions.textbook_rules import learners as made
-from hpcsimkit.reproductions.textbook_rules import tables
-from hpcsimkit.reproductions.textbook_rules.contest import EASY_PLUS_PLUS, RIVALS, Contest, Team, contests
-from hpcsimkit.reproductions.textbook_rules.data import JOBS, Scale, Trace, Traces
-from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED, colour_of
-from hpcsimkit.reproductions.textbook_rules.learners import Learners, SeatLearner, TogetherLearner
-from hpcsimkit.reproductions.textbook_rules.reproduction import TextbookRules
-from hpcsimkit.reproductions.textbook_rules.seats import base, both_seats, easy, easy_plus_plus
-from hpcsimkit.reproductions.textbook_rules.tables import (
+from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED
+from hpcsimkit.reproductions.textbook_rules.own import (
+    JOBS,
+    RIVALS,
+    Judged,
+    OwnFindings,
+    SeatLearner,
+    TogetherLearner,
+    Verdict,
+    both_seats,
+    colour_of,
+    heuristic,
+    judged,
     log_table,
     mark,
     matrix,
     promises_table,
     typical_matrix,
+    verdicts,
 )
-from hpcsimkit.reproductions.textbook_rules.targets import logs_target, training_targets
-from hpcsimkit.reproductions.textbook_rules.verdicts import Judged, Verdict, judged, verdicts
 from hpcsimkit.results.statistics import Mean
 from hpcsimkit.workloads import default_workload, write_swf
 
-TINY = Scale(
-    sequences=3, inspector_steps=50, backfiller_steps={"sjf": 100}, together_sequences=3, orders=("sjf", "f1")
-)
+KIND: Any = reproduction_named("textbook-rules")
+TINY = {
+    **KIND.paper.sizes["full"],
+    "sequences": 3,
+    "inspector_steps": 50,
+    "backfiller_steps": 100,
+    "together_steps": 3 * JOBS,
+}
 LOG_JOBS, LEARNED_JOBS = 1600, 320
 
 DECLINES = (0.0, 0.0, 0.0, 0.0, 0.0, 99.0, 0.0)
@@ -60,25 +75,36 @@ LONGEST_FIRST = (0.0, 3.0, 0.0, 0.0, 0.0, -10.0, 0.0)
 
 
 @pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log on which jobs queue, and whose longest request is the last job's."""
     log = default_workload(np.random.default_rng(0), jobs=LOG_JOBS, load=1.2)
     requested = log.requested_time.copy()
     requested[-1] = 10 * requested.max()
     path = tmp_path_factory.mktemp("logs") / "busy.swf"
     write_swf(replace(log, columns={**log.columns, "requested_time": requested}), path)
-    return Traces([path], TINY, seed=3)
+    return path
 
 
-@pytest.fixture(scope="module")
-def trace(traces: Traces) -> Trace:
-    (trace,) = traces.all
-    return trace
+def paper_on(path: Path, seed: int = 3, **sizes: Any) -> PaperReproduction:
+    found: PaperReproduction = KIND([path], seed=seed)
+    scale = SimpleNamespace(**{**TINY, **sizes})
+    vars(found)["traces"] = PaperLogs.of(KIND.paper, [path], scale, seed)
+    return found
 
 
 @pytest.fixture
-def learners(traces: Traces) -> Learners:
-    return Learners(traces)
+def paper(path: Path) -> PaperReproduction:
+    return paper_on(path)
+
+
+@pytest.fixture
+def trace(paper: PaperReproduction) -> PaperLog:
+    return paper.traces.first
+
+
+def agent(paper: PaperReproduction, name: str, order: str = "sjf") -> Any:
+    """The learner of an agent on the log."""
+    return paper.workshop.agent(name, {**paper.workshop.parts().variables, "order": order})
 
 
 def starts(scenario: Scenario, policy: Policy) -> list[int]:
@@ -106,10 +132,10 @@ def put(agent: Agent, folder: Path, file: str = LAST) -> None:
 # --- data --------------------------------------------------------------------------------------------------
 
 
-def test_trained_and_tested_jobs_are_disjoint(trace: Trace, learners: Learners) -> None:
+def test_trained_and_tested_jobs_are_disjoint(trace: PaperLog, paper: PaperReproduction) -> None:
     everybody = [
-        learners.inspector(trace, "f1"), learners.backfiller(trace, "sjf"), learners.in_turn(trace, "sjf"),
-        learners.together(trace, "sjf"),
+        agent(paper, "inspector", "f1"), agent(paper, "backfiller"), agent(paper, "in-turn"),
+        agent(paper, "together"),
     ]  # fmt: skip
     first = trace.log.id[:LEARNED_JOBS].tolist()
     rng = np.random.default_rng(0)
@@ -119,23 +145,23 @@ def test_trained_and_tested_jobs_are_disjoint(trace: Trace, learners: Learners) 
         assert len(drawn) == JOBS
         assert set(drawn) <= set(first)
     for seed in range(6):
-        many = replace(trace, scale=replace(TINY, sequences=200), seed=seed)
+        many = replace(trace, scale=SimpleNamespace(**{**TINY, "sequences": 200}), seed=seed)
         tested = [job for scenario in many.rest.scenarios for job in scenario.workload.id.tolist()]
         assert len(tested) == 5 * JOBS == len(set(tested)), "1280 jobs: five sequences that share none"
         assert not set(tested) & set(first)
         assert all(scenario.semantics == "textbook" for scenario in many.rest.scenarios)
 
 
-def test_agents_know_the_longest_time_of_their_jobs_only(trace: Trace, learners: Learners) -> None:
+def test_agents_know_the_longest_time_of_their_jobs_only(trace: PaperLog, paper: PaperReproduction) -> None:
     longest = int(trace.log.requested_time[:LEARNED_JOBS].max())
     assert trace.longest_time == longest < trace.log.requested_time.max()
-    pair = learners.in_turn(trace, "sjf")
+    pair = agent(paper, "in-turn")
     assert pair.partner is not None
     assert pair.encoder.longest_time == pair.partner.encoder.longest_time == longest  # type: ignore[attr-defined]
 
 
-def test_what_there_is_and_what_is_skipped(traces: Traces, trace: Trace, tmp_path: Path) -> None:
-    (line,) = traces.lines()
+def test_what_there_is_and_what_is_skipped(paper: PaperReproduction, trace: PaperLog, tmp_path: Path) -> None:
+    (line,) = paper.traces.lines()
     assert line == (
         "busy: 1 600 jobs, the first 320 to learn from; 3 sequences of 256 of the rest to be tested on"
     )
@@ -144,7 +170,7 @@ def test_what_there_is_and_what_is_skipped(traces: Traces, trace: Trace, tmp_pat
     last = int(trace.log.submit_time[-1])
     rows = "".join(row.format(last) + " -1" * 9 + "\n" for row in odd)
     path.write_text(trace.path.read_text() + rows)
-    (line,) = replace(traces, paths=[path]).lines()
+    (line,) = replace(paper.traces, paths=[path]).lines()
     assert line.startswith(
         "other: 1 600 jobs, 2 skipped (run time unknown), "
         f"1 skipped (larger than the machine of {trace.log.machine_size} nodes), the first 320 to learn from;"
@@ -154,10 +180,10 @@ def test_what_there_is_and_what_is_skipped(traces: Traces, trace: Trace, tmp_pat
 # --- schedulers --------------------------------------------------------------------------------------------
 
 
-def test_on_sjf_easy_is_easy_sjf(trace: Trace) -> None:
+def test_on_sjf_easy_is_easy_sjf(trace: PaperLog) -> None:
     """As the page says; where jobs come in another order it is not."""
     for scenario in trace.rest.scenarios:
-        assert starts(scenario, easy("sjf")) == starts(scenario, base("sjf"))
+        assert starts(scenario, Pipeline(SJF(), backfiller=EASY())) == starts(scenario, heuristic("sjf"))
     first_come = [
         [starts(each, Pipeline(backfiller=backfiller)) for each in trace.rest.scenarios]
         for backfiller in (EASY(), EASY(SJF()))
@@ -178,29 +204,28 @@ def first_of(learner: SeatLearner) -> Agent:
 def seated(agent: Agent, learner: SeatLearner, store: Path) -> Policy:
     """The agent on its seat, as it meets others."""
     put(agent, store / learner.name)
-    return Team("someone", learner.policy, "textbook", learner, sample=False).scheduler(store)
+    return Contestant("someone", learner.policy, "textbook", learner, sample=False).scheduler(store)
 
 
-def test_a_backfiller_begins_as_the_rival(trace: Trace, learners: Learners, tmp_path: Path) -> None:
-    learner = learners.backfiller(trace, "sjf")
+def test_a_backfiller_begins_as_the_rival(trace: PaperLog, paper: PaperReproduction, tmp_path: Path) -> None:
+    learner = agent(paper, "backfiller")
     beginner = seated(first_of(learner), learner, tmp_path / "first")
     other = seated(backfiller_of(learner, LONGEST_FIRST), learner, tmp_path / "longest")
     sequences = trace.rest.scenarios
     for scenario in sequences:
-        assert starts(scenario, beginner) == starts(scenario, base("sjf"))
-    different = sum(starts(each, other) != starts(each, base("sjf")) for each in sequences)
+        assert starts(scenario, beginner) == starts(scenario, heuristic("sjf"))
+    different = sum(starts(each, other) != starts(each, heuristic("sjf")) for each in sequences)
     assert different == len(sequences), "there is something to choose"
 
 
 def test_a_backfiller_begins_as_the_rival_on_a_real_log(shared: Path, tmp_path: Path) -> None:
     """Many jobs request the same round time, or one longer than any that is learned from."""
-    traces = Traces([shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"], TINY, seed=1)
-    (trace,) = traces.all
-    learner = Learners(traces).backfiller(trace, "sjf")
+    paper = paper_on(shared / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz", seed=1)
+    trace, learner = paper.traces.first, agent(paper, "backfiller")
     beginner = seated(first_of(learner), learner, tmp_path)
     for scenario in trace.rest.scenarios:
         assert len(set(scenario.workload.requested_time.tolist())) < JOBS / 2
-        assert starts(scenario, beginner) == starts(scenario, base("sjf"))
+        assert starts(scenario, beginner) == starts(scenario, heuristic("sjf"))
 
 
 # --- two in one pipeline -----------------------------------------------------------------------------------
@@ -224,9 +249,9 @@ def env_of(learner: SeatLearner, store: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_in_turn_the_trained_partner_is_on_its_seat_while_the_inspector_learns(
-    trace: Trace, learners: Learners, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trace: PaperLog, paper: PaperReproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learner, partner = learners.in_turn(trace, "sjf"), learners.backfiller(trace, "sjf")
+    learner, partner = agent(paper, "in-turn"), agent(paper, "backfiller")
     assert learner.partner is partner, "whoever is trained alone"
     put(backfiller_of(partner, DECLINES), tmp_path / partner.name)
     env = env_of(learner, tmp_path, monkeypatch)
@@ -241,13 +266,13 @@ def test_in_turn_the_trained_partner_is_on_its_seat_while_the_inspector_learns(
     assert learner.policy == both_seats("sjf"), "the description stays as it was"
     scenario = trace.rest.scenarios[0]
     accepted = play(scenario.simulation(policy), lambda decision: True).start_time.tolist()
-    assert accepted == starts(scenario, Pipeline(SJF())) != starts(scenario, base("sjf"))
+    assert accepted == starts(scenario, Pipeline(SJF())) != starts(scenario, heuristic("sjf"))
 
 
 def test_alone_nobody_sits_beside_a_learner(
-    trace: Trace, learners: Learners, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trace: PaperLog, paper: PaperReproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy = env_of(learners.inspector(trace, "f1"), tmp_path, monkeypatch).policy
+    policy = env_of(agent(paper, "inspector", "f1"), tmp_path, monkeypatch).policy
     assert isinstance(policy, Pipeline)
     assert (policy.order, policy.backfiller) == (F1(), EASY(SJF()))
 
@@ -255,9 +280,9 @@ def test_alone_nobody_sits_beside_a_learner(
 @pytest.mark.parametrize("who", ["both, in turn", "both, together"])
 @pytest.mark.parametrize("greedy", [False, True])
 def test_both_agents_meet_others(
-    who: str, greedy: bool, trace: Trace, traces: Traces, tmp_path: Path
+    who: str, greedy: bool, trace: PaperLog, paper: PaperReproduction, tmp_path: Path
 ) -> None:
-    rows = rows_of(traces)
+    rows = rows_of(paper)
     team = rows[f"SJF, {who}{', greedy' * greedy}"]
     learner = team.learner
     assert isinstance(learner, SeatLearner)
@@ -282,11 +307,19 @@ def test_both_agents_meet_others(
     assert starts(scenario, policy) == starts(scenario, Pipeline(SJF()))
 
 
+def changed_pair(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+    """Other settings of agents that learn together."""
+    for name in ("together", "partner"):
+        plan = KIND.paper.agents[name]
+        update = {"settings": {**plan.settings, **settings}}
+        monkeypatch.setitem(KIND.paper.agents, name, plan.model_copy(update=update))
+
+
 def test_together_both_learn_and_are_kept(
-    traces: Traces, trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    paper: PaperReproduction, trace: PaperLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(made, "TOGETHER", SpinningUpSettings(episodes=2, n_epochs=2, hidden=(4,)))
-    learner = Learners(traces).together(trace, "sjf")
+    changed_pair(monkeypatch, episodes=2, n_epochs=2, hidden=[4])
+    learner = agent(paper, "together")
     assert (learner.rounds, learner.settings.total_timesteps) == (2, 3 * JOBS), "3 sequences, 2 a round"
     told: list[int] = []
     folder = tmp_path / learner.name
@@ -315,83 +348,84 @@ def mark_of(learner: SeatLearner) -> str:
     return fingerprint(Training(learner).inputs())
 
 
-def test_another_partner_is_another_learner(traces: Traces, trace: Trace, learners: Learners) -> None:
-    learner = learners.in_turn(trace, "sjf")
-    assert mark_of(learner) == mark_of(Learners(traces).in_turn(trace, "sjf"))
-    longer = replace(traces, scale=replace(TINY, backfiller_steps={"sjf": 200}))
-    other = Learners(longer).in_turn(longer.all[0], "sjf")
+def test_another_partner_is_another_learner(paper: PaperReproduction, path: Path) -> None:
+    learner = agent(paper, "in-turn")
+    assert mark_of(learner) == mark_of(agent(paper_on(path), "in-turn"))
+    longer = paper_on(path, backfiller_steps=200)
+    other = agent(longer, "in-turn")
     assert other.settings == learner.settings
     assert mark_of(other) != mark_of(learner)
-    alone = Learners(longer).inspector(longer.all[0], "sjf")
-    assert mark_of(alone) == mark_of(learners.inspector(trace, "sjf"))
+    alone = agent(longer, "inspector")
+    assert mark_of(alone) == mark_of(agent(paper, "inspector"))
     assert mark_of(replace(learner, partner=None)) != mark_of(learner)
     assert mark_of(replace(learner, attempts=7)) != mark_of(learner)
-    met, met_other = meetings_of(traces), meetings_of(longer)
+    met, met_other = meetings_of(paper), meetings_of(longer)
     changed = {row for row in met if met[row] != met_other[row]}
     assert changed == {"SJF, backfiller", "SJF, both, in turn", "SJF, both, in turn, greedy"}
 
 
-def meetings_of(traces: Traces) -> dict[str, str]:
-    (contest,) = contests(Learners(traces))
+def meetings_of(paper: PaperReproduction) -> dict[str, str]:
+    (contest,) = paper.contests
     return {row: fingerprint(task.inputs()) for row, task in contest.meetings.items()}
 
 
-def test_how_a_pair_learns_is_part_of_it(
-    traces: Traces, trace: Trace, learners: Learners, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = mark_of(learners.together(trace, "sjf"))
-    monkeypatch.setattr(made, "TOGETHER", replace(made.TOGETHER, learning_rate=0.5))
-    assert mark_of(Learners(traces).together(trace, "sjf")) != before
+def test_how_a_pair_learns_is_part_of_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = mark_of(agent(paper_on(path), "together"))
+    changed_pair(monkeypatch, learning_rate=0.5)
+    assert mark_of(agent(paper_on(path), "together")) != before
 
 
-def test_who_needs_a_trained_partner_is_trained_later(traces: Traces) -> None:
-    work = TextbookRules(list(traces.paths), quick=True)
-    vars(work)["traces"] = traces
-    first, later, runs = work.stages()
+def test_who_needs_a_trained_partner_is_trained_later(paper: PaperReproduction) -> None:
+    first, later, runs = paper.stages()
     assert [task.name for task in later] == ["busy-sjf-in-turn"]
     assert {task.name for task in first} == {
         "busy-sjf-inspector", "busy-f1-inspector", "busy-sjf-backfiller", "busy-sjf-together",
     }  # fmt: skip
-    hours = [task.size / work.rates[task.kind] for task in first]
+    hours = [task.size / paper.rates[task.kind] for task in first]
     assert hours == sorted(hours, reverse=True), "the longest first"
-    assert len(runs) == len(rows_of(traces))
-    assert list(work.prepare())[-1] == "5 agents, 1 set of sequences with all their rivals"
+    assert len(runs) == len(rows_of(paper))
+    assert list(paper.prepare())[-1] == "5 agents, 1 set of sequences with all their rivals"
 
 
 # --- who meets ---------------------------------------------------------------------------------------------
 
 
-def rows_of(traces: Traces) -> dict[str, Contestant]:
-    (contest,) = contests(Learners(traces))
+def rows_of(paper: PaperReproduction) -> dict[str, Contestant]:
+    (contest,) = paper.contests
     return {each.name: each for each in contest.contestants}
 
 
-def test_who_meets(traces: Traces, trace: Trace) -> None:
-    (contest,) = contests(Learners(traces))
+def test_who_meets(paper: PaperReproduction, trace: PaperLog) -> None:
+    (contest,) = paper.contests
     rows = {each.name: each for each in contest.contestants}
     learned = [
         "SJF, inspector", "SJF, inspector, greedy", "SJF, backfiller", "F1, inspector",
         "F1, inspector, greedy", "SJF, both, in turn", "SJF, both, in turn, greedy", "SJF, both, together",
         "SJF, both, together, greedy",
     ]  # fmt: skip
-    assert contest.learned == learned
+    assert [each.name for each in contest.contestants if each.learner] == learned
     assert list(rows) == [
-        *RIVALS, "SJF, EASY", "F1, EASY", EASY_PLUS_PLUS, *learned, "SJF, random inspector",
+        *RIVALS, "SJF, EASY", "F1, EASY", "EASY++", *learned, "SJF, random inspector",
         "F1, random inspector", "SJF, random backfiller",
     ]  # fmt: skip
     assert RIVALS == ("SJF, EASY-SJF", "F1, EASY-SJF")
     assert [rows[name].policy for name in RIVALS] == [
         Pipeline(order, backfiller=EASY(SJF())) for order in (SJF(), F1())
     ]
-    assert rows[EASY_PLUS_PLUS].policy == easy_plus_plus()
+    assert rows["EASY++"].policy == Pipeline(
+        backfiller=EASY(candidates=ShortestPredicted()), estimates=LastTwo()
+    )
     assert {each.rules for each in rows.values()} == {"textbook"}
     takes_best = {name for name, each in rows.items() if not each.sample}
     assert takes_best == {name for name in learned if name.endswith("greedy")} | {"SJF, backfiller"}
-    assert all(task.promises and task.sequences is trace.rest for task in contest.meetings.values())
+    assert all(
+        task.promises and task.sequences.scenarios is trace.rest.scenarios
+        for task in contest.meetings.values()
+    )
 
 
-def test_chance_sits_where_agents_do(traces: Traces) -> None:
-    rows = rows_of(traces)
+def test_chance_sits_where_agents_do(paper: PaperReproduction) -> None:
+    rows = rows_of(paper)
     for what, stage in (("inspector", "inspector"), ("backfiller", "backfiller")):
         policy, agent = rows[f"SJF, random {what}"].policy, rows[f"SJF, {what}"]
         assert isinstance(getattr(policy, stage), RandomAgent)
@@ -494,7 +528,9 @@ def log_of(
     ]
     jobs = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=1)
     sequences = SequenceSet.of("x", jobs, [0], 1)
-    contest = Contest(Trace(Path(f"{name}.swf"), TINY, seed=0), sequences, rows)
+    trace: Any = SimpleNamespace(name=name)
+    plan = KIND.paper.comparisons["rest"]
+    contest = Comparison(plan, "rest", trace, Parts({}), sequences, rows, frozenset())
     measured = {
         row: {BSLD: np.array(each), **{key: np.array(found) for key, found in promises.items()}}
         for row, each in values.items()
@@ -567,7 +603,7 @@ def test_colours_and_tables() -> None:
 
 def summary(*logs: Judged) -> list[str]:
     """The paragraphs of the summary."""
-    return rendered("textbook_rules/summary.md.jinja", logs=logs, tables=tables).strip().split("\n\n")
+    return rendered("textbook_rules/summary.md.jinja", logs=logs).strip().split("\n\n")
 
 
 def test_an_agent_wins() -> None:
@@ -602,14 +638,29 @@ def test_no_agent_wins() -> None:
     assert "0 are significantly lower, 1 significantly higher (on 1 logs)" in lines[3]
 
 
+def targets(*logs: Judged) -> list[Target]:
+    """The targets of these logs, after trainings that took their time."""
+    took = {"alone": 60.0, "in turn": 601.0, "backfiller": 3600.0, "other": 1.0, "both": 90_000.0}
+    seats = ("inspector", "prompt"), ("inspector", "prompt"), ("backfiller", "cem"), ("backfiller", "cem")
+    plan: Any = SimpleNamespace(
+        trained=[
+            SimpleNamespace(name=name, stage=stage, trainer=trainer)
+            for name, (stage, trainer) in zip(took, [*seats, ("inspector", "together")], strict=True)
+        ]
+    )
+    store: Any = SimpleNamespace(seconds=lambda task: took[task.name])
+    found = OwnFindings(plan, store)
+    vars(found)["logs"] = list(logs)
+    return list(found.targets())
+
+
 def test_targets() -> None:
     won, lost = log_of({"a": BETTER}, {}), log_of({"a": NEARLY}, {"SJF, EASY": BETTER})
-    reached = logs_target([won, lost, won, won])
+    reached, *_ = targets(won, lost, won, won)
     assert (reached.ours, reached.met, reached.paper) == (3.0, True, None)
     assert reached.what.endswith("(needed: 3; tested: 4)")
-    assert logs_target([won, lost, won, lost]).met is False
-    seconds = {"inspectors": [60.0, 601.0], "backfillers": [3600.0, 1.0], "both": [90_000.0]}
-    found = {each.what: each for each in training_targets(seconds)}
+    assert targets(won, lost, won, lost)[0].met is False
+    found = {each.what: each for each in targets(won)}
     inspectors = found["longest training of inspectors [min of a core, at most 10]"]
     assert (inspectors.ours, inspectors.met) == (pytest.approx(601 / 60), False)
     backfillers = found["longest training of backfillers [min of a core, at most 60]"]

@@ -1,97 +1,19 @@
-"""Logs, agents and policies under test of a plan."""
+"""Agents and policies under test of a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.logs import Logs
-from hpcsimkit.reproductions.plans.parts import Parts
+from hpcsimkit.reproductions.plans.logs import PaperLog, PaperLogs
+from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
-from hpcsimkit.reproductions.split_logs import PublishedLog
 
-__all__ = ["Comparison", "PaperLog", "PaperLogs", "Workshop"]
-
-
-class PaperLog(PublishedLog):
-    """Log of a paper, split as its plan says; a subclass is made for each plan."""
-
-    SLICE: int
-    SEEDS: Mapping[str, int]
-    SEED: int | None
-    COUNT: str
-    DRAWN: str
-
-    @cached_property
-    def slice(self) -> Workload:
-        """Training jobs of the published code, from the start of the log."""
-        return self.log.first(self.SLICE)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the seed of the published test on this log is known."""
-        return self.name in self.SEEDS
-
-    @cached_property
-    def drawn_sequences(self) -> SequenceSet:
-        """Sequences of the published test; by default with the seed of the reproduction."""
-        seed = self.SEEDS.get(self.name, self.seed if self.SEED is None else self.SEED)
-        return self.drawn(self.DRAWN, seed, getattr(self.scale, self.COUNT))
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        """Variables of a plan that depend on the log."""
-        return {"log": self, "longest_time": self.longest_time, "training": self.part, "slice": self.slice}
-
-    def __format__(self, format_spec: str) -> str:
-        return format(self.name, format_spec)
-
-
-class PaperLogs(Logs[PaperLog]):
-    """All logs of a paper.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files of the logs.
-    scale : SimpleNamespace
-        Size preset.
-    seed : int
-        Random seed.
-    """
-
-    kind: type[PaperLog]
-
-    @classmethod
-    def of(cls, plan: Plan, paths: Sequence[Path], scale: SimpleNamespace, seed: int) -> PaperLogs:
-        """Return the logs, split as a plan says."""
-        logs = plan.logs
-        attributes = {
-            "NAMES": logs.names,
-            "CODE": logs.code,
-            "JOBS": logs.jobs,
-            "LEAST_JOBS": logs.least_jobs,
-            "SLICE": logs.slice,
-            "SEEDS": logs.seeds,
-            "SEED": logs.seed,
-            "COUNT": logs.sequences,
-            "DRAWN": logs.drawn,
-        }
-        found = cls(paths, scale, seed)
-        vars(found)["kind"] = type("PaperLog", (PaperLog,), attributes)
-        return found
-
-    def log_of(self, path: Path) -> PaperLog:
-        """Return the log of a file."""
-        return self.kind(path, self.scale, self.seed)
+__all__ = ["Comparison", "Workshop"]
 
 
 class Comparison(NamedTuple):
@@ -194,7 +116,8 @@ class Workshop:
         if label not in self._made:
             settings = replace(parts.made(table.settings), total_timesteps=parts.made(table.total_timesteps))
             environment = parts.made(table.environment)
-            learner = Learner.of(label, environment, table.trainer, settings, self.traces.seed)
+            kind = kit_part(table.learner) if table.learner else Learner
+            learner = kind.of(label, environment, table.trainer, settings, self.traces.seed)
             self._made[label] = replace(learner, **parts.made(table.changes))
         return self._made[label]
 

@@ -37,10 +37,13 @@ Each = Mapping[str, Any]
 
 
 class LogsPlan(Table):
-    """Table ``[logs]``: the reading of logs, and their split into training jobs and test sequences."""
+    """Table ``[logs]``: the reading of logs, and their split into training jobs and test sequences.
+
+    `code` is the published code that reads the logs, or ``swf`` for unmodified ones.
+    """
 
     needed: str
-    code: Literal["rlscheduler", "schedinspector", "rlbackfilling"]
+    code: Literal["rlscheduler", "schedinspector", "rlbackfilling", "swf"]
     jobs: int = Field(gt=0)
     least_jobs: int = Field(gt=0)
     slice: int = Field(default=10_000, gt=0)
@@ -52,13 +55,17 @@ class LogsPlan(Table):
 
 
 class AgentPlan(Table):
-    """Table ``[agents.NAME]``: the environment, the algorithm and the settings of a training."""
+    """Table ``[agents.NAME]``: the environment, the algorithm and the settings of a training.
+
+    `learner` names a subclass of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs one.
+    """
 
     name: str
     environment: Part
     trainer: str
     settings: Part
     total_timesteps: Part
+    learner: str = ""
     defaults: dict[str, Part] = Field(default_factory=dict)
     changes: dict[str, Part] = Field(default_factory=dict)
 

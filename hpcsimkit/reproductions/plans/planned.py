@@ -18,7 +18,8 @@ from hpcsimkit.reproductions.contests import ContestReproduction, Scores, learne
 from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
-from hpcsimkit.reproductions.plans.comparisons import Comparison, PaperLogs, Workshop
+from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
+from hpcsimkit.reproductions.plans.logs import PaperLogs
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
@@ -111,7 +112,9 @@ class PaperReproduction(ContestReproduction[Comparison]):
         found: dict[tuple[str, str], list[Comparison]] = {}
         for each in self.contests:
             found.setdefault((each.trace.name, each.plan.words), []).append(each)
-        return [self._field(f"{log}, {words}", met) for (log, words), met in found.items()]
+        return [
+            self._field(", ".join(filter(None, [log, words])), met) for (log, words), met in found.items()
+        ]
 
     def _field(self, name: str, met: Sequence[Comparison]) -> Field:
         rows = {

@@ -1,10 +1,13 @@
-"""Published mean bounded slowdowns of base schedulers and of trained agents."""
+"""Published mean bounded slowdowns of base schedulers and of trained agents, from the folders of papers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+from hpcsimkit.reproductions.catalogue import PAPERS
+from hpcsimkit.reproductions.plans.plan import paper_files
 
 __all__ = ["AGENTS", "BASES", "SEEDS", "SOURCES", "Agent", "Base", "same_digits"]
 
@@ -15,13 +18,14 @@ SOURCES = {
 }
 """Sources of the numbers, by code base."""
 
-SEEDS = {
-    ("rlbackfilling", "Lublin-1"): 40,
-    ("rlbackfilling", "Lublin-2"): 17,
-    ("rlbackfilling", "HPC2N"): 15,
-    ("rlbackfilling", "SDSC-SP2"): 29,
-}
+PAPER = {code: paper_files(PAPERS[code]) for code in SOURCES}
+"""Plan and published tables of each paper."""
+
+SEEDS = {("rlbackfilling", log): seed for log, seed in PAPER["rlbackfilling"][0].logs.seeds.items()}
 """Seeds of tests other than 1. They are unpublished, and were found by search for all published numbers."""
+
+READ_ME_ORDERS = ("fcfs", "wfp3", "unicef", "sjf", "f1")
+BACKFILLING_ORDERS = ("fcfs", "sjf", "wfp3", "f1")
 
 
 class Base(NamedTuple):
@@ -75,79 +79,37 @@ class Agent(NamedTuple):
     value: float
 
 
-READ_ME_ORDERS = ("fcfs", "wfp3", "unicef", "sjf", "f1")
-
-READ_ME = {
-    ("Lublin-1", False): (7273.77, 19753.53, 22274.74, 277.35, 258.37, 254.67),
-    ("SDSC-SP2", False): (1727.54, 3000.88, 1848.45, 2680.55, 1232.06, 466.44),
-    ("HPC2N", False): (297.18, 426.99, 609.77, 157.71, 118.01, 117.01),
-    ("Lublin-2", False): (7842.47, 9523.18, 11265.31, 787.89, 698.34, 724.51),
-    ("Lublin-1", True): (235.82, 133.87, 307.23, 73.31, 75.07, 58.64),
-    ("SDSC-SP2", True): (1595.12, 1083.12, 548.01, 2167.84, 1098.22, 397.82),
-    ("HPC2N", True): (127.38, 97.39, 175.12, 122.04, 71.95, 86.14),
-    ("Lublin-2", True): (247.61, 318.35, 379.59, 91.99, 148.25, 118.79),
-}
-"""RLScheduler's read-me: :data:`READ_ME_ORDERS`, then its agent; by log and backfilling."""
-
-INSPECTOR_SJF = {
-    "SDSC-SP2": (149.5, 130.75),
-    "CTC-SP2": (13.36, 10.1),
-    "Lublin-1": (333.19, 27.97),
-    "HPC2N": (8.26, 3.27),
-}
-"""SchedInspector's table 4: SJF alone, and with the inspector trained on the same log."""
-
-BACKFILLING_ORDERS = ("fcfs", "sjf", "wfp3", "f1")
-
-BACKFILLING = {
-    "SDSC-SP2": (292.82, 187.61, 228.3, 162.33),
-    "HPC2N": (28.16, 11.67, 15.16, 10.46),
-    "Lublin-1": (192.89, 55.62, 138.89, 50.9),
-    "Lublin-2": (163.06, 85.63, 248.02, 129.83),
-}
-"""RLBackfilling's table 4: :data:`BACKFILLING_ORDERS`, each with its EASY."""
-
-ON_RUN_TIMES = {
-    ("SDSC-SP2", "fcfs"): 169.24,
-    ("SDSC-SP2", "sjf"): 103.43,
-    ("HPC2N", "fcfs"): 18.87,
-    ("HPC2N", "sjf"): 3.73,
-}
-"""RLBackfilling's table 4 with run times in place of requested times (EASY-AR)."""
-
-BACKFILLER = {
-    ("SDSC-SP2", "fcfs"): 142.93,
-    ("SDSC-SP2", "sjf"): 120.72,
-    ("HPC2N", "fcfs"): 13.16,
-    ("HPC2N", "sjf"): 9.75,
-    ("Lublin-1", "fcfs"): 83.43,
-    ("Lublin-1", "sjf"): 30.57,
-    ("Lublin-2", "fcfs"): 120.46,
-    ("Lublin-2", "sjf"): 105.59,
-}
-"""RLBackfilling's table 4 with the agent trained on the same log."""
+def _rows(code: str, table: str) -> Iterator[tuple[str, bool, Mapping[str, float]]]:
+    """Yield log, backfilling and numbers of each row of a table; its log Lublin is Lublin-1 elsewhere."""
+    found = PAPER[code][1][table]
+    for row in found.rows:
+        log, _, backfilling = row.partition(", ")
+        yield "Lublin-1" if log == "Lublin" else log, bool(backfilling), found.of(row)
 
 
 def _bases() -> Iterator[Base]:
-    for log, (value, _) in INSPECTOR_SJF.items():
-        yield Base("schedinspector", log, "sjf", False, value)
-    for log, values in BACKFILLING.items():
-        for order, value in zip(BACKFILLING_ORDERS, values, strict=True):
-            yield Base("rlbackfilling", log, order, True, value)
-    for (log, order), value in ON_RUN_TIMES.items():
-        yield Base("rlbackfilling", log, order, True, value, run_times=True)
-    for (log, backfilling), row in READ_ME.items():
-        for order, value in zip(READ_ME_ORDERS, row[:-1], strict=True):
-            yield Base("rlscheduler", log, order, backfilling, value)
+    for log, _, numbers in _rows("schedinspector", "table_4"):
+        yield Base("schedinspector", log, "sjf", False, numbers["base"])
+    for log, _, numbers in _rows("rlbackfilling", "table_4"):
+        for order in BACKFILLING_ORDERS:
+            yield Base("rlbackfilling", log, order, True, numbers[order])
+    for log, _, numbers in _rows("rlbackfilling", "table_4"):
+        for order in ("fcfs", "sjf"):
+            if not math.isnan(numbers[f"{order} ar"]):
+                yield Base("rlbackfilling", log, order, True, numbers[f"{order} ar"], run_times=True)
+    for log, backfilling, numbers in _rows("rlscheduler", "read_me"):
+        for order in READ_ME_ORDERS:
+            yield Base("rlscheduler", log, order, backfilling, numbers[order.upper()])
 
 
 def _agents() -> Iterator[Agent]:
-    for log, (_, value) in INSPECTOR_SJF.items():
-        yield Agent("schedinspector", log, "sjf", False, value)
-    for (log, order), value in BACKFILLER.items():
-        yield Agent("rlbackfilling", log, order, True, value)
-    for (log, backfilling), (*_, value) in READ_ME.items():
-        yield Agent("rlscheduler", log, "", backfilling, value)
+    for log, _, numbers in _rows("schedinspector", "table_4"):
+        yield Agent("schedinspector", log, "sjf", False, numbers["own"])
+    for log, _, numbers in _rows("rlbackfilling", "table_4"):
+        for order in ("fcfs", "sjf"):
+            yield Agent("rlbackfilling", log, order, True, numbers[f"{order} agent"])
+    for log, backfilling, numbers in _rows("rlscheduler", "read_me"):
+        yield Agent("rlscheduler", log, "", backfilling, numbers["agent"])
 
 
 BASES: tuple[Base, ...] = tuple(_bases())

@@ -31,10 +31,10 @@ from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.learners import Training, learning_curve_of
 from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import BOXES, DIGITS, PaperFindings
 from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, SequenceSet, Standing
-from hpcsimkit.reproductions.split_logs import PublishedLog
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.statistics import SIGNIFICANT, p_value_text
 
@@ -192,11 +192,11 @@ class Noise:
 
     Parameters
     ----------
-    trace : PublishedLog
+    trace : PaperLog
         Log of the runs.
     """
 
-    trace: PublishedLog
+    trace: PaperLog
 
     @property
     def log(self) -> Workload:

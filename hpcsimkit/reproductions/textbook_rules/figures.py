@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.reports.figures import INK, MUTED, PAPER, POLICY_COLOURS, new_figure, style, title
-from hpcsimkit.reproductions.textbook_rules.verdicts import Judged, Verdict
+from hpcsimkit.results.statistics import Mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["colour_of", "draw_ratios"]
+__all__ = ["BLUE", "GREEN", "RED", "Dots", "Panel", "draw_ratios"]
 
 COLUMNS = 3
 FARTHEST = 10.0
@@ -23,15 +24,29 @@ FARTHEST = 10.0
 BLUE, RED, GREEN = POLICY_COLOURS[1], POLICY_COLOURS[2], POLICY_COLOURS[3]
 
 
+class Dots(NamedTuple):
+    """Ratios of a row to the better heuristic, their geometric mean, and the colour of both."""
+
+    ratios: NDArray[np.float64]
+    mean: Mean
+    colour: str
+
+
+class Panel(NamedTuple):
+    """Title and rows of a log; the row of the better heuristic itself has no dots."""
+
+    title: str
+    rows: Mapping[str, Dots | None]
+
+
 @style()
-def draw_ratios(logs: Sequence[Judged]) -> Figure:
+def draw_ratios(logs: Sequence[Panel]) -> Figure:
     """Return a figure with a panel per log and a row per policy: a dot per sequence, and the mean.
 
     Dots are ratios of mean bounded slowdowns to those of the better heuristic on the same sequences, on a
-    logarithmic axis; the diamond is their geometric mean, with its interval. Learned rows are blue, or green
-    if significantly below the baseline, or red if significantly above it; other rows are grey.
+    logarithmic axis; the diamond is their geometric mean, with its interval.
     """
-    rows = list(logs[0].scores.values)
+    rows = logs[0].rows
     columns = min(COLUMNS, len(logs))
     lines = -(-len(logs) // columns)
     figure = new_figure(
@@ -43,8 +58,8 @@ def draw_ratios(logs: Sequence[Judged]) -> Figure:
         sharey=True,
     )
     for number, (ax, log) in enumerate(zip(figure.axes, logs, strict=False)):
-        _draw_log(ax, log, rows)
-        title(ax, f"{log.name}, over {log.rival}")
+        _draw_log(ax, log.rows)
+        title(ax, log.title)
         if number >= len(logs) - columns:
             ax.tick_params(labelbottom=True)
     for ax in figure.axes[len(logs) :]:
@@ -53,18 +68,16 @@ def draw_ratios(logs: Sequence[Judged]) -> Figure:
     return figure
 
 
-def _draw_log(ax: Axes, log: Judged, rows: Sequence[str]) -> None:
-    ratios, verdicts = log.ratios(), log.verdicts
+def _draw_log(ax: Axes, rows: Mapping[str, Dots | None]) -> None:
     ax.axvline(1, color=INK, linewidth=0.9, zorder=1)
-    for place, row in enumerate(rows):
-        if row not in ratios:
+    for place, dots in enumerate(rows.values()):
+        if dots is None:
             ax.text(1.06, place, "the rival itself", va="center", fontsize=6.5, color=MUTED)
             continue
-        verdict, colour = verdicts[row], colour_of(log, row)
-        shown = np.clip(np.sort(ratios[row]), 1 / FARTHEST, FARTHEST)
+        shown = np.clip(np.sort(dots.ratios), 1 / FARTHEST, FARTHEST)
         spread = np.arange(len(shown)) * 0.618 % 1  # golden ratio: keeps neighbouring dots apart
-        ax.plot(shown, place - 0.3 + 0.6 * spread, color=colour, alpha=0.4, **_dots())
-        _draw_mean(ax, verdict, place, colour)
+        ax.plot(shown, place - 0.3 + 0.6 * spread, color=dots.colour, alpha=0.4, **_look())
+        _draw_mean(ax, dots, place)
     ax.set_xscale("log")
     ax.set_xlim(1 / FARTHEST / 1.15, FARTHEST * 1.15)
     ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -75,21 +88,11 @@ def _draw_log(ax: Axes, log: Judged, rows: Sequence[str]) -> None:
     ax.grid(axis="y", visible=False)
 
 
-def _draw_mean(ax: Axes, verdict: Verdict, place: int, colour: str) -> None:
-    ratio = verdict.ratio
-    ends = np.clip([ratio.low, ratio.high], 1 / FARTHEST, FARTHEST)
-    ax.plot(ends, [place, place], color=colour, linewidth=2.0, zorder=5)
-    middle = float(np.clip(ratio.mean, 1 / FARTHEST, FARTHEST))
-    ax.plot([middle], [place], "D", color=colour, markersize=4.6, markeredgecolor=PAPER, zorder=6)
+def _draw_mean(ax: Axes, dots: Dots, place: int) -> None:
+    low, high, middle = np.clip([dots.mean.low, dots.mean.high, dots.mean.mean], 1 / FARTHEST, FARTHEST)
+    ax.plot([low, high], [place, place], color=dots.colour, linewidth=2.0, zorder=5)
+    ax.plot([middle], [place], "D", color=dots.colour, markersize=4.6, markeredgecolor=PAPER, zorder=6)
 
 
-def _dots() -> Mapping[str, Any]:
+def _look() -> Mapping[str, Any]:
     return {"linestyle": "none", "marker": "o", "markersize": 1.9, "markeredgewidth": 0, "zorder": 3}
-
-
-def colour_of(log: Judged, row: str) -> str:
-    """Return the colour of a row, by learned or not, and by the significance of its difference."""
-    if row not in log.learned:
-        return MUTED
-    verdict = log.learned[row]
-    return GREEN if verdict.is_better else RED if verdict.is_worse else BLUE
