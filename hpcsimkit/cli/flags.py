@@ -125,7 +125,11 @@ MachineFile = Annotated[
 ]
 PartitionFile = Annotated[
     str | None,
-    typer.Option("--partitions", metavar="FILE", help="Path of a file of partitions (.toml).  [none]"),
+    typer.Option(
+        "--partitions",
+        metavar="FILE",
+        help="Path of a file of partitions: .toml, or the output of scontrol show partition.  [none]",
+    ),
 ]
 PartitionColumn = Annotated[
     str | None,

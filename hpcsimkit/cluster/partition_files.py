@@ -1,7 +1,8 @@
-"""Partition files: a TOML file with one table for each partition.
+"""Partition files: a TOML file with one table for each partition, or the output of Slurm.
 
-The keys are the parameters of :class:`~hpcsimkit.cluster.partitions.Partition`. With machines, ``machines``
-lists their names; ``*`` and ``?`` in a name match any characters.
+The output is that of ``scontrol show partition``, see :mod:`~hpcsimkit.cluster.scontrol`. In a TOML file, the
+keys are the parameters of :class:`~hpcsimkit.cluster.partitions.Partition`. With machines, ``machines`` lists
+their names; ``*`` and ``?`` in a name match any characters.
 
 .. code-block:: toml
 
@@ -27,6 +28,7 @@ from typing import Any
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.cluster.scontrol import is_scontrol, tables_of_scontrol
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
@@ -39,7 +41,7 @@ KEYS = tuple(field.name for field in fields(Partition))
 def read_partitions(
     path: str | os.PathLike[str], machines: Machines | None = None, column: str = "partition"
 ) -> Partitions:
-    """Read partitions from a TOML file.
+    """Read partitions from a TOML file, or from the output of ``scontrol show partition``.
 
     Parameters
     ----------
@@ -59,6 +61,9 @@ def read_partitions(
     """
     try:
         text = read_bytes(path, lines=True).decode("utf-8-sig")
+        if is_scontrol(text):
+            found, places = tables_of_scontrol(text, path, machines=machines is not None)
+            return _partitions(found, places, machines, column, f"{path}: ")
         content = toml_values(text, path)
     except UnicodeDecodeError:
         raise UsageError(f"{path}: tables of partitions are needed, found no UTF-8 text") from None

@@ -41,6 +41,8 @@ class Partition:
         Priority tier: at an instant, partitions with higher priorities are scheduled first. Default: 0.
     max_time : int, optional
         Largest requested time [s] of a job; by default unlimited.
+    default_time : int, optional
+        Requested time [s] of a job without one, at most `max_time`, which is the default.
     max_nodes : int, optional
         Largest number of nodes of a job; by default unlimited.
     default : bool
@@ -57,16 +59,19 @@ class Partition:
     machines: Collection[str] | None = None
     priority: int = 0
     max_time: int | None = None
+    default_time: int | None = None
     max_nodes: int | None = None
     default: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or "," in self.name:
             raise UsageError(f"a partition needs a name without a comma, found {self.name!r}")
-        for key in ("nodes", "max_time", "max_nodes"):
+        for key in ("nodes", "max_time", "default_time", "max_nodes"):
             value = getattr(self, key)
             if value is not None and not (_is_whole(value) and 1 <= value <= TIME_LIMIT):
                 raise self._invalid(key, "a whole number of at least 1", value)
+        if None not in (self.max_time, self.default_time) and self.default_time > self.max_time:  # type: ignore[operator]
+            raise self._invalid("default_time", f"at most max_time, {self.max_time} s", self.default_time)
         if not _is_whole(self.priority):
             raise self._invalid("priority", "a whole number", self.priority)
         if not isinstance(self.default, bool):
@@ -205,6 +210,26 @@ class Partitions(Cluster[Any, Any]):
         return f"{self.column}: {self.parts!r}"
 
     @property
+    def _default(self) -> Partition | None:
+        return next((part for part in self.parts if part.default), None)
+
+    @property
+    def default_times(self) -> dict[str, int]:
+        """Requested time [s] of jobs without one, by the partitions that have such a time or a limit.
+
+        With the empty name for jobs without a partition, if one is the default.
+
+        Examples
+        --------
+        >>> short = Partition("short", nodes=4, max_time=3600, default_time=600, default=True)
+        >>> Partitions([short, Partition("long", nodes=4, max_time=86400)]).default_times
+        {'short': 600, 'long': 86400, '': 600}
+        """
+        times = {part.name: part.default_time or part.max_time for part in self.parts}
+        times |= {} if (default := self._default) is None else {"": times[default.name]}
+        return {name: seconds for name, seconds in times.items() if seconds is not None}
+
+    @property
     def is_whole(self) -> bool:
         """Whether there is only one partition, which consists of the whole cluster."""
         numbers = self.views[0].numbers
@@ -243,10 +268,8 @@ class Partitions(Cluster[Any, Any]):
 
     def _positions(self, text: str) -> list[int]:
         """Return the numbers of the partitions in a text; raise a KeyError for an unknown name."""
-        if not text:
-            default = [number for number, part in enumerate(self.parts) if part.default]
-            if default:
-                return default
+        if not text and self._default is not None:
+            return [self.parts.index(self._default)]
         numbers = {part.name: number for number, part in enumerate(self.parts)}
         return [numbers[name.strip()] for name in text.split(",")]
 

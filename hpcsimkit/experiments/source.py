@@ -28,6 +28,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.workloads import read_log
+from hpcsimkit.workloads.readers.logs import options_of
 
 __all__ = ["Source", "sha256_of"]
 
@@ -338,8 +339,17 @@ class Source(Table):
             return self.generator.workload()
         _check_hash(self.log, self.sha256)
         size = {} if self.size == "requested" else {"size": self.size}
-        workload = read_log(self.log, strict=self.strict, **size)
+        workload = read_log(self.log, strict=self.strict, **size, **self._default_times(self.log))
         return workload if self.nodes is None else replace(workload, machine_size=self.nodes)
+
+    def _default_times(self, log: str) -> dict[str, Any]:
+        """Return the option of a reader for jobs without an estimate, if it has one."""
+        partitions = self.scheduled
+        known = isinstance(partitions, Partitions) and partitions.column != "qos"
+        if not known or "default_times" not in options_of(log):
+            return {}
+        assert isinstance(partitions, Partitions)
+        return {"default_times": partitions.default_times}
 
     def part(self, workload: Workload) -> Workload:
         """Select jobs of a workload and scale its load by the settings."""

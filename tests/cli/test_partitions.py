@@ -18,6 +18,12 @@ DAY = """\
 4 3 -1 10 5 -1 -1 5 10 -1 1 1 -1 -1 1 2 -1 -1
 """
 
+SACCT = """\
+JobID|Partition|Submit|Elapsed|Timelimit|ReqTRES
+1|cpu|2024-03-01T00:00:00|00:20:00|UNLIMITED|cpu=2,mem=1M
+2|cpu|2024-03-01T00:00:00|00:05:00|00:10:00|cpu=2,mem=1M
+"""
+
 TWO = """\
 [[partitions]]
 name = "1"
@@ -63,6 +69,20 @@ def test_the_column_is_chosen(cli: CLI, tmp_path: Path) -> None:
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     assert starts_of(tmp_path / "out") == {3: 2}  # the others are larger than partition 1
+
+
+def test_jobs_without_a_limit_have_that_of_their_partition(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "day.sacct").write_text(SACCT)
+    (tmp_path / "machines.csv").write_text("MachineName,TotalCPUs,TotalGPUs,TotalMemory\nm,4,0,1 GB\n")
+    (tmp_path / "cpu.toml").write_text('[[partitions]]\nname = "cpu"\nmax_time = 7200\ndefault_time = 3600\n')
+    common = ("compare", "day.sacct", "--machines", "machines.csv", "-p", "fcfs+easy", "--no-report")
+    outcome = cli(*common, "--partitions", "cpu.toml", "--out", "out")
+    assert outcome.code == 0, outcome.err
+    assert "notes: 1 no estimate: time limit of the partition taken" in outcome.out
+    jobs = pandas.read_csv(tmp_path / "out" / "jobs" / "fcfs+easy.csv")
+    assert jobs["requested_time"].tolist() == [3600, 600]
+    outcome = cli(*common, "--out", "without")
+    assert "notes: 1 no estimate: run time taken" in outcome.out
 
 
 def test_an_unknown_partition_is_one_line(cli: CLI, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hpcsimkit import Machines
 from hpcsimkit.cluster.partition_files import read_partitions
+from hpcsimkit.cluster.partitions import Partition
 from hpcsimkit.errors import UsageError
 
 MACHINES = Machines.of(3, cpus=4) + Machines.of(1, "gpu", cpus=8)
@@ -50,3 +52,89 @@ def test_each_mistake_has_its_line(tmp_path: Path, text: str, message: str) -> N
     (tmp_path / "p.toml").write_text(text)
     with pytest.raises(UsageError, match=message):
         read_partitions(tmp_path / "p.toml")
+
+
+SCONTROL = """\
+PartitionName=cpu
+   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL
+   AllocNodes=ALL Default=YES QoS=N/A
+   DefaultTime=01:00:00 DisableRootJobs=NO GraceTime=0 Hidden=NO
+   MaxNodes=2 MaxTime=2-00:00:00 MinNodes=0 LLN=NO
+   Nodes=node[1-3]
+   PriorityJobFactor=1 PriorityTier=1 RootOnly=NO
+   State=UP TotalCPUs=12 TotalNodes=3 SelectTypeParameters=NONE
+
+PartitionName=gpu
+   DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=UNLIMITED
+   Nodes=gpu1
+   PriorityJobFactor=1 PriorityTier=5
+   State=DRAIN TotalCPUs=8 TotalNodes=1
+
+PartitionName=old Nodes=(null) State=DOWN TotalNodes=0
+"""
+
+PARTS = [
+    Partition(
+        "cpu",
+        machines=MACHINES.names[:3],
+        priority=1,
+        max_time=172_800,
+        default_time=3600,
+        max_nodes=2,
+        default=True,
+    ),
+    Partition("gpu", machines=["gpu1"], priority=5),
+]
+
+
+def test_output_of_scontrol(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text(SCONTROL)
+    assert list(read_partitions(tmp_path / "p.txt", MACHINES).parts) == PARTS
+    counted = [replace(part, machines=None, nodes=len(part.machines or ())) for part in PARTS]
+    assert list(read_partitions(tmp_path / "p.txt").parts) == counted
+
+
+def test_one_line_a_partition(tmp_path: Path) -> None:
+    blocks = SCONTROL.split("\n\n")
+    (tmp_path / "p.txt").write_text("\n".join(" ".join(block.split()) for block in blocks))
+    assert list(read_partitions(tmp_path / "p.txt", MACHINES).parts) == PARTS
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "message"),
+    [
+        (
+            "gpu1",
+            "gpu[1-3",
+            r"p.txt:10: partition 'gpu': Nodes needs a list such as gpu\[01-04\],login, found",
+        ),
+        ("gpu1", "gpu[3-1]", "p.txt:10: .* Nodes needs a list"),
+        ("gpu1", "gpu[1-9999999999]", "p.txt:10: .* Nodes needs a list"),
+        ("gpu1", "gpu[1-4]", "p.txt:10: partition 'gpu': unknown machine 'gpu2'"),
+        ("gpu1", "(null)", "p.txt:10: partition 'gpu' needs at least one machine, found none"),
+        ("2-00:00:00", "2d", "p.txt:1: partition 'cpu': MaxTime needs a time such as 2-00:00:00"),
+        ("01:00:00", "3-00:00:00", "p.txt:1: partition 'cpu': default_time needs at most max_time"),
+        (
+            "PriorityTier=5",
+            "PriorityTier=high",
+            "p.txt:10: partition 'gpu': PriorityTier needs a whole number",
+        ),
+        ("DRAIN", "BROKEN", "p.txt:10: partition 'gpu': State needs one of UP"),
+        ("   Nodes=gpu1", "   Nodes gpu1", "p.txt:12: values such as MaxTime=UNLIMITED are needed"),
+        ("PartitionName=gpu", "PartitionName=cpu", "p.txt: partition 'cpu' is defined twice"),
+    ],
+)
+def test_each_mistake_in_scontrol_has_its_line(tmp_path: Path, was: str, now: str, message: str) -> None:
+    assert was in SCONTROL
+    (tmp_path / "p.txt").write_text(SCONTROL.replace(was, now))
+    with pytest.raises(UsageError, match=message):
+        read_partitions(tmp_path / "p.txt", MACHINES)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30", 1800), ("30:15", 1815), ("12:00:00", 43_200), ("1-6", 108_000), ("1-06:30", 109_800)],
+)
+def test_times_of_scontrol(tmp_path: Path, text: str, seconds: int) -> None:
+    (tmp_path / "p.txt").write_text(f"PartitionName=a MaxTime={text} TotalNodes=4")
+    assert read_partitions(tmp_path / "p.txt").parts[0].max_time == seconds

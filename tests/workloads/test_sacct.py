@@ -158,6 +158,20 @@ def test_time_limit(export: Write, fields: dict[str, str], limit: int | None) ->
     assert w.notes.get("no estimate: run time taken", 0) == (limit is None)
 
 
+@pytest.mark.parametrize(
+    ("partition", "limit", "known"),
+    [("cpu", 7200, True), ("gpu", 3600, False), ("cpu,long", 86_400, True), ("cpu,gpu", 3600, False)],
+)
+def test_time_limit_of_the_partition(export: Write, partition: str, limit: int, known: bool) -> None:
+    log = export({"Timelimit": "Partition_Limit", "Partition": partition})
+    w = read_sacct(log, default_times={"cpu": 7200, "long": 86_400})
+    assert w.requested_time.tolist() == [limit]
+    assert w.notes.get("no estimate: time limit of the partition taken", 0) == known
+    assert w.notes.get("no estimate: run time taken", 0) == (not known)
+    log = export({"Timelimit": "00:10:00", "Partition": partition})
+    assert read_sacct(log, default_times={"cpu": 7200}).requested_time.tolist() == [600]
+
+
 def test_a_job_over_its_limit_is_kept(export: Write) -> None:
     w = read_sacct(export({"Timelimit": "00:59:00", "State": "TIMEOUT"}))
     assert (w.run_time.tolist(), w.requested_time.tolist(), w.status.tolist()) == ([3600], [3540], [0])

@@ -17,7 +17,7 @@ from hpcsimkit.workloads.readers.sacct import read_sacct
 from hpcsimkit.workloads.readers.swf import read_swf
 from hpcsimkit.workloads.readers.tables import shown
 
-__all__ = ["LOG_FORMATS", "LogFormat", "read_log"]
+__all__ = ["LOG_FORMATS", "LogFormat", "options_of", "read_log"]
 
 
 START = 1 << 16
@@ -86,7 +86,7 @@ def read_log(path: str | os.PathLike[str], **options: Any) -> Workload:
     >>> folder.cleanup()
     """
     form = _format_of(path)
-    known = [name for name in inspect.signature(form.read).parameters if name != "path"]
+    known = _options_of(form)
     for option in options:
         if option not in known:
             raise UsageError(
@@ -94,6 +94,15 @@ def read_log(path: str | os.PathLike[str], **options: Any) -> Workload:
                 f"found {option!r}"
             )
     return form.read(path, **options)
+
+
+def options_of(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the options of the reader of a log; the errors are those of :func:`read_log`."""
+    return _options_of(_format_of(path))
+
+
+def _options_of(form: LogFormat) -> list[str]:
+    return [name for name in inspect.signature(form.read).parameters if name != "path"]
 
 
 def _format_of(path: str | os.PathLike[str]) -> LogFormat:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -112,6 +112,7 @@ def read_sacct(
     size: Size = "requested",
     features: Collection[str] = ("constraints",),
     timezone: str | None = None,
+    default_times: Mapping[str, int] | None = None,
     strict: bool = False,
 ) -> Workload:
     """Read the output of ``sacct --parsable2`` (or ``--parsable``) with a header, plain or gzip.
@@ -128,8 +129,9 @@ def read_sacct(
       are not read; ``notes`` counts the jobs with GPUs only in these fields.
     - Units of memory are powers of 1024. ``mem=0`` requests all memory of the nodes; the allocated amount is
       used.
-    - ``requested_time`` is the time limit, or the run time if there is no limit (``UNLIMITED``,
-      ``Partition_Limit``).
+    - ``requested_time`` is the time limit. If there is no limit (``UNLIMITED``, ``Partition_Limit``), it is
+      the longest of the `default_times` of the job's partitions, and without these the run time, which no
+      scheduler knows. ``notes`` counts both.
     - ``user, group, partition, qos`` are ``User, Account, Partition, QOS``, with names in the labels, and
       ``queue`` is also the partition. ``status`` is ``State`` in the codes of SWF; ``recorded_wait_time`` is
       the time from submission to start.
@@ -154,6 +156,9 @@ def read_sacct(
         Name of the cluster's time zone, with which submit times are converted to Unix time. By default they
         are seconds of local time since 1970, since ``sacct`` prints no zone, and jump by an hour when
         daylight saving time begins or ends.
+    default_times : mapping of str to int, optional
+        Requested times [s] of jobs without a time limit, by partition; see
+        :attr:`~hpcsimkit.cluster.partitions.Partitions.default_times`.
     strict : bool
         Whether rows that would be skipped, except job steps and repeated headers, and repeated job numbers
         are an error.
@@ -198,7 +203,7 @@ def read_sacct(
     sieve = Sieve(table, strict)
     sieve.note("separator in a name or constraint: put together again", np.isin(table.line, mended))
     _leave_out_other_lines(sieve)
-    columns = _times(sieve, moment(zone))
+    columns = _times(sieve, moment(zone), default_times or {})
     columns["nodes"], amounts = requested_amounts(sieve, requested=size == "requested")
     sieve.amounts(amounts)
     names, labels = _names(sieve)
@@ -299,7 +304,7 @@ def _kind_of_line(job_id: str) -> int:
 # --- times ---------------------------------------------------------------------------------------------
 
 
-def _times(sieve: Sieve, moment: Parser) -> dict[str, ArrayLike]:
+def _times(sieve: Sieve, moment: Parser, default_times: Mapping[str, int]) -> dict[str, ArrayLike]:
     """Return the time columns; exclude jobs that never started or have not ended."""
     columns, rows = sieve.table.columns, len(sieve.table)
     names = sieve.table.columns[_id_field(sieve.table)]
@@ -317,11 +322,19 @@ def _times(sieve: Sieve, moment: Parser) -> dict[str, ArrayLike]:
     running = _among(states, RUNNING) | ((end < 0) if end is not None else False)
     sieve.leave_out(running, "not ended", "a job that ended", names)
     limit = first_known(sieve, (("TimelimitRaw", minutes), ("Timelimit", time_limit)))
-    times = sieve.times(submit, run, limit)
+    partitions = columns.get("Partition", [""] * rows)
+    default = [_longest(names, default_times) for names in partitions]
+    times = sieve.times(submit, run, limit, np.array(default, dtype=np.int64))
     sieve.note_rounding(name for name in ("ElapsedRaw", "Elapsed") if name in columns)
     wait = start - submit if start is not None else unknown
     sieve.note("started before it was submitted: no wait recorded", (wait < 0) & (start is not None))
     return {**times, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
+
+
+def _longest(names: str, times: Mapping[str, int]) -> int:
+    """Return the longest default time of the partitions that a job names; -1 if one has none."""
+    found = [times.get(name.strip(), UNKNOWN) for name in names.split(",")]
+    return UNKNOWN if UNKNOWN in found else max(found)
 
 
 def _among(states: list[str], wanted: set[str]) -> Mask:

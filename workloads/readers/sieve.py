@@ -22,6 +22,8 @@ Mask = NDArray[np.bool_]
 
 LINES_SHOWN = 3
 
+PARTITION_LIMIT = "no estimate: time limit of the partition taken"
+
 
 class Sieve:
     """Row filter of a table, which counts excluded rows by reason or, if strict, reports them as errors.
@@ -125,12 +127,18 @@ class Sieve:
         if parts:
             self.note("times rounded to whole seconds", np.logical_or.reduce(parts))
 
-    def times(self, submit: Column, run: Column, limit: Column) -> dict[str, ArrayLike]:
-        """Return the submit, run and requested times [s]; a `limit` of -1 or 0 is unknown.
+    def times(
+        self, submit: Column, run: Column, limit: Column, default: Column | None = None
+    ) -> dict[str, ArrayLike]:
+        """Return the submit, run and requested times [s]; a `limit` or `default` of -1 or 0 is unknown.
 
         Rows without a submit time, without a run time, or with a time above `TIME_LIMIT` are excluded. If the
-        limit is unknown, the requested time is the run time.
+        limit is unknown, the requested time is the default, and if this is unknown the run time.
         """
+        if default is not None:
+            taken = (limit <= 0) & (default > 0)
+            limit = np.where(taken, default, limit)
+            self.note(PARTITION_LIMIT, taken)
         self.leave_out(submit < 0, "submit time unknown or negative", "a submit time of 0 s or more", submit)
         self.leave_out(run < 0, "run time unknown", "a run time of 0 s or more", run)
         longest = np.maximum.reduce([submit, run, limit])

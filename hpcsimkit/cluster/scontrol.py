@@ -1,0 +1,183 @@
+"""Reader of the partitions that Slurm prints with ``scontrol show partition``.
+
+The text, in several lines or with ``--oneliner``, consists of blocks of ``key=value``, each of which begins
+with ``PartitionName``. ``Nodes`` (without machines: ``TotalNodes``), ``MaxTime, DefaultTime, MaxNodes,
+PriorityTier, Default, State`` are read; all other keys are ignored. Partitions with the state ``DOWN`` or
+``INACTIVE`` are left out, since no job starts in them. See https://slurm.schedmd.com/scontrol.html.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hpcsimkit.errors import UsageError
+
+__all__ = ["expanded", "is_scontrol", "tables_of_scontrol"]
+
+FIRST = "PartitionName"
+
+STATES = {"UP": True, "DRAIN": True, "DOWN": False, "INACTIVE": False}
+"""States of a partition, and whether jobs start in it; ``DRAIN`` only refuses new jobs."""
+
+UNLIMITED = {"UNLIMITED", "INFINITE", "NONE", "(NULL)", "N/A", ""}
+
+TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+PAIR = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
+PART = re.compile(r"[^,\[\]]*(?:\[[^\]]*\][^,\[\]]*)*")
+MOST_NAMES = 1_000_000
+
+
+def is_scontrol(text: str) -> bool:
+    """Return whether a text begins like the output of ``scontrol show partition``."""
+    return text.lstrip().startswith(f"{FIRST}=")
+
+
+def tables_of_scontrol(
+    text: str, path: str | os.PathLike[str], *, machines: bool
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the partitions as tables of a file of partitions, and where each begins, for messages.
+
+    Parameters
+    ----------
+    text : str
+        Output of ``scontrol show partition``.
+    path : path
+        Path of the file, for messages.
+    machines : bool
+        Whether partitions consist of machines (``Nodes``) or of counted nodes (``TotalNodes``).
+
+    Raises
+    ------
+    UsageError
+        A value is invalid; the message names the line.
+
+    Examples
+    --------
+    >>> text = "PartitionName=gpu Default=YES MaxTime=2-00:00:00 Nodes=gpu[01-02] PriorityTier=3 State=UP"
+    >>> tables_of_scontrol(text, "partitions.txt", machines=True)[0]
+    [{'name': 'gpu', 'machines': ['gpu01', 'gpu02'], 'max_time': 172800, 'priority': 3, 'default': True}]
+    """
+    tables, places = [], []
+    for place, values in _blocks(text, path):
+        try:
+            state = values.get("State", "UP").upper()
+            if state not in STATES:
+                raise UsageError(f"State needs one of {', '.join(STATES)}, found {state!r}")
+            table = _table(values, machines=machines)
+        except UsageError as error:
+            raise UsageError(f"{place}partition {values[FIRST]!r}: {error}") from None
+        if STATES[state]:
+            tables.append(table)
+            places.append(place)
+    if not tables:
+        raise UsageError(f"{path}: a partition in the state UP is needed, found none")
+    return tables, places
+
+
+def _blocks(text: str, path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the place and the values of each partition."""
+    place, values = "", dict[str, str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not PAIR.search(line):
+            raise UsageError(f"{path}:{number}: values such as MaxTime=UNLIMITED are needed, found {line!r}")
+        for key, value in PAIR.findall(line):
+            if key == FIRST:
+                if values:
+                    yield place, values
+                place, values = f"{path}:{number}: ", {}
+            values[key] = value
+    if values:
+        yield place, values
+
+
+def _table(values: dict[str, str], *, machines: bool) -> dict[str, Any]:
+    nodes = values.get("Nodes", "")
+    table: dict[str, Any] = {"name": values[FIRST]}
+    if machines:
+        table["machines"] = [] if nodes.upper() in UNLIMITED else expanded(nodes)
+    else:
+        table["nodes"] = _whole("TotalNodes", values.get("TotalNodes", "")) or 0
+    table |= {
+        "max_time": _seconds("MaxTime", values.get("MaxTime", "")),
+        "default_time": _seconds("DefaultTime", values.get("DefaultTime", "")),
+        "max_nodes": _whole("MaxNodes", values.get("MaxNodes", "")),
+        "priority": _whole("PriorityTier", values.get("PriorityTier", "")),
+        "default": values.get("Default", "NO").upper() == "YES" or None,
+    }
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def _whole(key: str, text: str) -> int | None:
+    """Return a whole number; None if it is unlimited."""
+    if text.upper() in UNLIMITED:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise UsageError(f"{key} needs a whole number or UNLIMITED, found {text!r}")
+    return int(text)
+
+
+def _seconds(key: str, text: str) -> int | None:
+    """Return a time such as ``2-00:00:00``, ``12:00:00``, ``30:00`` or ``30`` (minutes) in seconds."""
+    if text.upper() in UNLIMITED:
+        return None
+    found = TIME.fullmatch(text)
+    if found is None or not text.isascii() or len(text) > 20:
+        raise UsageError(f"{key} needs a time such as 2-00:00:00 or UNLIMITED, found {text!r}")
+    days, first, second, third = (None if part is None else int(part) for part in found.groups())
+    if days is not None:
+        return ((days * 24 + (first or 0)) * 60 + (second or 0)) * 60 + (third or 0)
+    if third is not None:
+        return ((first or 0) * 60 + (second or 0)) * 60 + third
+    return (first or 0) * 60 + (second or 0)
+
+
+def expanded(nodes: str) -> list[str]:
+    """Return the names in a list of nodes.
+
+    Raises
+    ------
+    UsageError
+        The list is invalid.
+
+    Examples
+    --------
+    >>> expanded("gpu[01-03,7],login,r[1-2]n[1-2]")
+    ['gpu01', 'gpu02', 'gpu03', 'gpu7', 'login', 'r1n1', 'r1n2', 'r2n1', 'r2n2']
+    """
+    parts = [match[0] for match in PART.finditer(nodes) if match[0]]
+    if ",".join(parts) != nodes:
+        raise _no_list(nodes)
+    return [name for part in parts for name in _names(part, nodes)]
+
+
+def _names(part: str, nodes: str) -> list[str]:
+    """Return the names that one element of a list stands for."""
+    before, bracket, rest = part.partition("[")
+    if not bracket:
+        return [part]
+    inside, _, after = rest.partition("]")
+    ends = _names(after, nodes) if after else [""]
+    numbers = [number for each in inside.split(",") for number in _numbers(each, nodes)]
+    if len(numbers) * len(ends) > MOST_NAMES:
+        raise _no_list(nodes)
+    return [f"{before}{number}{end}" for number in numbers for end in ends]
+
+
+def _numbers(text: str, nodes: str) -> list[str]:
+    """Return the numbers of a range such as ``01-12``, with its width."""
+    first, dash, last = text.partition("-")
+    last = last if dash else first
+    digits = first + last
+    if not (first and last and digits.isdigit() and digits.isascii() and len(digits) < 20):
+        raise _no_list(nodes)
+    if not 0 <= int(last) - int(first) < MOST_NAMES:
+        raise _no_list(nodes)
+    return [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
+
+
+def _no_list(nodes: str) -> UsageError:
+    shown = nodes if len(nodes) <= 60 else f"{nodes[:60]}..."
+    return UsageError(f"Nodes needs a list such as gpu[01-04],login, found {shown!r}")
