@@ -66,8 +66,8 @@ def close_words(word: str, words: Iterable[str], cutoff: float = 0.45) -> list[s
 def nearest(word: str, words: Iterable[str]) -> str:
     """Return the known words nearest to an unknown one, or all of them, as the end of a message.
 
-    >>> nearest("fcsf", ["fcfs", "sjf"]), nearest("zzz", ["fcfs", "sjf"])
-    ('; nearest: fcfs', '; known: fcfs, sjf')
+    >>> nearest("fcsf", ["fcfs", "wfp3"]), nearest("zzz", ["fcfs", "wfp3"])
+    ('; nearest: fcfs', '; known: fcfs, wfp3')
     """
     known = list(words)
     close = close_words(word, known)

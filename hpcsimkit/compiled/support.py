@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.compiled.loading import announce, least_jobs
 from hpcsimkit.compiled.orders import KEYS, dense_ranks
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -52,17 +53,21 @@ class Parameters(RunParameters, Protocol):
 
 
 def takes(simulation: Parameters) -> bool:
-    """Return whether the compiled simulator can run a simulation.
+    """Return whether the compiled simulator is to run a simulation.
+
+    With ``simulator="auto"`` it takes those that it can run and that are long enough to be worth its loading.
 
     Raises
     ------
     UsageError
         The simulation asks for the compiled simulator, which cannot run it; the message says why.
     """
+    if simulation.simulator == "auto":
+        return len(simulation.workload) >= least_jobs() and obstacle(simulation) is None
     found = obstacle(simulation)
-    if found is not None and simulation.simulator == "compiled":
-        raise UsageError(f"{simulation.name}: the compiled simulator cannot run this: {found}")
-    return found is None
+    if found is not None:
+        raise UsageError(f"the compiled simulator cannot run this: {found}")
+    return True
 
 
 def obstacle(simulation: Parameters) -> str | None:
@@ -145,6 +150,8 @@ def _candidates(policy: Pipeline) -> Any:
 
 def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
+    announce()
+    from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.loop import simulate
     from hpcsimkit.compiled.predictions import new_histories
     from hpcsimkit.compiled.queue import new_queue
@@ -159,7 +166,8 @@ def run(simulation: Parameters) -> Result:
     jobs, rules = _jobs_and_rules(workload, policy, simulation.cluster.size, streams)
     state = new_run(jobs, _estimates(workload, policy, jobs.arrival, streams), rules.nodes)
     histories = new_histories(int(jobs.user.max(initial=0)) + 1, len(workload), CORRECTIONS)
-    simulate(jobs, rules, state, new_queue(len(workload)), histories)
+    count = len(workload)
+    simulate(jobs, rules, state, new_queue(count), new_listing(count), histories)
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -174,6 +182,7 @@ def run(simulation: Parameters) -> Result:
         seconds=time.perf_counter() - began,
         passes=int(state.counters[3]),
         started_in=_started_in(simulation),
+        simulator="compiled",
     )
 
 

@@ -67,6 +67,8 @@ class Run:
         Wall-clock time of the simulation [s].
     passes : int
         Number of scheduling passes.
+    simulator : str
+        Program that simulated: ``"simpy"`` or ``"compiled"``.
     notes : sequence of str
         Remarks of the policy on its result.
     waits : mapping of str to float
@@ -79,6 +81,7 @@ class Run:
     schedule_sha256: str
     seconds: float
     passes: int
+    simulator: str = "simpy"
     notes: Sequence[str] = ()
     waits: Mapping[str, float] = field(default_factory=dict)
 
@@ -151,6 +154,7 @@ class PolicyRun(Task):
             "schedule_sha256": result.hash,
             "seconds": result.seconds,
             "passes": result.passes,
+            "simulator": result.simulator,
             "notes": list(policy.remarks_on(result)),
             "waits": _waits_of(result, self.experiment),
         }

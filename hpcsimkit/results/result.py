@@ -73,6 +73,8 @@ class Result:
         Allocation of each job to machines; None with counted nodes.
     started_in : array of str, shape (jobs,), optional
         Name of the partition in which each job started, empty for rejected jobs; None without partitions.
+    simulator : str
+        Program that simulated: ``"simpy"`` or ``"compiled"``.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class Result:
     passes: int = 0
     placements: Placements | None = None
     started_in: NDArray[np.str_] | None = None
+    simulator: str = "simpy"
 
     def __post_init__(self) -> None:
         for name in ("submit_time", "start_time", "end_time", "mode", "killed"):

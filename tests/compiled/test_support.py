@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +14,13 @@ import pytest
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.compiled import support
+from hpcsimkit.compiled import loading, support
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.campaign import Campaign
+from hpcsimkit.experiments.console import policy_lines
+from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.registry import entries, make
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel import simulation as kernel
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Timeline
@@ -21,6 +28,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
+from hpcsimkit.results.result import Result
 
 TWO = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=4)])
 
@@ -78,14 +86,64 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
     taken = []
     real = support.run
     monkeypatch.setattr(support, "run", lambda simulation: taken.append(1) or real(simulation))
+    monkeypatch.setattr(support, "least_jobs", lambda: 4)
     Simulation(jobs, make("fcfs")).run()
     assert not taken
-    monkeypatch.setattr(kernel, "LONG", 3)
+    monkeypatch.setattr(support, "least_jobs", lambda: 3)
     Simulation(jobs, make("fcfs"), observers=[Progress(quiet=True)]).run()
     assert taken
     Simulation(jobs, make("fcfs+conservative")).run()
     Simulation(jobs, make("fcfs"), simulator="simpy").run()
     assert len(taken) == 1
+
+
+def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "CACHE", tmp_path)
+    monkeypatch.delitem(sys.modules, "hpcsimkit.compiled.loop", raising=False)
+    assert loading.least_jobs() == loading.WHEN_NEW
+    (tmp_path / "loop.simulate.nbi").touch()
+    assert loading.least_jobs() == loading.WHEN_COMPILED
+    monkeypatch.setitem(sys.modules, "hpcsimkit.compiled.loop", loading)
+    assert loading.least_jobs() == loading.WHEN_LOADED
+
+
+@pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])
+def test_a_line_on_a_terminal_before_it_compiles(
+    terminal: bool, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "CACHE", tmp_path)
+    if compiled:
+        (tmp_path / "loop.simulate.nbi").touch()
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", stream)
+    loading.announce()
+    assert stream.getvalue().startswith("compiling the simulator") == (terminal and not compiled)
+
+
+def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:
+    marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C \w", line)}
+    assert {"fcfs", "wfp3", "easy", "greedy", "fitting", "last-two"} <= marked
+    assert not marked & {"slurm", "conservative", "easy-k", "commit", "best-fit", "bfbp"}
+
+
+def test_provenance_has_the_simulator(tmp_path: Path) -> None:
+    for simulator in ("simpy", "compiled"):
+        experiment = Experiment(jobs=20, policies=["fcfs+easy"], simulator=simulator, report=False)
+        Campaign(experiment, experiment.workload(), tmp_path / simulator).run()
+        facts = json.loads((tmp_path / simulator / "provenance.json").read_text())
+        assert facts["policies"]["fcfs+easy"]["simulator"] == simulator
+
+
+def test_a_saved_result_has_the_simulator(jobs: Workload, tmp_path: Path) -> None:
+    Simulation(jobs, make("fcfs"), simulator="compiled").run().save(tmp_path / "r.npz")
+    assert Result.load(tmp_path / "r.npz").simulator == "compiled"
+
+
+def test_a_refusal_names_the_policy_once(tmp_path: Path) -> None:
+    experiment = Experiment(jobs=20, policies=["fcfs+conservative"], simulator="compiled", report=False)
+    with pytest.raises(UsageError, match=r"^fcfs\+conservative: the compiled simulator cannot run this: "):
+        Campaign(experiment, experiment.workload(), tmp_path / "out").run()
 
 
 def test_state_after_a_compiled_run(jobs: Workload) -> None:
