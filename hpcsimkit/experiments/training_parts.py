@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from hpcsimkit.agents.catalogue import ENCODERS, EPISODES, MASKS, REWARDS
-from hpcsimkit.agents.networks.numpy_networks import ACTIVATIONS, NETWORKS
+from hpcsimkit.agents.networks.numpy_networks import ACTIVATIONS, Dense, SlotScores
 from hpcsimkit.agents.ranges import Range, plain_and_range
 from hpcsimkit.agents.training.catalogue import TRAINERS, problem_of, settings_of, trainer_named
 from hpcsimkit.agents.training.old_names import renamed_keys
@@ -46,7 +46,7 @@ PACKAGES = ("torch", "gymnasium", "stable_baselines3", "safetensors")
 
 NUMBERS = (int, float, int | None, float | None)
 CHOICES: Mapping[str, Collection[str]] = {
-    "kind": NETWORKS,
+    "kind": (Dense.kind, SlotScores.kind),
     "activation": ACTIVATIONS,
     "normalise": NORMALISATIONS,
 }
