@@ -13,7 +13,7 @@ import numpy as np
 
 from hpcsimkit.agents.catalogue import ENCODERS, MASKS, NETWORKS
 from hpcsimkit.agents.networks.model_file import read_model, write_model
-from hpcsimkit.agents.networks.numpy_networks import Network, network_of
+from hpcsimkit.agents.networks.numpy_networks import Network, Tensors
 from hpcsimkit.envs.interfaces import Encoder, Mask, actions_of, shape_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.catalogue import Catalogue
@@ -185,8 +185,9 @@ class Agent(Answering):
             Custom encoder and mask, equal to those that the agent was saved with.
         parts : module, optional
             Module with custom encoder and mask classes under their names, to be created with the parameters
-            in the file. A model file never imports anything: without this only the kit's own classes are
-            used.
+            in the file. Without it, a model file can only name classes of the kit, and those that installed
+            distributions announce by entry points (:mod:`hpcsimkit.agents.catalogue`); it cannot have any
+            other module imported.
         sample : bool, optional
             Whether to sample actions, instead of the setting in the file.
 
@@ -203,7 +204,7 @@ class Agent(Answering):
             agent = cls(
                 _restored(about.encoder, Encoder, encoder, ENCODERS, parts),
                 _restored(about.mask, Mask, mask, MASKS, parts),
-                network_of(tensors=tensors, known=NETWORKS, **about.network.model_dump()),
+                _network(tensors, about.network.kind, about.network.activation),
                 about.stage,
                 sample=about.sample if sample is None else sample,
                 about=values["about"] or None,
@@ -249,11 +250,24 @@ def _restored(
         return given
     if described.name not in known:
         return _own(described.name, base, parts)(**described.parameters)
-    kind = known[described.name]
-    if not (isinstance(kind, type) and issubclass(kind, base)):
-        raise UsageError(f"{described.name!r} needs a subclass of {base.__name__}, found {kind!r}")
+    kind = _known(described.name, base, known)
     described.check_parameters(kind)
     return kind(**described.parameters)
+
+
+def _known(name: str, base: type[Any], known: Catalogue[type[Any]]) -> type[Any]:
+    """Return a registered class, which may be that of another distribution."""
+    kind = known[name]
+    if not (isinstance(kind, type) and issubclass(kind, base)):
+        raise UsageError(f"{name!r} needs a subclass of {base.__name__}, found {kind!r}")
+    return kind
+
+
+def _network(tensors: Tensors, kind: str, activation: str) -> Network:
+    """Create a network of a registered kind."""
+    if kind not in NETWORKS:
+        raise UsageError(f"a network of a known kind is needed ({', '.join(NETWORKS)}), found {kind!r}")
+    return _known(kind, Network, NETWORKS)(tensors, activation)
 
 
 def _own(name: str, base: type[Any], parts: Any) -> type[Any]:

@@ -17,7 +17,7 @@ import typer
 
 from hpcsimkit._version import __version__
 from hpcsimkit.cli.command import Command
-from hpcsimkit.cli.comparing import compare, plot, policies
+from hpcsimkit.cli.comparing import compare, parts, plot, policies
 from hpcsimkit.cli.explaining import explain
 from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
@@ -60,6 +60,7 @@ _of_app: list[Callable[..., None]] = [
     reproduce,
     describe,
     policies,
+    parts,
     plot,
 ]
 _of_generate: list[Callable[..., None]] = [lublin, mimic]

@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from hpcsimkit.errors import UsageError
 
 __all__ = [
     "ACTIVATIONS",
-    "NETWORKS",
     "Dense",
     "Floats",
     "Network",
@@ -24,7 +22,6 @@ __all__ = [
     "Tensors",
     "as_float32",
     "check_named",
-    "network_of",
 ]
 
 Floats = NDArray[np.float32]
@@ -288,22 +285,3 @@ class RowsThenWhole(Network):
     def many(self, observations: Floats, valid: NDArray[np.bool_] | None = None) -> Floats:
         """Return the outputs for each whole observation."""
         return self.whole.many(self.rows.many(observations))
-
-
-NETWORKS: Mapping[str, type[Network]] = {network.kind: network for network in (Dense, SlotScores)}
-"""Network classes by their type in model files."""
-
-
-def network_of(
-    kind: str, tensors: Tensors, known: Mapping[str, type[Network]] = NETWORKS, **parameters: Any
-) -> Network:
-    """Return a network of the given type.
-
-    Raises
-    ------
-    UsageError
-        The type is unknown, or the tensors do not fit it.
-    """
-    if kind not in known:
-        raise UsageError(f"a network of a known kind is needed ({', '.join(known)}), found {kind!r}")
-    return known[kind](tensors, **parameters)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from hpcsimkit.agents.networks.numpy_networks import Dense, Network, RowsThenWhole, SlotScores, network_of
+from hpcsimkit.agents.networks.numpy_networks import Dense, Network, RowsThenWhole, SlotScores
 from hpcsimkit.errors import UsageError
 
 __all__ = ["ActorCritic", "device_named", "masked_log_probabilities"]
@@ -94,6 +94,8 @@ class ActorCritic(nn.Module):
         critic_hidden: Sequence[int] = (),
     ) -> None:
         super().__init__()
+        if kind not in ("dense", "slots"):
+            raise UsageError(f"a network of the kind dense or slots is needed, found {kind!r}")
         if kind == "slots" and (len(shape) != 2 or shape[0] < actions):
             raise UsageError(
                 f"a network of slots needs rows for {actions} actions, found shape {tuple(shape)}"
@@ -132,13 +134,14 @@ class ActorCritic(nn.Module):
 
     def network(self) -> Network:
         """Return the current actor, in numpy."""
-        return network_of(self.kind, _tensors(self.actor), activation=self.activation)
+        kind = SlotScores if self.kind == "slots" else Dense
+        return kind(_tensors(self.actor), self.activation)
 
     def value_network(self) -> Network:
         """Return the current critic, in numpy: a network with one output."""
         chains = [part for part in self.critic if isinstance(part, nn.Sequential)]
         if not chains:
-            return network_of("dense", _tensors(self.critic), activation=self.activation)
+            return Dense(_tensors(self.critic), self.activation)
         of_rows, whole = (_tensors(chain) for chain in chains)
         return RowsThenWhole(SlotScores(of_rows, self.activation), Dense(whole, self.activation))
 

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
 from typing import Any, get_type_hints
 
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.io.catalogue import Catalogue
 
 __all__ = ["TRAINERS", "problem_of", "settings_of", "trainer_named"]
 
-TRAINERS: Mapping[str, str] = {
-    "ppo": "hpcsimkit.agents.training.ppo:PPO",
-    "spinning-up-ppo": "hpcsimkit.agents.training.spinning_up:SpinningUpPPO",
-    "schedinspector": "hpcsimkit.agents.schedinspector.trainer:InspectorTrainer",
-    "prompt-inspector": "hpcsimkit.agents.schedinspector.trainer:PromptInspectorTrainer",
-    "a2c": "hpcsimkit.agents.training.a2c:A2C",
-    "pg": "hpcsimkit.agents.training.a2c:PolicyGradient",
-    "dql": "hpcsimkit.agents.training.dql:DQL",
-    "dras-dql": "hpcsimkit.agents.dras.q_learning:DrasDQL",
-    "dras-pg": "hpcsimkit.agents.dras.policy_gradient:DrasPG",
-    "dras-a2c": "hpcsimkit.agents.dras.actor_critic:DrasA2C",
-    "dras-ppo": "hpcsimkit.agents.dras.ppo:DrasPPO",
-    "together": "hpcsimkit.agents.training.together:Together",
-    "cush": "hpcsimkit.agents.cush.trainer:CushTrainer",
-    "cush-taught": "hpcsimkit.agents.cush.taught:TaughtTrainer",
-    "cem": "hpcsimkit.agents.training.cross_entropy:CrossEntropy",
-    "maskable-ppo": "hpcsimkit.agents.training.sb3:SB3Trainer",
-    "sb3-ppo": "hpcsimkit.agents.training.sb3:SB3PPO",
-    "sb3-a2c": "hpcsimkit.agents.training.sb3:SB3A2C",
-    "sb3-dqn": "hpcsimkit.agents.training.sb3:SB3DQN",
-}
-"""Module and class of each trainer, by name."""
+TRAINERS: Catalogue[type[Any]] = Catalogue(
+    "algorithm",
+    "hpcsimkit.algorithms",
+    {
+        "ppo": "hpcsimkit.agents.training.ppo:PPO",
+        "spinning-up-ppo": "hpcsimkit.agents.training.spinning_up:SpinningUpPPO",
+        "schedinspector": "hpcsimkit.agents.schedinspector.trainer:InspectorTrainer",
+        "prompt-inspector": "hpcsimkit.agents.schedinspector.trainer:PromptInspectorTrainer",
+        "a2c": "hpcsimkit.agents.training.a2c:A2C",
+        "pg": "hpcsimkit.agents.training.a2c:PolicyGradient",
+        "dql": "hpcsimkit.agents.training.dql:DQL",
+        "dras-dql": "hpcsimkit.agents.dras.q_learning:DrasDQL",
+        "dras-pg": "hpcsimkit.agents.dras.policy_gradient:DrasPG",
+        "dras-a2c": "hpcsimkit.agents.dras.actor_critic:DrasA2C",
+        "dras-ppo": "hpcsimkit.agents.dras.ppo:DrasPPO",
+        "together": "hpcsimkit.agents.training.together:Together",
+        "cush": "hpcsimkit.agents.cush.trainer:CushTrainer",
+        "cush-taught": "hpcsimkit.agents.cush.taught:TaughtTrainer",
+        "cem": "hpcsimkit.agents.training.cross_entropy:CrossEntropy",
+        "maskable-ppo": "hpcsimkit.agents.training.sb3:SB3Trainer",
+        "sb3-ppo": "hpcsimkit.agents.training.sb3:SB3PPO",
+        "sb3-a2c": "hpcsimkit.agents.training.sb3:SB3A2C",
+        "sb3-dqn": "hpcsimkit.agents.training.sb3:SB3DQN",
+    },
+)
+"""Trainers by name."""
 
 
 def trainer_named(name: str) -> type[Any]:
@@ -49,8 +52,7 @@ def trainer_named(name: str) -> type[Any]:
     """
     if name not in TRAINERS:
         raise UsageError(f"unknown algorithm {name!r}{nearest(str(name), TRAINERS)}")
-    module, _, attribute = TRAINERS[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return TRAINERS[name]
 
 
 def problem_of(trainer: type[Any]) -> type[Any] | None:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from hpcsimkit.agents.networks.numpy_networks import Network, network_of
+from hpcsimkit.agents.networks.numpy_networks import Network, SlotScores
 from hpcsimkit.agents.ranges import Count, Positive, Share
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.agents.training.trainer import Round, State
@@ -146,7 +146,7 @@ class CrossEntropy(SeatTrainer):
                 last = first + int(np.prod(shape))
                 tensors[f"{name}.{number}"] = weights[first:last].reshape(shape).astype(np.float32)
                 first = last
-        return network_of("slots", tensors, activation=self.settings.activation)
+        return SlotScores(tensors, self.settings.activation)
 
     def _play(self, network: Network, scenario: Scenario) -> float:
         """Return the return of a network in an episode, with the best action at each decision."""

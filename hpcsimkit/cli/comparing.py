@@ -1,4 +1,4 @@
-"""Commands that compare policies, list them, and plot results."""
+"""Commands that compare policies, list them and other parts, and plot results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hpcsimkit.cli.flags import (
 )
 from hpcsimkit.io.printable import show
 
-__all__ = ["compare", "plot", "policies"]
+__all__ = ["compare", "parts", "plot", "policies"]
 
 
 @examples(
@@ -83,6 +83,40 @@ def policies() -> None:
     from hpcsimkit.experiments.console import policy_lines
 
     show(*policy_lines(registry.entries()))
+
+
+@examples(
+    "parts",
+    "parts encoder",
+    "parts algorithm --json",
+)
+def parts(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="Kind of the parts, such as encoder, mask, reward, network, episodes, algorithm or order.",
+        ),
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead of a table.")] = False,
+) -> None:
+    """List the parts of policies and learners by name.
+
+    A line has kind, name, the distribution that provides the part, and a description. Distributions other
+    than hpcsimkit announce parts by entry points.
+    """
+    import json
+    from dataclasses import asdict
+
+    from hpcsimkit.experiments.console import part_lines
+    from hpcsimkit.experiments.parts import parts as parts_of
+
+    found = parts_of(kind)
+    if as_json:
+        show(json.dumps([asdict(part) for part in found], indent=1))
+    else:
+        show(*part_lines(found))
 
 
 @examples(

@@ -29,6 +29,7 @@ __all__ = [
     "loaded",
     "metric_heading",
     "number_text",
+    "part_lines",
     "plain_table",
     "policy_lines",
     "show_cells",
@@ -205,13 +206,9 @@ def _show_on_terminal(headings: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
 def policy_lines(entries: Sequence[Entry]) -> Iterator[str]:
     """Yield a line for each registered name of a policy or a component, by kind."""
-    names = {entry.name: ", ".join((entry.name, *entry.aliases)) for entry in entries}
-    width = max(map(len, names.values()))
-    kinds = max(len(entry.kind) for entry in entries)
-    for entry in entries:
-        summary = re.sub(r":\w+:`~?([^`]*)`", r"\1", entry.summary)  # :class:`F1` is F1 here
-        mark = "C" if _is_compiled(entry) else " "
-        yield f"{names[entry.name]:<{width}}  {entry.kind:<{kinds}}  {mark} {summary}".rstrip()
+    yield from _aligned(
+        [(_names(entry), entry.kind, "C" * _is_compiled(entry), _plain(entry.summary)) for entry in entries]
+    )
     yield ""
     yield "C: also compiled (--simulator), on identical nodes, if all parts of the pipeline are."
     yield "Join an order with what else there is: sjf+easy. Parameters go in parentheses: 'easy-k(4)'."
@@ -225,6 +222,30 @@ def _is_compiled(entry: Entry) -> bool:
         entry.kind != "plug-in"
         and obstacle_of_policy(make(entry.name if alone else f"fcfs+{entry.name}")) is None
     )
+
+
+def part_lines(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield a line for each part: kind, name, the distribution that provides it, and its description."""
+    yield from _aligned(
+        [(entry.kind, _names(entry), entry.origin, _plain(entry.summary)) for entry in entries]
+    )
+
+
+def _names(entry: Entry) -> str:
+    return ", ".join((entry.name, *entry.aliases))
+
+
+def _plain(text: str) -> str:
+    """Return a text without markup: ``:class:`F1` `` is F1, and two backquotes are none."""
+    return re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield a line for each row, with all columns but the last padded to the same width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for *cells, last in rows:
+        padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+        yield "  ".join([*padded, last]).rstrip()
 
 
 # --- progress --------------------------------------------------------------------------------------------

@@ -26,8 +26,10 @@ __all__ = [
     "check",
     "code_of",
     "entries",
+    "first_paragraph",
     "make",
     "parameters_of",
+    "plugged",
     "with_parameter",
 ]
 
@@ -59,12 +61,15 @@ class Entry:
         One-line description.
     aliases : tuple of str
         Alternative names.
+    origin : str
+        Distribution that provides it.
     """
 
     name: str
     kind: str
     summary: str
     aliases: tuple[str, ...] = ()
+    origin: str = "hpcsimkit"
 
 
 def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
@@ -138,26 +143,30 @@ def entries() -> list[Entry]:
     for alias, target in ALIASES.items():
         aliases.setdefault(target, []).append(alias)
     built_in = [
-        Entry(name, kind, _summary(factory), tuple(aliases.get(name, ())))
+        Entry(name, kind, first_paragraph(inspect.getdoc(factory)), tuple(aliases.get(name, ())))
         for kind, factories in CATALOGUE.items()
         for name, factory in factories.items()
     ]
-    return built_in + [
-        Entry(point.name, "plug-in", _about(point)) for point in plug_ins(ENTRY_POINT_GROUP).values()
-    ]
+    return built_in + [plugged(point, "plug-in") for point in plug_ins(ENTRY_POINT_GROUP).values()]
 
 
-def _about(plug_in: EntryPoint) -> str:
-    """Return the summary of a plug-in's docstring, or the error if the plug-in cannot be loaded."""
+def plugged(plug_in: EntryPoint, kind: str) -> Entry:
+    """Return the description of a plug-in, which is imported; the error if it cannot be."""
     try:
-        return _summary(loaded(plug_in)) or plug_in.value
+        summary = first_paragraph(inspect.getdoc(loaded(plug_in))) or plug_in.value
     except UsageError as error:
-        return str(error)
+        summary = str(error)
+    origin = plug_in.dist.name if plug_in.dist is not None else plug_in.module.partition(".")[0]
+    return Entry(plug_in.name, kind, summary, origin=origin)
 
 
-def _summary(factory: Callable[..., Any]) -> str:
-    """Return the first paragraph of a docstring."""
-    return (inspect.getdoc(factory) or "").split("\n\n")[0].replace("\n", " ")
+def first_paragraph(docstring: str | None) -> str:
+    """Return the first paragraph of a docstring as one line; empty without one.
+
+    >>> first_paragraph("Fewest nodes\\nfirst.\\n\\nMore.")
+    'Fewest nodes first.'
+    """
+    return (docstring or "").split("\n\n")[0].replace("\n", " ")
 
 
 def check(name: str, folder: str | None = None, trust: Trust = CALLER) -> list[_Component]:

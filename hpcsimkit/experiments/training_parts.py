@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from hpcsimkit.agents.catalogue import ENCODERS, EPISODES, MASKS, REWARDS
-from hpcsimkit.agents.networks.numpy_networks import ACTIVATIONS, NETWORKS
+from hpcsimkit.agents.networks.numpy_networks import ACTIVATIONS, Dense, SlotScores
 from hpcsimkit.agents.ranges import Range, plain_and_range
 from hpcsimkit.agents.training.catalogue import TRAINERS, problem_of, settings_of, trainer_named
 from hpcsimkit.agents.training.old_names import renamed_keys
@@ -20,7 +20,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
 from hpcsimkit.experiments.trust import CALLER, Trust, importing
-from hpcsimkit.io.catalogue import Catalogue, loaded, plug_ins
+from hpcsimkit.io.catalogue import Catalogue
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
@@ -46,7 +46,7 @@ PACKAGES = ("torch", "gymnasium", "stable_baselines3", "safetensors")
 
 NUMBERS = (int, float, int | None, float | None)
 CHOICES: Mapping[str, Collection[str]] = {
-    "kind": NETWORKS,
+    "kind": (Dense.kind, SlotScores.kind),
     "activation": ACTIVATIONS,
     "normalise": NORMALISATIONS,
 }
@@ -315,10 +315,6 @@ def _field(name: str, hint: Any, default: Any, *, ours: bool) -> tuple[Any, Any]
 # --- the trainer ---------------------------------------------------------------------------------------
 
 
-ALGORITHMS = "hpcsimkit.algorithms"
-"""Group of entry points that provide algorithms by name."""
-
-
 class TrainerPart(NamedTuple):
     """Class of a trainer, and its settings."""
 
@@ -354,13 +350,10 @@ def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER)
     >>> algorithm_named("hpcsimkit.agents.training.ppo:PPO").algorithm
     'ppo'
     """
-    others = plug_ins(ALGORITHMS)
-    if isinstance(name, str) and ":" in name:
-        found = trust.imported(name, folder)
-    elif name in others and name not in TRAINERS:
-        found = loaded(others[name])
-    else:
-        return trainer_named(name)
+    own = isinstance(name, str) and ":" in name
+    if not own and name in TRAINERS.places:
+        return TRAINERS[name]
+    found = trust.imported(name, folder) if own else trainer_named(name)
     from hpcsimkit.agents.training.trainer import Trainer
 
     if not (isinstance(found, type) and issubclass(found, Trainer)):

@@ -22,12 +22,21 @@ POINTS = {
         EntryPoint("a-mask", "hpcsimkit.agents.spaces.masks:Slots", "hpcsimkit.encoders"),
         EntryPoint("gone", "no_such_module:Encoder", "hpcsimkit.encoders"),
         EntryPoint("QueueWindow", "no_such_module:Encoder", "hpcsimkit.encoders"),
-    ]
+    ],
+    "hpcsimkit.networks": [
+        EntryPoint("their scores", "tests.agents.test_catalogue:TheirScores", "hpcsimkit.networks"),
+    ],
 }
 
 
 class Theirs(QueueWindow):
     """Encoder of another distribution."""
+
+
+class TheirScores(SlotScores):
+    """Network of another distribution."""
+
+    kind = "their scores"
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +67,10 @@ def test_a_name_of_the_kit_comes_before_theirs() -> None:
 
 
 def test_a_model_file_names_the_plug_in_and_needs_no_consent(tmp_path: Path) -> None:
-    network = SlotScores({"weight.0": np.array([[1, 0, 0, 0, 0]]), "bias.0": np.array([0])})
+    network = TheirScores({"weight.0": np.array([[1, 0, 0, 0, 0]]), "bias.0": np.array([0])})
     Agent(Theirs(4), Slots(4), network, "order").save(tmp_path / "a.hpcsim")
-    assert Agent.load(tmp_path / "a.hpcsim").encoder == Theirs(4)
+    agent = Agent.load(tmp_path / "a.hpcsim")
+    assert agent.encoder == Theirs(4) and type(agent.network) is TheirScores
 
 
 @pytest.mark.parametrize("known", [ENCODERS, MASKS, NETWORKS, REWARDS, EPISODES], ids=lambda each: each.kind)

@@ -1,21 +1,25 @@
-"""`describe`, `generate`, `policies`, `plot`, `--help`, `--version`."""
+"""`describe`, `generate`, `parts`, `policies`, `plot`, `--help`, `--version`."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
+from importlib.metadata import EntryPoint
 from itertools import islice
 
 import numpy as np
 import pytest
 
 from hpcsimkit._version import __version__
+from hpcsimkit.agents.catalogue import MASKS
 from hpcsimkit.experiments import registry
+from hpcsimkit.io import catalogue
 from hpcsimkit.workloads import read_swf
 
 COMMANDS = [
-    "compare", "describe", "evaluate", "generate", "generate lublin", "generate mimic", "policies", "plot",
-    "reproduce", "train",
+    "compare", "describe", "evaluate", "generate", "generate lublin", "generate mimic", "parts", "policies",
+    "plot", "reproduce", "train",
 ]  # fmt: skip
 
 
@@ -82,6 +86,35 @@ def test_policies_are_all_listed_and_can_be_made(cli) -> None:
         if entry.kind in ("order", "pipeline"):
             registry.make(entry.name)
     assert not [line for line in lines if ":class:" in line]
+
+
+# --- parts -----------------------------------------------------------------------------------------------
+
+
+def test_parts_of_a_kind(cli) -> None:
+    lines = cli("parts", "mask").out.splitlines()
+    assert [line.split()[:3] for line in lines] == [["mask", name, "hpcsimkit"] for name in MASKS]
+    assert lines[0].endswith("Action 0 accepts the job under inspection, action 1 rejects it.")
+
+
+def test_all_parts_have_a_description(cli) -> None:
+    parts = json.loads(cli("parts", "--json").out)
+    assert {"order", "encoder", "mask", "reward", "network", "algorithm"} <= {part["kind"] for part in parts}
+    assert not [part["name"] for part in parts if not part["summary"]]
+    assert len(cli("parts").out.splitlines()) == len(parts)
+
+
+def test_parts_of_another_distribution(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("theirs", "fractions:Fraction", "hpcsimkit.episodes")
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point] * (group == point.group))
+    first, second, third = cli("parts", "episodes").out.split()[:3]
+    assert (first, second, third) == ("episodes", "theirs", "fractions")
+
+
+def test_parts_of_an_unknown_or_an_empty_kind(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("parts", "encodr").line() == "unknown kind of parts 'encodr'; nearest: encoder, inspector, network"
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [])
+    assert cli("parts", "episodes") == (0, "", "")
 
 
 # --- describe --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.experiments import training_parts
+from hpcsimkit.agents.training.catalogue import TRAINERS
 from hpcsimkit.io import catalogue
 from tests.cli.conftest import CLI
 
@@ -113,10 +113,8 @@ def test_errors_are_one_line(name: str, more: str, found: str, cli: CLI, tmp_pat
 
 
 def test_an_installed_algorithm(cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("theirs", "hpcsimkit.agents.training.a2c:A2C", training_parts.ALGORITHMS)
-    monkeypatch.setattr(
-        catalogue, "entry_points", lambda group: [point] * (group == training_parts.ALGORITHMS)
-    )
+    point = EntryPoint("theirs", "hpcsimkit.agents.training.a2c:A2C", TRAINERS.group)
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point] * (group == TRAINERS.group))
     put(tmp_path, "theirs")
     assert cli("train", "t.toml", "--out", "out", "--quiet").code == 0
     agent = Agent.load(tmp_path / "out" / "last.hpcsim")
