@@ -122,7 +122,7 @@ def test_a_line_on_a_terminal_before_it_compiles(
 
 
 def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:
-    marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C \w", line)}
+    marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C  \w", line)}
     assert {"fcfs", "wfp3", "easy", "greedy", "fitting", "last-two"} <= marked
     assert not marked & {"slurm", "conservative", "easy-k", "commit", "best-fit", "bfbp"}
 
