@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode_batch import EpisodeBatch
 from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.decision import Decision
 
 __all__ = ["SchedulingVecEnv"]
 
@@ -118,6 +119,12 @@ class SchedulingVecEnv(VecEnv):
     def action_masks(self) -> NDArray[np.bool_]:
         """Return the masks of the valid actions, bool, shape (count, actions)."""
         return self._batch.valid.copy()
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """The pending decision of each episode."""
+        episodes = map(self._batch.episode, range(self.num_envs))
+        return [episode.decision for episode in episodes if episode.decision is not None]
 
     # --- remaining methods of the VecEnv interface ---------------------------------------------------
 
