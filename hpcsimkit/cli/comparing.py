@@ -115,7 +115,7 @@ def parts(
     found = parts_of(kind)
     if as_json:
         show(json.dumps([asdict(part) for part in found], indent=1))
-    else:
+    elif found:
         show(*part_lines(found))
 
 
