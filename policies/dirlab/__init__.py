@@ -4,7 +4,7 @@ With ``semantics="dirlab"`` (:mod:`hpcsimkit.kernel.event_order`) and the log re
 (:mod:`hpcsimkit.workloads.dirlab`), schedules match theirs to the second.
 """
 
-from hpcsimkit.policies.dirlab.backfilling import FittingCandidates, PublishedEASY
+from hpcsimkit.policies.dirlab.backfilling import FittingCandidates, PublishedEASY, ShortestFitting
 from hpcsimkit.policies.dirlab.orders import ORDERS
 from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS, learned_backfilling, published
 
@@ -14,6 +14,7 @@ __all__ = [
     "ORDERS",
     "FittingCandidates",
     "PublishedEASY",
+    "ShortestFitting",
     "learned_backfilling",
     "published",
 ]

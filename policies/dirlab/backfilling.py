@@ -7,10 +7,11 @@ from itertools import compress
 from operator import attrgetter
 
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.policy import Backfiller, Order
 from hpcsimkit.kernel.system import System
 
-__all__ = ["FittingCandidates", "PublishedEASY", "reservation"]
+__all__ = ["FittingCandidates", "PublishedEASY", "ShortestFitting", "reservation"]
 
 
 def reservation(head: Job, system: System, relax: float = 0.0) -> float:
@@ -134,3 +135,20 @@ class FittingCandidates(Backfiller):
         if self.guarded or len(jobs) == 1:
             jobs = [job for job in jobs if system.now + system.estimate(job) < before]
         return jobs[: self.slots]
+
+
+class ShortestFitting(Answering):
+    """A backfiller on the agent's seat that starts the candidate with the shortest requested time.
+
+    Ties go to the order of candidates.
+
+    Examples
+    --------
+    >>> ShortestFitting(FittingCandidates(guarded=True))
+    ShortestFitting(base=FittingCandidates(guarded=True))
+    """
+
+    def answer(self, decision: Decision) -> int:
+        """Return the position of the candidate."""
+        times = [job.requested_time for job in decision.options]
+        return times.index(min(times))

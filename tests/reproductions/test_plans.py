@@ -11,6 +11,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF
 from hpcsimkit.reproductions.catalogue import PAPERS, SYSTEMS, reproduction_named
+from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, paper_files
 from hpcsimkit.reproductions.plans.planned import reproduction_of
@@ -26,6 +27,7 @@ def test_folders_with_a_plan_are_reproductions() -> None:
 def test_what_a_plan_names_is_there(name: str) -> None:
     plan, published = paper_files(PAPERS[name])
     assert not [each for each in parts_of(plan.model_dump()) if kit_part(each) is None]
+    assert all(issubclass(kit_part(each.learner), Learner) for each in plan.agents.values() if each.learner)
     used = {row for each in plan.comparisons.values() for rows in each.rows for row in rows.rows}
     assert used == set(plan.rows), "no row is left over"
     assert {target.published for target in plan.targets} - {""} <= set(published)

@@ -18,7 +18,13 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import FCFS
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, SJF, HoldUnfit
-from hpcsimkit.policies.dirlab import FittingCandidates, PublishedEASY, learned_backfilling, published
+from hpcsimkit.policies.dirlab import (
+    FittingCandidates,
+    PublishedEASY,
+    ShortestFitting,
+    learned_backfilling,
+    published,
+)
 from hpcsimkit.policies.orders import F1, SAF
 from hpcsimkit.reproductions.published_rules import rules as by
 from hpcsimkit.reproductions.published_rules.data import FULL, Scale, Trace, Trial
@@ -35,7 +41,7 @@ from hpcsimkit.reproductions.published_rules.rules import (
 )
 from hpcsimkit.reproductions.published_rules.runs import Cell, Runs, all_runs
 from hpcsimkit.reproductions.published_rules.tables import recomputed, recomputed_tables, share_of_gain
-from hpcsimkit.reproductions.published_rules.variants import PartialEASY, ShortestCandidate
+from hpcsimkit.reproductions.published_rules.variants import PartialEASY
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.workloads import default_workload, write_swf
 from hpcsimkit.workloads.dirlab import read_published
@@ -204,7 +210,7 @@ def test_who_needs_no_learning_sits_on_the_agents_seat() -> None:
     rows = dict(untrained("rlbackfilling", "fcfs", backfilling=True))
     seat = learned_backfilling("fcfs", guarded=True).backfiller.base  # type: ignore[union-attr]
     shortest = rows[by.GUARDED].policy.backfiller
-    assert isinstance(shortest, ShortestCandidate)
+    assert isinstance(shortest, ShortestFitting)
     assert shortest.base == seat
     assert rows[by.GUARDED_CHANCE].repeats == 5
     assert not rows[by.UNGUARDED].policy.commit

@@ -13,10 +13,10 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import EASY, SJF, WFP3, HoldUnfit
-from hpcsimkit.policies.dirlab import PublishedEASY, learned_backfilling, published
+from hpcsimkit.policies.dirlab import PublishedEASY, ShortestFitting, learned_backfilling, published
 from hpcsimkit.policies.dirlab.orders import CorrectedUNICEF
 from hpcsimkit.policies.dirlab.pipelines import order_of
-from hpcsimkit.reproductions.published_rules.variants import PartialEASY, ShortestCandidate
+from hpcsimkit.reproductions.published_rules.variants import PartialEASY
 
 __all__ = [
     "ANEW",
@@ -173,7 +173,7 @@ def untrained(code: str, order: str, *, backfilling: bool) -> Iterator[tuple[str
         ):
             seat = learned_backfilling(order, guarded=guarded)
             offers = seat.backfiller.base  # type: ignore[union-attr]
-            yield shortest, Scheduler(_changed(seat, backfiller=ShortestCandidate(offers)))
+            yield shortest, Scheduler(_changed(seat, backfiller=ShortestFitting(offers)))
             yield (
                 chance,
                 Scheduler(_changed(seat, backfiller=RandomAgent(Slots(SLOTS), offers)), repeats=REPEATS),

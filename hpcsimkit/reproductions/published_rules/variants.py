@@ -1,16 +1,15 @@
-"""Components used only in this comparison: EASY rule by rule, and the shortest candidate first."""
+"""EASY rule by rule, used only in this comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.policy import Backfiller, Order
 from hpcsimkit.kernel.reservation import reserve
 from hpcsimkit.kernel.system import System
 
-__all__ = ["PartialEASY", "ShortestCandidate"]
+__all__ = ["PartialEASY"]
 
 
 class PartialEASY(Backfiller):
@@ -62,12 +61,3 @@ class PartialEASY(Backfiller):
                 yield job
                 if job not in system.queue:
                     cluster.take(job, estimate, room, system.running.allocation(job))
-
-
-class ShortestCandidate(Answering):
-    """A backfiller on the agent's seat that always picks the shortest requested time."""
-
-    def answer(self, decision: Decision) -> int:
-        """Return the position of the candidate."""
-        jobs = decision.options
-        return min(range(len(jobs)), key=lambda position: jobs[position].requested_time)

@@ -18,11 +18,10 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import EASY, WFP3
-from hpcsimkit.policies.dirlab import FittingCandidates, published
+from hpcsimkit.policies.dirlab import FittingCandidates, ShortestFitting, published
 from hpcsimkit.policies.dirlab.pipelines import order_of
 from hpcsimkit.policies.oracles import Actual, OracleSJF
 from hpcsimkit.reports.learning_curve import Curve
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Noise",
     "OwnFindings",
-    "ShortestFitting",
     "actual_run_times",
     "by_chance",
     "environment",
@@ -122,15 +120,6 @@ def environment(
     jobs = min(TESTED, len(log) // 2) if evolved else JOBS
     bounds: Any = {"first": jobs} if published else {"first": 0, "last": len(log) - jobs}
     return backfilling_environment(log, order, mode, jobs=jobs, longest_time=longest_time, **bounds)
-
-
-class ShortestFitting(Answering):
-    """A backfiller that starts the candidate with the shortest requested time; ties go to the order."""
-
-    def answer(self, decision: Decision) -> int:
-        """Return the position of the candidate."""
-        times = [job.requested_time for job in decision.options]
-        return times.index(min(times))
 
 
 def actual_run_times(order: str) -> Pipeline:
