@@ -23,6 +23,7 @@ from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
 from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
+from hpcsimkit.cli.validating import validate
 from hpcsimkit.cli.workloads import describe, lublin, mimic
 from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.io.budget import restored_limits
@@ -56,6 +57,7 @@ _of_app: list[Callable[..., None]] = [
     sweep,
     train,
     evaluate,
+    validate,
     explain,
     reproduce,
     describe,

@@ -40,6 +40,10 @@ class SlurmMultifactor(Order):
     Slurm's configuration and not recorded in logs. If they are not given, Slurm's defaults apply, equal for
     all: 1 for a partition (``PriorityJobFactor``), 0 for a QOS (``Priority``). Usage does not decay.
 
+    On a cluster with :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own queue, in
+    which the factor of that partition would be equal for all jobs. It needs no priorities here: which
+    partition is first at an instant follows from the ``priority`` in its definition.
+
     ``shares="log"`` is the setting of SchedInspector (HPDC 2022, section 4.5) and **reads the future**: the
     users' shares and the partition factors are computed from the node-seconds used in the whole log, and the
     longest requested time is that of the whole log.

@@ -71,6 +71,7 @@ TYPER = (
     "learning",
     "reproducing",
     "sweeping",
+    "validating",
     "workloads",
 )
 TORCH = (

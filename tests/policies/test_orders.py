@@ -277,6 +277,31 @@ def test_nodes_of_a_formula_are_processors_on_machines_too(
         assert found == pytest.approx(by_hand[type(order).__name__])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_slurm_without_parameters_reads_no_run_times(seed: int) -> None:
+    """The queue behind a job on all nodes, at the end of that job, is sorted alike for any run times."""
+    from hpcsimkit import External, Simulation, Workload
+
+    rng = np.random.default_rng(seed)
+    columns = {
+        "submit_time": np.arange(30), "requested_time": np.r_[900, rng.integers(300, 900, 29)],
+        "nodes": np.r_[30, np.ones(29)], "user": rng.integers(0, 4, 30), "queue": rng.integers(0, 3, 30),
+    }  # fmt: skip
+
+    def queue_at_100(run_time: Any, **parameters: Any) -> list[int]:
+        log = Workload({**columns, "run_time": run_time}, machine_size=30)
+        simulation = Simulation(log, Pipeline(order=External(SlurmMultifactor(**parameters))))
+        while (decision := simulation.next_decision()) is not None and decision.system.now < 100:
+            simulation.answer(decision.default)
+        assert decision is not None
+        return [job.index for job in decision.options]
+
+    one, other = (np.r_[100, rng.integers(1, 5000, 29)] for _ in range(2))
+    assert len(queue_at_100(one)) == 29
+    assert queue_at_100(one) == queue_at_100(other)
+    assert queue_at_100(one, shares="log") != queue_at_100(other, shares="log")
+
+
 def score_at_90(simulation: Any) -> float:
     """Return what the order of a simulation gives the second job at 90 s, while the first runs."""
     from hpcsimkit.jobs.queue import JobColumns

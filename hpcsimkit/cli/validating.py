@@ -1,0 +1,88 @@
+"""Command that compares a simulated schedule with the recorded one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.io.printable import show
+
+__all__ = ["validate"]
+
+HEADINGS = ("waits", "jobs", "recorded [s]", "simulated [s]", "ratio", "Wasserstein [s]", "KS")
+
+
+@examples(
+    "validate KTH-SP2.swf.gz",
+    "validate march.sacct --machines machines.csv --partitions partitions.txt -p slurm+easy",
+)
+@takes(
+    *(name for name in OF_JOBS if name != "load_factor"),
+    *("machines", "partitions", "partition_column", "placement", "locality"),
+    *("walltime", "period", "semantics", "seed", "allow_code"),
+)
+def validate(
+    source: Source = None,
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy to validate.")
+    ] = "fcfs+easy",
+    *,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-validated]"),
+    ] = None,
+    limit: Limits = None,
+    quiet: Quiet = False,
+    **settings: Any,
+) -> None:
+    """Compare a simulation with the recorded schedule.
+
+    Simulates a policy on a log with recorded waits. Prints the error of the start times, and the waits by
+    partition, QOS and size as distributions: means and their ratio, Wasserstein and Kolmogorov-Smirnov
+    distance. Writes them as validation.csv, and the queue and the utilisation over time as validation.png.
+    """
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.experiment import Experiment
+    from hpcsimkit.experiments.policy_run import simulated
+    from hpcsimkit.io.files import make_folder, write_bytes
+    from hpcsimkit.reports.figures import save_figure
+    from hpcsimkit.reports.validation import draw_validation
+    from hpcsimkit.results.validation import Validation
+
+    experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
+    workload = experiment.workload()
+    if not quiet:
+        show(*console.loaded(workload, experiment.cluster))
+    place = Path(out) if out else RESULTS / f"{workload.name}-validated"
+    found = experiment.policy_named(policy)
+    result = simulated(policy, found, experiment, workload, lambda jobs: None, place / "trace.jsonl")
+    validation = Validation(result)
+    make_folder(place)
+    write_bytes(place / "validation.csv", validation.table.to_csv(index=False, lineterminator="\n").encode())
+    save_figure(draw_validation(validation, f"{policy} on {workload.name}"), place / "validation.png")
+    if not quiet:
+        _show(policy, validation)
+        show(f"results: {os.path.relpath(place)}/validation.png")
+
+
+def _show(policy: str, validation: Any) -> None:
+    """Print the errors of the start times, the table of waits, and the grade."""
+    from hpcsimkit.experiments.console import grouped, number_text, plain_table
+
+    table = validation.table
+    rows = [
+        [row.group if row.by == "all" else f"{row.by} {row.group}", grouped(row.jobs)]
+        + [number_text(value if value == value else None) for value in row[3:]]
+        for row in table.itertuples(index=False)
+    ]
+    median, most, near = validation.summary.values()
+    show(plain_table(HEADINGS, rows))
+    show(
+        f"start times: {number_text(median)} s off in the median, {number_text(most)} s at 90 %; "
+        f"{100 * near:.1f} % of {grouped(len(validation.error))} jobs within 10 min"
+    )
+    show(f"agreement of {policy} with the recorded waits: {validation.grade}")

@@ -1,0 +1,53 @@
+"""`validate` as a user types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas
+
+from tests.cli.conftest import CLI
+from tests.cli.test_partitions import DAY, TWO
+
+WAITS = """\
+; MaxProcs: 8
+1   0   0  50 4 -1 -1 4  60 -1 1 1 -1 -1 -1 -1 -1 -1
+2   5  45 100 8 -1 -1 8  90 -1 1 2 -1 -1 -1 -1 -1 -1
+3  12 150  20 1 -1 -1 1  60 -1 1 1 -1 -1 -1 -1 -1 -1
+4  15 835  20 7 -1 -1 7  60 -1 1 1 -1 -1 -1 -1 -1 -1
+"""
+
+
+def test_numbers_and_files(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "waits.swf").write_text(WAITS)
+    outcome = cli("validate", "waits.swf", "--out", "out")
+    assert outcome.code == 0, outcome.err
+    assert "75.0 % of 4 jobs within 10 min" in outcome.out
+    assert "agreement of fcfs+easy with the recorded waits: poor" in outcome.out
+    table = pandas.read_csv(tmp_path / "out" / "validation.csv")
+    assert table["by"].tolist() == ["all", "size", "size", "size"]
+    assert table["recorded"][0] == (0 + 45 + 150 + 835) / 4
+    assert (tmp_path / "out" / "validation.png").stat().st_size > 0
+
+
+def test_the_recorded_policy_agrees(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "waits.swf").write_text(WAITS)
+    outcome = cli("validate", "waits.swf", "-p", "recorded", "--out", "out")
+    assert "start times: 0 s off in the median, 0 s at 90 %; 100.0 % of 4 jobs" in outcome.out
+    assert "agreement of recorded with the recorded waits: good" in outcome.out
+
+
+def test_by_partition(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "day.swf").write_text(DAY.replace(" -1 10 ", " 5 10 "))
+    (tmp_path / "two.toml").write_text(TWO)
+    outcome = cli("validate", "day.swf", "--partitions", "two.toml", "-p", "fcfs", "--out", "out")
+    assert outcome.code == 0, outcome.err
+    table = pandas.read_csv(tmp_path / "out" / "validation.csv")
+    waits = table[table["by"] == "partition"].set_index("group")["simulated"]
+    assert waits.to_dict() == {"1": 0, "2": 4.5}
+
+
+def test_a_log_without_recorded_waits_is_one_line(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "day.swf").write_text(DAY)
+    assert cli("validate", "day.swf").line() == "day: recorded waits are needed, found none"
+    assert not (tmp_path / "results").exists()
