@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.compilation import entry, machine_code
+from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.passes import NO_LIMIT, scored_pass, sorted_pass
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
 from hpcsimkit.compiled.queue import WAITING, Queue, add
@@ -13,8 +14,10 @@ from hpcsimkit.compiled.state import FREE, PASSES, RUNNING, Integers, Jobs, Rule
 __all__ = ["simulate"]
 
 
-@machine_code
-def simulate(jobs: Jobs, rules: Rules, run: Run, queue: Queue, histories: Histories) -> None:
+@entry
+def simulate(
+    jobs: Jobs, rules: Rules, run: Run, queue: Queue, listing: Listing, histories: Histories
+) -> None:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
 
     Mirrors ``TextbookOrder`` and ``Run``.
@@ -23,7 +26,7 @@ def simulate(jobs: Jobs, rules: Rules, run: Run, queue: Queue, histories: Histor
     ----------
     jobs, rules : Jobs, Rules
         The workload and the pipeline.
-    run, queue, histories : Run, Queue, Histories
+    run, queue, listing, histories : Run, Queue, Listing, Histories
         The state, which this function changes; `run` has the schedule at the end.
     """
     is_sorted = rules.order == BY_RANK and not rules.window
@@ -43,9 +46,9 @@ def simulate(jobs: Jobs, rules: Rules, run: Run, queue: Queue, histories: Histor
         if rules.last_two:
             changed = correct(jobs, run, histories, now) or changed
         if not is_sorted:
-            scored_pass(jobs, run, rules, queue, now)
+            scored_pass(jobs, run, rules, queue, listing, now)
         elif changed or not _settled(jobs, run, queue, head, first, arrived, now):
-            head = sorted_pass(jobs, run, rules, queue, now)
+            head = sorted_pass(jobs, run, rules, queue, listing, now)
 
 
 @machine_code

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.listing import Listing, sort
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, find, gather, remove, take
 from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.scores import BY_RANK, score
-from hpcsimkit.compiled.state import FREE, Integers, Jobs, Numbers, Rules, Run
+from hpcsimkit.compiled.state import FREE, Jobs, Rules, Run
 
 __all__ = ["EASY", "FITTING", "GREEDY", "NONE", "NO_LIMIT", "scored_pass", "sorted_pass"]
 
@@ -41,7 +40,14 @@ def _less(jobs: Jobs, run: Run, room: tuple[int, int, int], row: int) -> tuple[i
 
 
 @machine_code
-def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, now: int) -> int:
+def _admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
+    """Return whether a job may be backfilled; mirrors ``Nodes.admissible``."""
+    free, window, spare = room
+    return nodes <= free and (estimate <= window or nodes <= spare)
+
+
+@machine_code
+def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, now: int) -> int:
     """Run a pass on a queue in the order of the policy; mirrors ``Pipeline.schedule``.
 
     Returns
@@ -68,7 +74,8 @@ def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, now: int) -> i
         return head
     room = _room(jobs, run, rules, head, now)
     if rules.candidates != BY_RANK:
-        _backfill_in_order(jobs, run, rules, queue, now, room)
+        listed = gather(queue, listing.rows)
+        _backfill(jobs, run, rules, queue, listing, listed, now, room)
         return head
     mode = READY if rules.backfilling == FITTING else BACKFILLED
     while True:
@@ -85,55 +92,50 @@ def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, now: int) -> i
 
 
 @machine_code
-def _backfill_in_order(
-    jobs: Jobs, run: Run, rules: Rules, queue: Queue, now: int, room: tuple[int, int, int]
-) -> None:
-    """Backfill candidates in an order of their own; mirrors ``EASY._tried_in_order``."""
-    waiting = np.empty(queue.counters[WAITING], dtype=np.int64)
-    _backfill(jobs, run, rules, queue, waiting[: gather(queue, waiting)], now, room)
-
-
-@machine_code
 def _backfill(
     jobs: Jobs,
     run: Run,
     rules: Rules,
     queue: Queue,
-    waiting: Integers,
+    listing: Listing,
+    listed: int,
     now: int,
     room: tuple[int, int, int],
 ) -> None:
-    """Backfill jobs listed in the order of the policy; each is tried in the order of the candidates."""
-    nodes, estimate = jobs.nodes, run.estimate
+    """Backfill jobs listed in the order of the policy; each is tried in the order of the candidates.
+
+    Mirrors ``EASY._tried_in_order``.
+    """
+    nodes, estimate, rows = jobs.nodes, run.estimate, listing.rows
     count = 0
-    for row in waiting:
-        if nodes[row] <= room[0] and (estimate[row] <= room[1] or nodes[row] <= room[2]):
-            waiting[count] = row
+    for position in range(listed):
+        row = rows[position]
+        if _admissible(room, nodes[row], estimate[row]):
+            rows[count] = row
             count += 1
-    candidates = waiting[:count]
     if rules.candidates != BY_RANK:
-        scores = np.empty(count, dtype=np.float64)
         for position in range(count):
-            row = candidates[position]
-            scores[position] = score(jobs, estimate[row], rules.candidates, row, now, jobs.weight[1])
-        candidates = candidates[np.argsort(scores, kind="mergesort")]
+            row = rows[position]
+            listing.scores[position] = score(jobs, estimate[row], rules.candidates, row, now, jobs.weight[1])
+        sort(listing, count)
     rank = jobs.arrival if rules.order != BY_RANK or rules.window else jobs.rank
     mode = READY if rules.backfilling == FITTING else BACKFILLED
-    for row in candidates:
-        if nodes[row] <= room[0] and (estimate[row] <= room[1] or nodes[row] <= room[2]):
+    for position in range(count):
+        row = rows[position]
+        if _admissible(room, nodes[row], estimate[row]):
             remove(queue, row, rank, nodes, estimate)
             start(jobs, run, row, now, mode)
             room = _less(jobs, run, room, row)
 
 
 @machine_code
-def _first(scores: Numbers, gone: Integers, limit: int) -> int:
+def _first(listing: Listing, count: int, limit: int) -> int:
     """Return the position of the smallest score among the first `limit` jobs that wait."""
     best, seen = -1, 0
-    for position in range(len(scores)):
-        if gone[position]:
+    for position in range(count):
+        if listing.gone[position]:
             continue
-        if best < 0 or scores[position] < scores[best]:
+        if best < 0 or listing.scores[position] < listing.scores[best]:
             best = position
         seen += 1
         if seen == limit:
@@ -142,7 +144,7 @@ def _first(scores: Numbers, gone: Integers, limit: int) -> int:
 
 
 @machine_code
-def scored_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, now: int) -> int:
+def scored_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, now: int) -> int:
     """Run a pass on a queue in order of arrival, with scores of this instant.
 
     Mirrors ``Pipeline.schedule`` with a ``ScoredQueue``, and with a window (``JobQueue.oldest``).
@@ -152,21 +154,18 @@ def scored_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, now: int) -> i
     int
         Row of the first job that does not fit, -1 if there is none.
     """
-    nodes, estimate = jobs.nodes, run.estimate
-    count = queue.counters[WAITING]
-    waiting = np.empty(count, dtype=np.int64)
-    gather(queue, waiting)
-    scores = np.empty(count, dtype=np.float64)
+    nodes, estimate, rows, scores = jobs.nodes, run.estimate, listing.rows, listing.scores
+    count = gather(queue, rows)
     for position in range(count):
-        row = waiting[position]
+        row = rows[position]
         scores[position] = score(jobs, estimate[row], rules.order, row, now, jobs.weight[0])
-    gone = np.zeros(count, dtype=np.int64)
+        listing.gone[position] = 0
     while queue.counters[WAITING]:
-        position = _first(scores, gone, rules.window)
-        head = waiting[position]
+        position = _first(listing, count, rules.window)
+        head = rows[position]
         if nodes[head] > run.counters[FREE]:
             break
-        gone[position] = 1
+        listing.gone[position] = 1
         remove(queue, head, jobs.arrival, nodes, estimate)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
     else:
@@ -177,10 +176,10 @@ def scored_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, now: int) -> i
         run.reserved[head] = 1
     free, left = run.counters[FREE], 0
     for position in range(count):
-        if not gone[position] and nodes[waiting[position]] <= free:
-            waiting[left], scores[left] = waiting[position], scores[position]
+        if not listing.gone[position] and nodes[rows[position]] <= free:
+            rows[left], scores[left] = rows[position], scores[position]
             left += 1
     if left:
-        fitting = waiting[:left][np.argsort(scores[:left], kind="mergesort")]
-        _backfill(jobs, run, rules, queue, fitting, now, _room(jobs, run, rules, head, now))
+        sort(listing, left)
+        _backfill(jobs, run, rules, queue, listing, left, now, _room(jobs, run, rules, head, now))
     return head

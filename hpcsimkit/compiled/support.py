@@ -60,7 +60,7 @@ def takes(simulation: Parameters) -> bool:
     """
     found = obstacle(simulation)
     if found is not None and simulation.simulator == "compiled":
-        raise UsageError(f"{simulation.name}: the compiled simulator cannot run this: {found}")
+        raise UsageError(f"the compiled simulator cannot run this: {found}")
     return found is None
 
 
@@ -141,6 +141,7 @@ def _candidates(policy: Pipeline) -> Any:
 
 def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
+    from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.loop import simulate
     from hpcsimkit.compiled.predictions import new_histories
     from hpcsimkit.compiled.queue import new_queue
@@ -155,7 +156,8 @@ def run(simulation: Parameters) -> Result:
     jobs, rules = _jobs_and_rules(workload, policy, simulation.cluster.size, streams)
     state = new_run(jobs, _estimates(workload, policy, jobs.arrival, streams), rules.nodes)
     histories = new_histories(int(jobs.user.max(initial=0)) + 1, len(workload), CORRECTIONS)
-    simulate(jobs, rules, state, new_queue(len(workload)), histories)
+    count = len(workload)
+    simulate(jobs, rules, state, new_queue(count), new_listing(count), histories)
     return Result(
         workload=workload,
         policy=simulation.name,

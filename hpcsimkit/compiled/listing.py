@@ -1,0 +1,92 @@
+"""Lists of waiting jobs with scores, in arrays that all passes of a run share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.state import Integers, Numbers
+
+__all__ = ["Listing", "new_listing", "sort"]
+
+SHORT = 16
+"""Number of jobs that are sorted by insertion, before sorted parts are merged."""
+
+
+class Listing(NamedTuple):
+    """Space for a list of waiting jobs; a pass uses the first positions.
+
+    Attributes
+    ----------
+    rows : array of int64, shape (jobs,)
+        Rows of the listed jobs.
+    scores : array of float64, shape (jobs,)
+        Their scores.
+    gone : array of int64, shape (jobs,)
+        Whether each listed job has left the queue in this pass (0 or 1).
+    other_rows, other_scores : array of int64 and float64, shape (jobs,)
+        Space to merge sorted parts.
+    """
+
+    rows: Integers
+    scores: Numbers
+    gone: Integers
+    other_rows: Integers
+    other_scores: Numbers
+
+
+def new_listing(jobs: int) -> Listing:
+    """Return space for a list of at most `jobs` jobs."""
+    return Listing(
+        np.empty(jobs, dtype=np.int64),
+        np.empty(jobs, dtype=np.float64),
+        np.empty(jobs, dtype=np.int64),
+        np.empty(jobs, dtype=np.int64),
+        np.empty(jobs, dtype=np.float64),
+    )
+
+
+@machine_code
+def sort(listing: Listing, count: int) -> None:
+    """Sort the first `count` jobs by score; jobs with equal scores keep their order."""
+    for begin in range(0, count, SHORT):
+        _insert(listing, begin, min(begin + SHORT, count))
+    width = SHORT
+    while width < count:
+        for begin in range(0, count - width, 2 * width):
+            _merge(listing, begin, begin + width, min(begin + 2 * width, count))
+        width *= 2
+
+
+@machine_code
+def _insert(listing: Listing, begin: int, end: int) -> None:
+    """Sort the positions from `begin` to `end` by insertion."""
+    rows, scores = listing.rows, listing.scores
+    for position in range(begin + 1, end):
+        row, score = rows[position], scores[position]
+        place = position
+        while place > begin and scores[place - 1] > score:
+            rows[place], scores[place] = rows[place - 1], scores[place - 1]
+            place -= 1
+        rows[place], scores[place] = row, score
+
+
+@machine_code
+def _merge(listing: Listing, begin: int, middle: int, end: int) -> None:
+    """Merge two sorted parts that follow each other."""
+    rows, scores = listing.rows, listing.scores
+    for position in range(begin, middle):
+        listing.other_rows[position] = rows[position]
+        listing.other_scores[position] = scores[position]
+    left, right = begin, middle
+    for position in range(begin, end):
+        if left == middle:
+            return
+        if right < end and scores[right] < listing.other_scores[left]:
+            rows[position], scores[position] = rows[right], scores[right]
+            right += 1
+        else:
+            rows[position], scores[position] = listing.other_rows[left], listing.other_scores[left]
+            left += 1
