@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit._version import __version__
 from hpcsimkit.envs.gymnasium_names import register
+from hpcsimkit.kernel.simulators import LOADERS
 
 if TYPE_CHECKING:
     from hpcsimkit.cluster.allocation import Allocation
@@ -104,6 +105,7 @@ __all__ = [
 
 
 register()
+LOADERS.append(lambda: import_module("hpcsimkit.compiled.support"))
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hpcsimkit.compiled import loading
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # No limit on the time of an example: it says how busy the machine is. The same examples in every run: a failure is
@@ -39,6 +41,14 @@ def ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_simulator_in_any_order() -> Iterator[None]:
+    """Which simulator ``"auto"`` takes does not depend on the tests before, which may have loaded the compiled one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "WHEN_LOADED", loading.WHEN_COMPILED)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numba.core.config
+
+from hpcsimkit.compiled.loading import CACHE
 
 __all__ = ["entry", "machine_code"]
 
@@ -46,13 +45,3 @@ def entry(function: FunctionT) -> FunctionT:
     finally:
         config.CACHE_DIR = before
     return cast(FunctionT, compiled)
-
-
-def _digest() -> str:
-    """Return the first digits of the SHA-256 of all files of this package."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
-
-
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "hpcsimkit" / _digest()
-"""Folder of the compiled functions."""

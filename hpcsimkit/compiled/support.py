@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.compiled.loading import announce, least_jobs
 from hpcsimkit.compiled.orders import KEYS, dense_ranks
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -51,17 +52,21 @@ class Parameters(RunParameters, Protocol):
 
 
 def takes(simulation: Parameters) -> bool:
-    """Return whether the compiled simulator can run a simulation.
+    """Return whether the compiled simulator is to run a simulation.
+
+    With ``simulator="auto"`` it takes those that it can run and that are long enough to be worth its loading.
 
     Raises
     ------
     UsageError
         The simulation asks for the compiled simulator, which cannot run it; the message says why.
     """
+    if simulation.simulator == "auto":
+        return len(simulation.workload) >= least_jobs() and obstacle(simulation) is None
     found = obstacle(simulation)
-    if found is not None and simulation.simulator == "compiled":
+    if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")
-    return found is None
+    return True
 
 
 def obstacle(simulation: Parameters) -> str | None:
@@ -141,6 +146,7 @@ def _candidates(policy: Pipeline) -> Any:
 
 def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
+    announce()
     from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.loop import simulate
     from hpcsimkit.compiled.predictions import new_histories

@@ -25,14 +25,12 @@ from hpcsimkit.kernel.partitioned import PartitionedRun
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.run import EventOrder, Run
 from hpcsimkit.kernel.service_time import Penalty, ServiceTime, as_service_time
+from hpcsimkit.kernel.simulators import taking
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
-__all__ = ["LONG", "Simulation"]
-
-LONG = 100_000
-"""Number of jobs from which ``simulator="auto"`` considers the compiled simulator, which loads slowly."""
+__all__ = ["Simulation"]
 
 
 class Simulation:
@@ -128,7 +126,7 @@ class Simulation:
         self._run: Run | None = None  # begins with the first decision
         self._over = False
         self._seconds = 0.0
-        self._compiled: Result | None = None
+        self._result: Result | None = None  # of another simulator
 
     @property
     def system(self) -> System:
@@ -139,8 +137,8 @@ class Simulation:
         UsageError
             The run has not begun yet.
         """
-        if self._compiled is not None and self._run is None:
-            self._advance()  # the compiled simulator keeps no state
+        if self._result is not None and self._run is None:
+            self._advance()  # other simulators keep no state
         return self._begun().system
 
     # --- driving -------------------------------------------------------------------------------------
@@ -157,12 +155,10 @@ class Simulation:
         StalledError
             Jobs are waiting that can never start.
         """
-        if self._compiled is None and self._run is None and self._takes_compiled():
-            from hpcsimkit.compiled import support
-
-            self._compiled = support.run(self)
-        if self._compiled is not None:
-            return self._compiled
+        if self._result is None and self._run is None and (simulator := taking(self)) is not None:
+            self._result = simulator.run(self)
+        if self._result is not None:
+            return self._result
         with gc_frozen():
             decision = self.next_decision()
         if decision is not None:
@@ -170,14 +166,6 @@ class Simulation:
                 f"the {decision.stage} seat is open: drive the simulation with next_decision() and answer()"
             )
         return self.result()
-
-    def _takes_compiled(self) -> bool:
-        """Return whether the compiled simulator is to run this; raise an error if it must and cannot."""
-        if self.simulator == "simpy" or (self.simulator == "auto" and len(self.workload) < LONG):
-            return False
-        from hpcsimkit.compiled import support
-
-        return support.takes(self)
 
     def next_decision(self) -> Decision | None:
         """Advance the simulation to the next decision of an open seat; return None at the end of the run."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.compiled import support
+from hpcsimkit.compiled import loading, support
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.registry import make
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel import simulation as kernel
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Timeline
@@ -74,14 +76,39 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
     taken = []
     real = support.run
     monkeypatch.setattr(support, "run", lambda simulation: taken.append(1) or real(simulation))
+    monkeypatch.setattr(support, "least_jobs", lambda: 4)
     Simulation(jobs, make("fcfs")).run()
     assert not taken
-    monkeypatch.setattr(kernel, "LONG", 3)
+    monkeypatch.setattr(support, "least_jobs", lambda: 3)
     Simulation(jobs, make("fcfs"), observers=[Progress(quiet=True)]).run()
     assert taken
     Simulation(jobs, make("fcfs+conservative")).run()
     Simulation(jobs, make("fcfs"), simulator="simpy").run()
     assert len(taken) == 1
+
+
+def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "CACHE", tmp_path)
+    monkeypatch.delitem(sys.modules, "hpcsimkit.compiled.loop", raising=False)
+    assert loading.least_jobs() == loading.WHEN_NEW
+    (tmp_path / "loop.simulate.nbi").touch()
+    assert loading.least_jobs() == loading.WHEN_COMPILED
+    monkeypatch.setitem(sys.modules, "hpcsimkit.compiled.loop", loading)
+    assert loading.least_jobs() == loading.WHEN_LOADED
+
+
+@pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])
+def test_a_line_on_a_terminal_before_it_compiles(
+    terminal: bool, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "CACHE", tmp_path)
+    if compiled:
+        (tmp_path / "loop.simulate.nbi").touch()
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", stream)
+    loading.announce()
+    assert stream.getvalue().startswith("compiling the simulator") == (terminal and not compiled)
 
 
 def test_state_after_a_compiled_run(jobs: Workload) -> None:
