@@ -177,6 +177,7 @@ def run(simulation: Parameters) -> Result:
         options=simulation.options,
         seconds=time.perf_counter() - began,
         passes=int(state.counters[3]),
+        simulator="compiled",
     )
 
 

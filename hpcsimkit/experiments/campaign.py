@@ -220,6 +220,7 @@ def _about_run(run: Run) -> dict[str, Any]:
         "policy": run.representation,
         "seconds": round(run.seconds, 6),
         "passes": run.passes,
+        "simulator": run.simulator,
         "schedule_sha256": run.schedule_sha256,
         "notes": list(run.notes),
     }

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.compiled.support import obstacle_of_policy
 from hpcsimkit.experiments.on_machines import offered_loads
+from hpcsimkit.experiments.registry import make
 from hpcsimkit.io.printable import printable, show
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.metrics import METRICS
@@ -196,10 +198,21 @@ def policy_lines(entries: Sequence[Entry]) -> Iterator[str]:
     kinds = max(len(entry.kind) for entry in entries)
     for entry in entries:
         summary = re.sub(r":\w+:`~?([^`]*)`", r"\1", entry.summary)  # :class:`F1` is F1 here
-        yield f"{names[entry.name]:<{width}}  {entry.kind:<{kinds}}  {summary}".rstrip()
+        mark = "C" if _is_compiled(entry) else " "
+        yield f"{names[entry.name]:<{width}}  {entry.kind:<{kinds}}  {mark} {summary}".rstrip()
     yield ""
+    yield "C: also compiled (--simulator), on identical nodes, if all parts of the pipeline are."
     yield "Join an order with what else there is: sjf+easy. Parameters go in parentheses: 'easy-k(4)'."
     yield "Your own: -p mymodule:MyPolicy or -p path/file.py:MyPolicy, alone or joined."
+
+
+def _is_compiled(entry: Entry) -> bool:
+    """Return whether the compiled simulator knows a name, by itself or as a part of a pipeline."""
+    alone = entry.kind in ("order", "pipeline", "policy")
+    return (
+        entry.kind != "plug-in"
+        and obstacle_of_policy(make(entry.name if alone else f"fcfs+{entry.name}")) is None
+    )
 
 
 # --- progress --------------------------------------------------------------------------------------------

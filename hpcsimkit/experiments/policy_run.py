@@ -66,6 +66,8 @@ class Run:
         Wall-clock time of the simulation [s].
     passes : int
         Number of scheduling passes.
+    simulator : str
+        Program that simulated: ``"simpy"`` or ``"compiled"``.
     notes : sequence of str
         Remarks of the policy on its result.
     """
@@ -76,6 +78,7 @@ class Run:
     schedule_sha256: str
     seconds: float
     passes: int
+    simulator: str = "simpy"
     notes: Sequence[str] = ()
 
 
@@ -147,6 +150,7 @@ class PolicyRun(Task):
             "schedule_sha256": result.hash,
             "seconds": result.seconds,
             "passes": result.passes,
+            "simulator": result.simulator,
             "notes": list(policy.remarks_on(result)),
         }
 

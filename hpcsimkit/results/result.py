@@ -71,6 +71,8 @@ class Result:
         Number of scheduling passes.
     placements : Placements, optional
         Allocation of each job to machines; None with counted nodes.
+    simulator : str
+        Program that simulated: ``"simpy"`` or ``"compiled"``.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Result:
     seconds: float = 0.0
     passes: int = 0
     placements: Placements | None = None
+    simulator: str = "simpy"
 
     def __post_init__(self) -> None:
         for name in ("submit_time", "start_time", "end_time", "mode", "killed"):

@@ -71,6 +71,7 @@ def save(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "kit": __version__,
         **{name: fields[name] for name in VALUES},
+        "simulator": fields["simulator"],
         "options": dict(fields["options"]),
         "stages": stages,
         "workload": {name: _plain(getattr(workload, name)) for name in ABOUT_WORKLOAD},
@@ -111,6 +112,7 @@ def _fields(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str,
     columns = {name.removeprefix(COLUMN): array for name, array in arrays.items() if name.startswith(COLUMN)}
     choices = zip(arrays["choice_stage"].tolist(), arrays["choice_position"].tolist(), strict=True)
     fields: dict[str, Any] = {name: arrays[name] for name in OUTCOME} | {name: about[name] for name in VALUES}
+    fields["simulator"] = about.get("simulator", "simpy")  # unless written by an older version
     fields["choices"] = tuple((about["stages"][stage], position) for stage, position in choices)
     if "cluster" in about:
         fields["placements"] = _placements(about["cluster"], arrays, jobs=len(fields["start_time"]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,10 @@ import pytest
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled import loading, support
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.campaign import Campaign
+from hpcsimkit.experiments.console import policy_lines
+from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.registry import entries, make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
@@ -22,6 +27,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
+from hpcsimkit.results.result import Result
 
 
 @pytest.fixture
@@ -109,6 +115,31 @@ def test_a_line_on_a_terminal_before_it_compiles(
     monkeypatch.setattr(sys, "stderr", stream)
     loading.announce()
     assert stream.getvalue().startswith("compiling the simulator") == (terminal and not compiled)
+
+
+def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:
+    marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C \w", line)}
+    assert {"fcfs", "wfp3", "easy", "greedy", "fitting", "last-two"} <= marked
+    assert not marked & {"slurm", "conservative", "easy-k", "commit", "best-fit", "bfbp"}
+
+
+def test_provenance_has_the_simulator(tmp_path: Path) -> None:
+    for simulator in ("simpy", "compiled"):
+        experiment = Experiment(jobs=20, policies=["fcfs+easy"], simulator=simulator, report=False)
+        Campaign(experiment, experiment.workload(), tmp_path / simulator).run()
+        facts = json.loads((tmp_path / simulator / "provenance.json").read_text())
+        assert facts["policies"]["fcfs+easy"]["simulator"] == simulator
+
+
+def test_a_saved_result_has_the_simulator(jobs: Workload, tmp_path: Path) -> None:
+    Simulation(jobs, make("fcfs"), simulator="compiled").run().save(tmp_path / "r.npz")
+    assert Result.load(tmp_path / "r.npz").simulator == "compiled"
+
+
+def test_a_refusal_names_the_policy_once(tmp_path: Path) -> None:
+    experiment = Experiment(jobs=20, policies=["fcfs+conservative"], simulator="compiled", report=False)
+    with pytest.raises(UsageError, match=r"^fcfs\+conservative: the compiled simulator cannot run this: "):
+        Campaign(experiment, experiment.workload(), tmp_path / "out").run()
 
 
 def test_state_after_a_compiled_run(jobs: Workload) -> None:
