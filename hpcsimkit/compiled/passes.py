@@ -60,7 +60,7 @@ def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listi
         head = queue.rows[queue.order[0], 0]
         if nodes[head] > run.counters[FREE]:
             break
-        take(queue, 0, 0, nodes, estimate)
+        take(queue, 0, 0)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
     else:
         return -1
@@ -84,7 +84,7 @@ def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listi
             return head
         row = queue.rows[queue.order[place], position]
         blocks = queue.counters[BLOCKS]
-        take(queue, place, position, nodes, estimate)
+        take(queue, place, position)
         if queue.counters[BLOCKS] < blocks:
             position = 0
         start(jobs, run, row, now, mode)
@@ -123,7 +123,7 @@ def _backfill(
     for position in range(count):
         row = rows[position]
         if _admissible(room, nodes[row], estimate[row]):
-            remove(queue, row, rank, nodes, estimate)
+            remove(queue, row, rank)
             start(jobs, run, row, now, mode)
             room = _less(jobs, run, room, row)
 
@@ -166,7 +166,7 @@ def scored_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listi
         if nodes[head] > run.counters[FREE]:
             break
         listing.gone[position] = 1
-        remove(queue, head, jobs.arrival, nodes, estimate)
+        remove(queue, head, jobs.arrival)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
     else:
         return -1

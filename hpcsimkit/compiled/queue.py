@@ -1,4 +1,4 @@
-"""Waiting jobs, sorted by a constant rank, in blocks that know their smallest size and shortest estimate.
+"""Waiting jobs, sorted by a constant rank, in blocks that know their smallest size and shortest estimates.
 
 Most jobs of a long queue do not fit; a search skips whole blocks of them.
 """
@@ -20,6 +20,9 @@ BLOCK = 64
 BLOCKS, WAITING, UNUSED = 0, 1, 2
 """Positions in :attr:`Queue.counters`."""
 
+NONE = 2**62
+"""A size or an estimate that no job exceeds."""
+
 
 class Queue(NamedTuple):
     """Sorted waiting jobs.
@@ -32,8 +35,12 @@ class Queue(NamedTuple):
         Numbers of the other blocks.
     rows : array of int64, shape (blocks, BLOCK)
         Jobs of each block, in order.
-    filled, nodes, estimate : array of int64, shape (blocks,)
-        Number of jobs of each block, their smallest size and shortest estimate [s].
+    filled, nodes : array of int64, shape (blocks,)
+        Number of jobs of each block, and their smallest size.
+    estimate : array of int64, shape (blocks, digits + 1)
+        Shortest estimate [s] of the jobs of each block whose sizes have at most 0, 1, ... binary digits.
+    stale : array of int64, shape (blocks,)
+        Whether jobs have left a block since its sizes and estimates were found, which are then lower bounds.
     counters : array of int64
         Number of blocks in use, of waiting jobs and of unused blocks, at the positions named above.
     """
@@ -44,11 +51,12 @@ class Queue(NamedTuple):
     filled: Integers
     nodes: Integers
     estimate: Integers
+    stale: Integers
     counters: Integers
 
 
-def new_queue(jobs: int) -> Queue:
-    """Return an empty queue for at most `jobs` jobs.
+def new_queue(jobs: int, nodes: int) -> Queue:
+    """Return an empty queue for at most `jobs` jobs on a cluster of `nodes` nodes.
 
     A block is added only when another is full, which then keeps half of its jobs or, at the end, all.
     """
@@ -59,9 +67,19 @@ def new_queue(jobs: int) -> Queue:
         rows=np.empty((blocks, BLOCK), dtype=np.int64),
         filled=np.zeros(blocks, dtype=np.int64),
         nodes=np.zeros(blocks, dtype=np.int64),
-        estimate=np.zeros(blocks, dtype=np.int64),
+        estimate=np.zeros((blocks, int(nodes).bit_length() + 1), dtype=np.int64),
+        stale=np.zeros(blocks, dtype=np.int64),
         counters=np.array([0, 0, blocks], dtype=np.int64),
     )
+
+
+@machine_code
+def _digits(nodes: int) -> int:
+    """Return the number of binary digits of a size."""
+    digits = 0
+    while nodes >> digits:
+        digits += 1
+    return digits
 
 
 @machine_code
@@ -80,6 +98,24 @@ def _block_of(queue: Queue, rank: Integers, wanted: int) -> int:
 
 
 @machine_code
+def _forget(queue: Queue, block: int) -> None:
+    """Set the smallest size and the shortest estimates of a block to those of no jobs."""
+    queue.nodes[block], queue.stale[block] = NONE, 0
+    for digits in range(queue.estimate.shape[1]):
+        queue.estimate[block, digits] = NONE
+
+
+@machine_code
+def _count_in(queue: Queue, block: int, nodes: int, estimate: int) -> None:
+    """Update the smallest size and the shortest estimates of a block by a job."""
+    queue.nodes[block] = min(queue.nodes[block], nodes)
+    for digits in range(_digits(nodes), queue.estimate.shape[1]):
+        if queue.estimate[block, digits] <= estimate:
+            break
+        queue.estimate[block, digits] = estimate
+
+
+@machine_code
 def _new_block(queue: Queue, place: int) -> int:
     """Insert an empty block at a place, and return its number."""
     blocks, unused = queue.counters[BLOCKS], queue.counters[UNUSED] - 1
@@ -88,6 +124,7 @@ def _new_block(queue: Queue, place: int) -> int:
     block = queue.unused[unused]
     queue.order[place] = block
     queue.filled[block] = 0
+    _forget(queue, block)
     queue.counters[BLOCKS], queue.counters[UNUSED] = blocks + 1, unused
     return block
 
@@ -101,13 +138,11 @@ def _first_block(queue: Queue) -> int:
 
 @machine_code
 def _measure(queue: Queue, block: int, nodes: Integers, estimate: Integers) -> None:
-    """Find the smallest size and the shortest estimate of a block that has jobs."""
-    least_nodes, least_estimate = nodes[queue.rows[block, 0]], estimate[queue.rows[block, 0]]
-    for position in range(1, queue.filled[block]):
+    """Find the smallest size and the shortest estimates of a block."""
+    _forget(queue, block)
+    for position in range(queue.filled[block]):
         row = queue.rows[block, position]
-        least_nodes = min(least_nodes, nodes[row])
-        least_estimate = min(least_estimate, estimate[row])
-    queue.nodes[block], queue.estimate[block] = least_nodes, least_estimate
+        _count_in(queue, block, nodes[row], estimate[row])
 
 
 @machine_code
@@ -128,11 +163,7 @@ def add(queue: Queue, row: int, rank: Integers, nodes: Integers, estimate: Integ
         position -= 1
     queue.rows[block, position] = row
     queue.filled[block] += 1
-    if queue.filled[block] == 1:
-        queue.nodes[block], queue.estimate[block] = nodes[row], estimate[row]
-    else:
-        queue.nodes[block] = min(queue.nodes[block], nodes[row])
-        queue.estimate[block] = min(queue.estimate[block], estimate[row])
+    _count_in(queue, block, nodes[row], estimate[row])
 
 
 @machine_code
@@ -149,17 +180,16 @@ def _split(queue: Queue, place: int, second: bool, nodes: Integers, estimate: In
 
 
 @machine_code
-def take(queue: Queue, place: int, position: int, nodes: Integers, estimate: Integers) -> None:
+def take(queue: Queue, place: int, position: int) -> None:
     """Remove the job at a position of the block at a place; mirrors ``JobQueue.remove``."""
     block = queue.order[place]
-    row, count = queue.rows[block, position], queue.filled[block] - 1
+    count = queue.filled[block] - 1
     queue.counters[WAITING] -= 1
     queue.filled[block] = count
     for other in range(position, count):
         queue.rows[block, other] = queue.rows[block, other + 1]
     if count:
-        if nodes[row] == queue.nodes[block] or estimate[row] == queue.estimate[block]:
-            _measure(queue, block, nodes, estimate)
+        queue.stale[block] = 1
         return
     blocks = queue.counters[BLOCKS] - 1
     for other in range(place, blocks):
@@ -170,13 +200,13 @@ def take(queue: Queue, place: int, position: int, nodes: Integers, estimate: Int
 
 
 @machine_code
-def remove(queue: Queue, row: int, rank: Integers, nodes: Integers, estimate: Integers) -> None:
+def remove(queue: Queue, row: int, rank: Integers) -> None:
     """Remove a waiting job; mirrors ``JobQueue.remove``."""
     place = _block_of(queue, rank, rank[row])
     block, position = queue.order[place], 0
     while queue.rows[block, position] != row:
         position += 1
-    take(queue, place, position, nodes, estimate)
+    take(queue, place, position)
 
 
 @machine_code
@@ -207,14 +237,17 @@ def find(
         Place and position of the job; (-1, 0) if there is none.
     """
     free, window, spare = room
+    digits = _digits(free)
     while place < queue.counters[BLOCKS]:
         block = queue.order[place]
         least = queue.nodes[block]
-        if least <= free and (least <= spare or queue.estimate[block] <= window):
+        if least <= free and (least <= spare or queue.estimate[block, digits] <= window):
             for at in range(position, queue.filled[block]):
                 row = queue.rows[block, at]
                 if nodes[row] <= free and (estimate[row] <= window or nodes[row] <= spare):
                     return place, at
+            if queue.stale[block]:
+                _measure(queue, block, nodes, estimate)
         place += 1
         position = 0
     return -1, 0

@@ -167,7 +167,7 @@ def run(simulation: Parameters) -> Result:
     state = new_run(jobs, _estimates(workload, policy, jobs.arrival, streams), rules.nodes)
     histories = new_histories(int(jobs.user.max(initial=0)) + 1, len(workload), CORRECTIONS)
     count = len(workload)
-    simulate(jobs, rules, state, new_queue(count), new_listing(count), histories)
+    simulate(jobs, rules, state, new_queue(count, rules.nodes), new_listing(count), histories)
     return Result(
         workload=workload,
         policy=simulation.name,

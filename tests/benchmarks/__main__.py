@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks              # everything, about six minutes
     python -m tests.benchmarks --quick      # KTH-SP2 and small synthetic logs, under a minute
+    python -m tests.benchmarks --only speed first    # the compiled simulator beside SimPy
 
 Each line comes from a process of its own, so that peak memory is its own too. Speeds are those of the
 simulation alone, through the public API, after the workload was loaded; the best of several repetitions is
@@ -23,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import agents, machines, sweeps
+from tests.benchmarks import agents, machines, simulators, sweeps
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -62,25 +63,32 @@ def bare_simpy() -> None:
     environment.run()
 
 
-def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Simulate a log, ``lublin:JOBS`` or ``burst:JOBS``; returns jobs/s, ratio and peak memory."""
+def workload_of(source: str) -> Any:
+    """Return the workload of a log, ``lublin:JOBS`` or ``burst:JOBS``."""
     import numpy as np
 
-    from hpcsimkit.experiments.registry import make
-    from hpcsimkit.kernel.simulation import Simulation
     from hpcsimkit.workloads import burst, default_workload, read_swf
 
     kind, _, jobs = source.partition(":")
     if kind == "lublin":
-        workload = default_workload(np.random.default_rng(1), jobs=int(jobs))
-    elif kind == "burst":
-        workload = burst(int(jobs), np.random.default_rng(1), machine_size=256)
-    else:
-        workload = read_swf(TRACES / LOGS[source])
-        workload = workload.fitting(workload.machine_size)
+        return default_workload(np.random.default_rng(1), jobs=int(jobs))
+    if kind == "burst":
+        return burst(int(jobs), np.random.default_rng(1), machine_size=256)
+    workload = read_swf(TRACES / LOGS[source])
+    return workload.fitting(workload.machine_size)
+
+
+def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a workload with SimPy; returns jobs/s, ratio and peak memory."""
+    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.kernel.simulation import Simulation
+
+    workload = workload_of(source)
     count = len(workload.jobs)
     yardstick = YARDSTICK_JOBS / processor_seconds(bare_simpy, 3)
-    seconds = processor_seconds(lambda: Simulation(workload, make(policy)).run(), repetitions)
+    seconds = processor_seconds(
+        lambda: Simulation(workload, make(policy), simulator="simpy").run(), repetitions
+    )
     return {
         "jobs": count,
         "seconds": seconds,
@@ -89,6 +97,12 @@ def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, 
         "ratio": count / seconds / yardstick,
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
+
+
+def measure_speed(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a workload with both simulators; returns jobs/s of both, of bare SimPy, and ratios."""
+    bare = YARDSTICK_JOBS / processor_seconds(bare_simpy, 3)
+    return {**simulators.speed(workload_of(source), policy, repetitions), "bare": bare}
 
 
 def measure_decisions(source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -136,6 +150,8 @@ MEASURES = {
     "decide": measure_decisions,
     "read": measure_reading,
     "help": measure_help,
+    "speed": measure_speed,
+    "first": simulators.first,
     **{name: partial(measure, TRACES) for name, measure in (
         ("month", machines.month), ("table", machines.table), ("metrics", machines.metrics),
         ("packing", machines.packing), ("episodes", machines.episodes),
@@ -146,7 +162,7 @@ MEASURES = {
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "speed": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
 FILES = (
@@ -173,6 +189,8 @@ QUICK = [
     ("inference", "128 x 6-32-16-8-1", "slots", 3),
     ("backfilling", "lublin-1", "random, environment alone", 3),
     ("backfilling", "lublin-1", "random, with the baseline", 3),
+    ("speed", "KTH-SP2", "fcfs+easy", 3),
+    ("first", "from the cache", "fcfs", 3),
     ("help", "-", "-", 5),
     ("sweep", "1000 cells", "20 jobs each", 3),
     ("finished", "10000 cells", "20 jobs each", 3),
@@ -193,6 +211,12 @@ ALL = [
     ("simulate", "burst:20000", "wfp3+easy", 1),
     ("month", "beocat-03", "fcfs+best-fit+easy", 1),
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
+    ("speed", "KTH-SP2", "wfp3+easy", 2),
+    ("speed", "KTH-SP2", "fcfs+easy++", 2),
+    ("speed", "HPC2N", "fcfs+easy", 2),
+    ("speed", "lublin:1000000", "fcfs+easy", 1),
+    ("speed", "burst:20000", "fcfs+easy", 1),
+    ("first", "compiling", "fcfs", 1),
     ("read", "HPC2N", "-", 3),
     ("table", "beocat-04", "-", 3),
     ("metrics", "beocat-03", "fcfs+best-fit+easy", 1),
@@ -225,6 +249,10 @@ def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
         cells.append(f"{found['ms_per_cell']:.2f} ms a cell beside the simulations and metrics")
     if "kib_per_cell" in found:
         cells.append(f"{found['kib_per_cell']:.1f} KiB a cell  peak {found['peak_mib']:,.0f} MiB")
+    if "faster" in found:
+        cells.append(
+            f"{found['simpy']:9,.0f} jobs/s with SimPy  {found['faster']:.0f} x  bare SimPy {found['bare']:,.0f}"
+        )
     if measure == "workers":
         cells.append(f"{found['ratio']:.2f} x with two workers")
     return "  ".join(cells)
@@ -234,6 +262,9 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="only what takes less than a minute")
+    parser.add_argument(
+        "--only", nargs="+", metavar="MEASURE", help="only these measures, as in the first column"
+    )
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
@@ -241,6 +272,8 @@ def main() -> None:
         print(json.dumps(MEASURES[measure](source, policy, repetitions)))
         return
     for case in QUICK if options.quick else ALL:
+        if options.only and case[0] not in options.only:
+            continue
         absent = [file for file in FILES.get(case[1], ()) if not (TRACES / file).exists()]
         if absent:
             print(f"{case[0]:9s} {case[1]:15s} skipped: no {TRACES / absent[0]} (set HPCSIMKIT_SHARED)")
