@@ -87,6 +87,7 @@ TRAININGS = {
             "pg",
             "dql",
             "cem",
+            "imitation",
             "maskable-ppo",
             "sb3-ppo",
             "sb3-a2c",

@@ -142,7 +142,8 @@ class Imitation(NetworkTrainer):
         self.memory.add(seen[known], valid[known], wanted[known])
         agreed.extend((actions == wanted)[known].tolist())
         guided = known & (self.rng.random(len(actions)) < beta)
-        self.observations, _, over, infos = self.vector.step(np.where(guided, wanted, actions))
+        told, _, over, infos = self.vector.step(np.where(guided, wanted, actions))
+        self.observations = np.asarray(told)
         self.steps += len(actions)
         sums.extend(infos[place]["episode"]["r"] for place in np.flatnonzero(over).tolist())
 
