@@ -176,7 +176,7 @@ def show_comparison(runs: Sequence[Run]) -> None:
     partitions = list(dict.fromkeys(name for run in runs for name in run.waits))
     if partitions:
         rows = [[run.policy, *(number_text(run.waits.get(name)) for name in partitions)] for run in runs]
-        show("", "mean wait [s] by the partition in which jobs started")
+        show("mean wait [s] by the partition in which jobs started")
         _show_table(["policy", *partitions], rows)
 
 
