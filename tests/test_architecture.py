@@ -81,8 +81,8 @@ TORCH = (
     *(
         f"training.{name}"
         for name in (
-            "a2c", "checkpoints", "cross_entropy", "dql", "global_chance", "network_trainer", "on_policy", "ppo",
-            "seat_trainer", "spinning_up", "together", "trainer", "workers",
+            "a2c", "checkpoints", "cross_entropy", "dql", "global_chance", "imitation", "network_trainer", "on_policy",
+            "ppo", "seat_trainer", "spinning_up", "together", "trainer", "workers",
         )
     ),
 )  # fmt: skip
