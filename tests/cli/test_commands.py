@@ -112,7 +112,10 @@ def test_parts_of_another_distribution(cli, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_parts_of_an_unknown_or_an_empty_kind(cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cli("parts", "encodr").line() == "unknown kind of parts 'encodr'; nearest: encoder, inspector, network"
+    assert (
+        cli("parts", "encodr").line()
+        == "unknown kind of parts 'encodr'; nearest: encoder, inspector, network"
+    )
     monkeypatch.setattr(catalogue, "entry_points", lambda group: [])
     assert cli("parts", "episodes") == (0, "", "")
 
