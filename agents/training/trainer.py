@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +21,7 @@ import torch
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.ranges import check_ranges
+from hpcsimkit.agents.training.callbacks import Callback, call_all
 from hpcsimkit.agents.training.checkpoints import (
     CHECKPOINT,
     Checkpoints,
@@ -213,6 +214,7 @@ class Trainer(ABC, Generic[Outcome]):
         resume: bool = False,
         tensorboard: bool = False,
         tell: Callable[[Report], None] = lambda report: None,
+        callbacks: Sequence[Callback] = (),
     ) -> Outcome:
         """Train to the end and return the best outcome (without a validation, the last).
 
@@ -225,7 +227,9 @@ class Trainer(ABC, Generic[Outcome]):
         tensorboard : bool
             Whether to write the curve for TensorBoard too, into a subfolder of that name.
         tell : callable
-            Callback after every round, called with its report.
+            Function called with the report of every round, to show progress; also by :meth:`prepare`.
+        callbacks : sequence of Callback
+            Callbacks after every round and every validation of this run.
 
         Raises
         ------
@@ -253,7 +257,7 @@ class Trainer(ABC, Generic[Outcome]):
         is_shown = tensorboard and folder is not None and not self.workers.rank
         board = TensorBoard(folder / TENSORBOARD, self.steps) if is_shown and folder is not None else None
         try:
-            self._run(folder, board, tell)
+            self._run(folder, board, tell, callbacks)
         finally:
             if board is not None:
                 board.close()
@@ -265,7 +269,13 @@ class Trainer(ABC, Generic[Outcome]):
             self.workers.least(self.rounds)  # a barrier: the folder is complete, and may be moved
         return self.outcome(self._best[1] if self._best is not None else self.agents())
 
-    def _run(self, folder: Path | None, board: TensorBoard | None, tell: Callable[[Report], None]) -> None:
+    def _run(
+        self,
+        folder: Path | None,
+        board: TensorBoard | None,
+        tell: Callable[[Report], None],
+        callbacks: Sequence[Callback],
+    ) -> None:
         """Run the remaining rounds; with a folder, an interruption takes effect at the end of a round."""
         self._written = float("-inf")  # the first round is worth a checkpoint
         with nullcontext(Stopping()) if folder is None else Stopping() as stopping:
@@ -275,6 +285,7 @@ class Trainer(ABC, Generic[Outcome]):
                 if folder is not None:
                     self.keep(folder)
                 tell(report)
+                call_all(callbacks, report)
                 if self.settle():
                     self._pause(folder, stopping)
 
