@@ -14,6 +14,7 @@ from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.printable import MESSAGE_SHOWN, message_text, printable
 from tests.fuzz.cases import GOOD, NAMES, Case, Outcome, outcome_of
+from tests.fuzz.seeds import KINDS
 
 
 def failures(seeds: range, kind: str | None = None) -> list[tuple[str, int, Outcome]]:
@@ -26,6 +27,12 @@ def failures(seeds: range, kind: str | None = None) -> list[tuple[str, int, Outc
 def test_every_kind_of_input_is_answered(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert failures(range(6), kind) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutations_begin_with_sound_files(kind: str) -> None:
+    outcome = outcome_of(Case(kind, 0, KINDS[kind].files()), seconds=120)
+    assert outcome.word == "accepted", outcome.text
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.cluster.partition_files import read_partitions
 from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.on_machines import described
 from hpcsimkit.experiments.training import Training
@@ -89,6 +90,32 @@ gpus = 4
 memory = "512 GB"
 features = ["a100"]
 """
+PARTITIONS = """\
+[[partitions]]
+name = "batch"
+machines = ["node*"]
+max_time = 172800
+default_time = 3600
+max_nodes = 2
+default = true
+
+[[partitions]]
+name = "gpu"
+machines = ["gpu1", "node?"]
+priority = 1
+"""
+SCONTROL = """\
+PartitionName=batch
+   AllowGroups=ALL Default=YES QoS=N/A
+   DefaultTime=01:00:00 MaxNodes=UNLIMITED MaxTime=2-00:00:00 MinNodes=0
+   Nodes=node[1-2]
+   PriorityJobFactor=1 PriorityTier=1 State=UP TotalCPUs=64 TotalNodes=2
+
+PartitionName=gpu
+   Default=NO DefaultTime=NONE MaxNodes=1 MaxTime=UNLIMITED
+   Nodes=gpu1,node[1,2]
+   PriorityTier=10 State=UP TotalCPUs=64 TotalNodes=3
+"""
 EXPERIMENT = """\
 policies = ["fcfs", "sjf+easy", "easy-k(4)"]
 jobs = 20
@@ -125,7 +152,6 @@ features = ["a100", "ib"]
 """
 TRAINING = """\
 policy = "fcfs+easy"
-algorithm = "ppo"
 seed = 2
 
 [generate]
@@ -133,6 +159,7 @@ nodes = 16
 jobs = 60
 
 [trainer]
+algorithm = "ppo"
 total_timesteps = 512
 episodes = 4
 n_steps = 32
@@ -146,6 +173,35 @@ jobs = 16
 windows = 2
 every = 2
 """
+
+
+CUSH = """\
+seed = 3
+
+[problem]
+nodes = 4
+jobs = 4
+
+[trainer]
+algorithm = "cush"
+epochs = 2
+job_sets = 2
+simulations = 3
+learning_rate = 0.001
+gamma = 0.9
+"""
+SEATS = (
+    TRAINING.replace('algorithm = "ppo"', 'algorithm = "together"').replace(
+        "total_timesteps = 512", "rounds = 2"
+    )
+    + """
+[reward]
+name = "MinusMeanWait"
+
+[seats.inspector.reward]
+name = "MinusMeanBoundedSlowdown"
+"""
+)
 
 
 class Kind(NamedTuple):
@@ -234,7 +290,10 @@ def results_folder() -> Mapping[str, bytes]:
                 "--no-report", "-q", "--out", str(place),
             ])  # fmt: skip
         files = sorted(path for path in place.rglob("*") if path.is_file())
-        return {f"out/{path.relative_to(place)}": path.read_bytes() for path in files}
+        found = {f"out/{path.relative_to(place)}": path.read_bytes() for path in files}
+    name = "out/experiment.toml"
+    experiment = found[name].replace(f"{folder}/".encode(), b"../")
+    return {**found, name: experiment, "table.csv": TABLE.encode(), "m.csv": MACHINES_CSV.encode()}
 
 
 def folder_file(ending: str) -> Callable[[], Files]:
@@ -261,9 +320,16 @@ def _experiment(name: str) -> object:
     return experiment.workload(), experiment.cluster, experiment.saved()
 
 
+def _partitions(name: str) -> object:
+    return read_partitions(name, Machines.read("m.csv"))
+
+
 DESCRIBE = ("describe", "{}", "--no-picture")
 COMPARE = ("compare", "{}", "--jobs", "20", "-p", "sjf+easy", "--no-report", "--out", "made")
 PLACED = ("compare", "{}", "--machines", "m.csv", "-p", "drf+easy", "--no-report", "--out", "made")
+PARTITIONED = (
+    "compare", "jobs.sacct", "--machines", "m.csv", "--partitions", "{}", "-p", "fcfs+easy", "--no-report", "--out", "made",
+)  # fmt: skip
 
 KINDS: dict[str, Kind] = {
     "swf": Kind(swf_files, lambda name: _described(read_swf(name)), (DESCRIBE, COMPARE)),
@@ -291,6 +357,12 @@ KINDS: dict[str, Kind] = {
         text_file("machines.toml", MACHINES_TOML, table_csv=TABLE), Machines.read,
         (("describe", "--machines", "{}", "table.csv", "--no-picture"),),
     ),
+    "partitions": Kind(
+        text_file("partitions.toml", PARTITIONS, m_csv=MACHINES_CSV, jobs_sacct=SACCT), _partitions, (PARTITIONED,)
+    ),
+    "scontrol": Kind(
+        text_file("partitions.txt", SCONTROL, m_csv=MACHINES_CSV, jobs_sacct=SACCT), _partitions, (PARTITIONED,)
+    ),
     "experiment": Kind(
         text_file("experiment.toml", EXPERIMENT), _experiment,
         (("compare", "{}", "--jobs", "9", "--no-report", "--out", "made"), ("describe", "{}", "--no-picture")),
@@ -300,6 +372,8 @@ KINDS: dict[str, Kind] = {
         (("compare", "{}", "--jobs", "9", "--no-report", "--out", "made"), ("describe", "{}", "--no-picture")),
     ),
     "training": Kind(text_file("training.toml", TRAINING), _training),
+    "training-seats": Kind(text_file("training.toml", SEATS), _training),
+    "training-problem": Kind(text_file("training.toml", CUSH), lambda name: Training.read(Path(name)).saved()),
     "model": Kind(
         model_files, Agent.load,
         (("compare", "log.swf", "-p", "fcfs+agent:{}", "--jobs", "10", "--no-report", "--out", "made"),),
@@ -329,6 +403,8 @@ COMMAND_LINES = (
     ("plot", "nowhere", "--overview", "x.png"),
     ("reproduce", "nothing", "log.swf", "--quick", "--seed", "1", "--workers", "1", "--out", "made"),
     ("policies",),
+    ("parts", "encoder", "--json"),
+    ("validate", "log.swf", "-p", "sjf+easy", "--jobs", "9", "--out", "made"),
 )  # fmt: skip
 """Those that would train, evaluate or reproduce for long have something wrong from the start."""
 
