@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import hpcsimkit
+from hpcsimkit.io.catalogue import Catalogue
 from pages.markdown import summary, table
 
 CHAPTERS = (
@@ -90,7 +91,9 @@ def module_text(name: str, module: Any) -> str:
 
 
 def defined_in(thing: object, module: str) -> bool:
-    """Return whether a class, function or constant is defined in a module, not only imported there."""
+    """Return whether a class, function or catalogue is defined in a module, not only imported there."""
+    if isinstance(thing, Catalogue):  # an attribute ``__module__`` is that of its class
+        return True
     return getattr(thing, "__module__", module) == module
 
 
