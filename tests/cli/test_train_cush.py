@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,12 +162,12 @@ def test_workers_that_torchrun_starts(tmp_path: Path, root: Path) -> None:
 def test_progress_has_a_rate(cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports of the training reach the progress bar, in epochs."""
     told: list[Report] = []
-    tell = CushTrainer._run
+    train = CushTrainer.train
 
-    def noted(self: CushTrainer, folder: Path | None, board: object, callback: object) -> None:
-        tell(self, folder, board, told.append)  # type: ignore[arg-type]
+    def noted(self: CushTrainer, *args: Any, tell: object, **options: Any) -> dict[str, Agent]:
+        return train(self, *args, tell=told.append, **options)
 
-    monkeypatch.setattr(CushTrainer, "_run", noted)
+    monkeypatch.setattr(CushTrainer, "train", noted)
     assert cli("train", put(tmp_path, SMALL), "--out", "out", "--quiet").code == 0
     assert [(report.steps, report.of) for report in told] == [(1, 2), (2, 2)]
     assert all(report.steps_per_second > 0 for report in told) and CushTrainer.unit == "epochs"

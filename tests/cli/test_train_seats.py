@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.agents.training.together import Together
 from hpcsimkit.experiments.training import Training
 from tests.cli.conftest import CLI
@@ -75,17 +74,10 @@ def test_an_order_and_an_inspector(cli: CLI, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 def test_resumed_bit_for_bit(cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, run = put(tmp_path), Together._run
+    file = put(tmp_path)
     assert cli("train", file, "--out", "straight", "-q").code == 0
-
-    def interrupted(self: Together, folder: Path | None, board: object, tell: object) -> None:
-        def stop(report: Report) -> None:
-            signal.raise_signal(signal.SIGTERM)
-
-        run(self, folder, board, stop)  # type: ignore[arg-type]
-
     with monkeypatch.context() as patched:
-        patched.setattr(Together, "_run", interrupted)
+        patched.setattr(Together, "keep", lambda self, folder: signal.raise_signal(signal.SIGTERM))
         assert "to go on: the same command with --resume" in cli("train", file, "--out", "stopped").err
     assert cli("train", file, "--out", "stopped", "--resume", "-q").code == 0
     for name in ("order-best.hpcsim", "order-last.hpcsim", "inspector-last.hpcsim", "curve.csv"):
