@@ -64,15 +64,17 @@ def show(*lines: object) -> None:
     Parameters
     ----------
     *lines : object
-        Lines or multi-line texts; each begins on a new line.
+        Lines or multi-line texts; each begins on a new line. Nothing is printed without any.
 
     Examples
     --------
+    >>> show()
     >>> show("mean wait", 5)
     mean wait
     5
     """
-    print(printable("\n".join(map(str, lines))), flush=True)
+    if lines:
+        print(printable("\n".join(map(str, lines))), flush=True)
 
 
 def warn(line: str) -> None:
