@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,17 +150,17 @@ class DrasTrainer(SeatTrainer):
     settings: DrasSettings
     networks: RowFilterNetwork
 
+    @abstractmethod
     def make(self) -> RowFilterNetwork:
         """Return the network with initial weights."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make()")
 
+    @abstractmethod
     def choose(self, network: Scoring, seen: Floats, actions: NDArray[np.intp]) -> int:
         """Return one of the given actions."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method choose(network, seen, actions)")
 
+    @abstractmethod
     def learn(self, steps: Steps) -> dict[str, float]:
         """Update from the decisions since the last update; return the measures to report."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method learn(steps)")
 
     def build(self, seed: int) -> None:
         """Create the network and its optimiser.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,9 +107,9 @@ class OnPolicyTrainer(NetworkTrainer):
         """Whether truncated episodes are discarded (with whole episodes; see :meth:`_play`)."""
         return False
 
+    @abstractmethod
     def learn(self, batch: Batch) -> dict[str, float]:
         """Update from a round of steps; return the measures to report."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method learn(batch)")
 
     def learning_rates(self) -> Sequence[tuple[nn.Module, float]]:
         """Return actor and critic with their learning rates, if these differ."""

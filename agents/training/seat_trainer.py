@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,13 +89,13 @@ class SeatTrainer(Trainer[Agent]):
 
     # --- hooks for subclasses ------------------------------------------------------------------------
 
+    @abstractmethod
     def build(self, seed: int) -> None:
         """Create networks and optimiser, with initial weights from the seed."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method build(seed)")
 
+    @abstractmethod
     def network(self) -> Network:
         """Return a copy of the current network, for inference."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method network()")
 
     # --- implementation of a trainer -----------------------------------------------------------------
 

@@ -343,7 +343,7 @@ def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER)
     Raises
     ------
     UsageError
-        The name is unknown, may not be imported, or is no trainer with annotated settings.
+        The name is unknown, may not be imported, or is no complete trainer with annotated settings.
 
     Examples
     --------
@@ -360,6 +360,8 @@ def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER)
         raise UsageError(f"{name!r} needs a subclass of Trainer, found {found!r}")
     if not is_dataclass(importing(lambda: settings_of(found), name)):
         raise UsageError(f"{name!r} needs an annotation settings with a dataclass, found none")
+    if missing := ", ".join(sorted(found.__abstractmethods__)):
+        raise UsageError(f"{name!r} is incomplete; methods needed: {missing}")
     return found
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from hpcsimkit.agents.ranges import Share
 from hpcsimkit.agents.training.a2c import A2C
-from hpcsimkit.agents.training.on_policy import Settings
+from hpcsimkit.agents.training.on_policy import OnPolicyTrainer, Settings
 from hpcsimkit.agents.training.trainer import Trainer
 
 print("mine is imported")
@@ -40,6 +40,10 @@ class Mine(A2C):
 
 class Bare(Trainer):
     pass
+
+
+class Incomplete(OnPolicyTrainer):
+    settings: Settings
 
 
 class Other:
@@ -102,6 +106,7 @@ def test_without_a_change_it_is_the_algorithm_that_it_derives_from(cli: CLI, tmp
         ("mine:Mine", "mixed = 1.5", "t.toml:15: trainer.mixed: unknown key; nearest: mix"),
         ("mine:Other", "", "trainer.algorithm: 'mine:Other' needs a subclass of Trainer, found <class"),
         ("mine:Bare", "", "'mine:Bare' needs an annotation settings with a dataclass"),
+        ("mine:Incomplete", "", "trainer.algorithm: 'mine:Incomplete' is incomplete; methods needed: learn"),
         ("mine:Missing", "", "trainer.algorithm: 'mine:Missing': mine has no 'Missing'"),
         ("pppo", "", "trainer.algorithm: unknown algorithm 'pppo'; nearest: ppo"),
     ],
