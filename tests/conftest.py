@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -49,6 +50,19 @@ def same_simulator_in_any_order() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "WHEN_LOADED", loading.WHEN_COMPILED)
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_module_of_another_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A module that a test wrote is not what the next one finds by the same name: each has its own ``mine.py``."""
+    path = list(sys.path)
+    yield
+    sys.path[:] = path
+    written = str(tmp_path_factory.getbasetemp())
+    for name, module in list(sys.modules.items()):
+        # Not `getattr`: modules that load themselves when they are asked would do so.
+        if str(getattr(module, "__dict__", {}).get("__file__")).startswith(written):
+            del sys.modules[name]
 
 
 @pytest.fixture(scope="session")
