@@ -18,6 +18,7 @@ from hpcsimkit.policies.placing.kinds import LearnedKinds
 from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.portfolio.looking_ahead import LookingAhead
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.recorded import Recorded
 from hpcsimkit.policies.slurm import SlurmMultifactor
@@ -132,6 +133,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "oracle-saf": OracleSAF,
         "fcfs-shortest": orders.FCFSShortest,
         "drf": DominantShare,
+        "looking-ahead": LookingAhead,
         "published-wfp3": InvertedWFP3,
         "published-unicef": InvertedUNICEF,
     },

@@ -83,7 +83,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         yield "it knows counted nodes only, not machines"
     if type(simulation.event_order) is not TextbookOrder:
         yield f"it knows the textbook's rules only, found {simulation.event_order.name!r}"
-    for name in ("dependencies", "period", "service_time"):
+    for name in ("dependencies", "period", "service_time", "begun"):
         if getattr(simulation, name):
             yield f"it knows no {name}, found {getattr(simulation, name)!r}"
     for observer in simulation.observers:
