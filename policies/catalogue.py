@@ -18,6 +18,8 @@ from hpcsimkit.policies.placing.kinds import LearnedKinds
 from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.predicted import Predicted
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.recorded import Recorded
 from hpcsimkit.policies.slurm import SlurmMultifactor
@@ -66,6 +68,13 @@ def easy_plus_plus() -> Parts:
 def conservative_replan() -> Parts:
     """Conservative backfilling that replans from scratch at every pass, so reservations may be violated."""
     return {"backfiller": Reservations(count=None)}
+
+
+def history(
+    length: int = 12, decay: float = 0.85, shrinkage: float = 1.0, *, reservations: bool = False
+) -> Parts:
+    """Predictions from the last run times of the same user, request and size."""
+    return {"estimates": Predicted(History(length, decay, shrinkage), reservations)}
 
 
 def no_backfilling() -> Parts:
@@ -130,6 +139,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "random": orders.RandomOrder,
         "oracle-sjf": OracleSJF,
         "oracle-saf": OracleSAF,
+        "shortest-predicted": ShortestPredicted,
         "fcfs-shortest": orders.FCFSShortest,
         "drf": DominantShare,
         "published-wfp3": InvertedWFP3,
@@ -151,7 +161,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "greedy": Greedy,
         "published-easy": PublishedEASY,
     },
-    "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo},
+    "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo, "history": history},
     "pipeline": {"binpacking": binpacking, "random-fit": random_fit, "optimization": Optimization},
     "placement": {
         "first-fit": placements.FirstFit,
