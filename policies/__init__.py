@@ -39,6 +39,9 @@ from hpcsimkit.policies.placing.placements import (
     WorstFit,
 )
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.predicted import Predicted
+from hpcsimkit.policies.predicting.predictor import Predictor
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
@@ -69,6 +72,7 @@ __all__ = [
     "FCFSShortest",
     "FirstFit",
     "Greedy",
+    "History",
     "HoldUnfit",
     "KindsByExecution",
     "KindsInRun",
@@ -81,6 +85,8 @@ __all__ = [
     "OracleSAF",
     "OracleSJF",
     "Pipeline",
+    "Predicted",
+    "Predictor",
     "RandomOrder",
     "RandomPlacement",
     "Reservations",

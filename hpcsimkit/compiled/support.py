@@ -25,7 +25,8 @@ from hpcsimkit.kernel.run import RunParameters
 from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import Greedy
 from hpcsimkit.policies.oracles import Actual
-from hpcsimkit.policies.predictions import CORRECTIONS, LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.policies.predicting.predicted import CORRECTIONS
+from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
