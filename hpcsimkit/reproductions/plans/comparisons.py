@@ -37,6 +37,8 @@ class Comparison(NamedTuple):
         Rows that are run several times on each sequence.
     oracles : collection of str
         Rows that know actual run times. Default: none.
+    apart : mapping of str to SequenceSet
+        Sequences of the rows that have their own. Default: none.
     """
 
     plan: ComparisonPlan
@@ -47,6 +49,7 @@ class Comparison(NamedTuple):
     contestants: Sequence[Contestant]
     stochastic: frozenset[str]
     oracles: frozenset[str] = frozenset()
+    apart: Mapping[str, SequenceSet] = {}
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -74,9 +77,8 @@ class Comparison(NamedTuple):
         return {each.name: self._meeting(each) for each in self.contestants}
 
     def _meeting(self, who: Contestant) -> Meeting:
-        sequences = SequenceSet(
-            f"{self.sequences.name}{self.parts.made(self.plan.folder)}", self.sequences.scenarios
-        )
+        scenarios = self.apart.get(who.name, self.sequences).scenarios
+        sequences = SequenceSet(f"{self.sequences.name}{self.parts.made(self.plan.folder)}", scenarios)
         seed, promises = self.trace.seed, self.plan.promises
         if self.plan.draws is None:
             return Meeting(who, sequences, seed, promises)
@@ -124,10 +126,12 @@ class Workshop:
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons: log by log, or protocol by protocol."""
         names = [name for name, each in self.plan.comparisons.items() if self._has(each.size)]
-        pairs = [(name, trace) for name in names for trace in self.traces.all]
+        numbers = range(len(self.traces.all))
+        pairs = [(name, number) for name in names for number in numbers]
         if self.plan.logs_first:
-            pairs = [(name, trace) for trace in self.traces.all for name in names]
-        for name, trace in pairs:
+            pairs = [(name, number) for number in numbers for name in names]
+        for name, number in pairs:
+            trace = self.traces.test_of(self.plan.comparisons[name].paper).all[number]
             if trace.is_known or not self.plan.comparisons[name].known_logs:
                 yield from self._comparisons(name, trace)
 
@@ -136,26 +140,27 @@ class Workshop:
 
     def _comparisons(self, name: str, trace: PaperLog) -> Iterator[Comparison]:
         plan = self.plan.comparisons[name]
-        sequences = trace.rest if plan.sequences == "rest" else trace.drawn_sequences
         for parts in self.parts(trace).each(plan.each):
+            sequences = _sequences(plan, trace, parts)
             found = [
                 (each, row)
                 for rows in plan.rows
                 for inner in parts.each(rows.each)
+                if inner.allow(rows.when)
                 for row in map(self.plan.rows.__getitem__, rows.rows)
                 for own in inner.each(row.each)
+                if own.allow(row.when)
                 for each in self._rows(row, trace, own, known=plan.known_logs)
             ]
             drawn = {each.name for each, row in found if row.stochastic or (each.learner and each.sample)}
             oracles = {each.name for each, row in found if row.oracle}
+            apart = {each.name: parts.made(row.sequences) for each, row in found if row.sequences is not None}
             rows = [each for each, _ in found]
-            yield Comparison(plan, name, trace, parts, sequences, rows, frozenset(drawn), frozenset(oracles))
+            of_rows = frozenset(drawn), frozenset(oracles), apart
+            yield Comparison(plan, name, trace, parts, sequences, rows, *of_rows)
 
     def _rows(self, row: RowPlan, trace: PaperLog, parts: Parts, *, known: bool) -> Iterator[Contestant]:
         """Yield the policies of a row: one for each log of its agents, and for sampled and best actions."""
-        for name, allowed in row.when.items():
-            if parts.made(f"{{{name}}}") not in parts.listed(allowed):
-                return
         if row.agent is None:
             yield Contestant(f"{parts.made(row.name)}", parts.made(row.policy), row.rules)
             return
@@ -173,3 +178,9 @@ class Workshop:
             return [trace]
         others = [self.traces.first] if row.logs == "first" else self.traces.all
         return [each for each in others if each is not trace and (each.is_known or not known)]
+
+
+def _sequences(plan: ComparisonPlan, trace: PaperLog, parts: Parts) -> SequenceSet:
+    if plan.sequences == "rest":
+        return trace.rest
+    return trace.drawn_sequences if plan.sequences == "drawn" else parts.made(plan.sequences)

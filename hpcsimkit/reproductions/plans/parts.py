@@ -7,7 +7,6 @@ import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
-from itertools import product
 from operator import attrgetter
 from string import Formatter
 from typing import Any
@@ -93,10 +92,20 @@ class Parts:
         return Parts({**self.variables, **variables}, self.agent)
 
     def each(self, values: Mapping[str, Any]) -> Iterator[Parts]:
-        """Yield parts for each combination of the values of some variables, without repetitions."""
-        lists = [self.listed(each) for each in values.values()]
-        for chosen in product(*lists):
-            yield self.beside(dict(zip(values, chosen, strict=True)))
+        """Yield parts for each combination of the values of some variables, without repetitions.
+
+        Values may depend on the variables before them.
+        """
+        if not values:
+            yield self
+            return
+        (name, value), *others = values.items()
+        for chosen in self.listed(value):
+            yield from self.beside({name: chosen}).each(dict(others))
+
+    def allow(self, values: Mapping[str, Any]) -> bool:
+        """Return whether each of some variables has one of its listed values."""
+        return all(self.made(f"{{{name}}}") in self.listed(allowed) for name, allowed in values.items())
 
     def made(self, value: Any) -> Any:
         """Return the object of a value."""

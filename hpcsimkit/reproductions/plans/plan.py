@@ -35,11 +35,15 @@ Part = Any
 Each = Mapping[str, Any]
 """Values of each variable of a loop, the first variable outermost."""
 
+When = dict[str, list[Any]]
+"""Values of variables for which something is included."""
+
 
 class LogsPlan(Table):
     """Table ``[logs]``: the reading of logs, and their split into training jobs and test sequences.
 
-    `code` is the published code that reads the logs, or ``swf`` for unmodified ones.
+    `code` is the published code that reads the logs, or ``swf`` for unmodified ones. Sequences of the
+    published test begin in the first `test_slice` jobs, if it is given. Without trainings, `split` is false.
     """
 
     needed: str
@@ -47,6 +51,8 @@ class LogsPlan(Table):
     jobs: int = Field(gt=0)
     least_jobs: int = Field(gt=0)
     slice: int = Field(default=10_000, gt=0)
+    test_slice: int | None = Field(default=None, gt=0)
+    split: bool = True
     seeds: dict[str, int] = Field(default_factory=dict)
     seed: int | None = None
     drawn: str = "published"
@@ -71,7 +77,10 @@ class AgentPlan(Table):
 
 
 class RowPlan(Table):
-    """Table ``[rows.NAME]``: a policy under test, with or without an agent."""
+    """Table ``[rows.NAME]``: a policy under test, with or without an agent.
+
+    `sequences` replaces those of the comparison, by the same jobs with other requested times for instance.
+    """
 
     name: str
     policy: Part = None
@@ -83,8 +92,9 @@ class RowPlan(Table):
     changes: dict[str, Part] = Field(default_factory=dict)
     stochastic: bool = False
     oracle: bool = False
+    sequences: Part = None
     each: Each = Field(default_factory=dict)
-    when: dict[str, list[Any]] = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
 
 
 class RowsPlan(Table):
@@ -92,15 +102,22 @@ class RowsPlan(Table):
 
     rows: list[str]
     each: Each = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
 
 
 class ComparisonPlan(Table):
-    """Table ``[comparisons.NAME]``: policies on the same sequences of each log."""
+    """Table ``[comparisons.NAME]``: policies on the same sequences of each log.
 
-    sequences: Literal["rest", "drawn"]
+    `sequences` are those of the ``rest`` of the log, those ``drawn`` in the published test (of another
+    `paper`, if one is named), or a part. The heuristics of the kit run beside the rows if there are `rivals`.
+    """
+
+    sequences: Part
     words: str
     rows: list[RowsPlan]
-    label: str
+    label: str = ""
+    paper: str = ""
+    rivals: bool = True
     folder: str = ""
     base: str = ""
     each: Each = Field(default_factory=dict)
@@ -138,7 +155,7 @@ class Plan(Table):
     logs: LogsPlan
     rates: dict[str, float]
     sizes: dict[Literal["full", "quick"], dict[str, Any]]
-    agents: dict[str, AgentPlan]
+    agents: dict[str, AgentPlan] = Field(default_factory=dict)
     rows: dict[str, RowPlan]
     comparisons: dict[str, ComparisonPlan]
     logs_first: bool = False

@@ -23,7 +23,7 @@ from hpcsimkit.reproductions.plans.logs import PaperLogs
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_of"]
 
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
-DIGITS = 0.0065
-"""Tolerance for truncated digits of published means: 333.196 is printed as 333.19."""
 
 
 class Study(NamedTuple):
@@ -111,7 +109,8 @@ class PaperReproduction(ContestReproduction[Comparison]):
         """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
         found: dict[tuple[str, str], list[Comparison]] = {}
         for each in self.contests:
-            found.setdefault((each.trace.name, each.plan.words), []).append(each)
+            if each.plan.rivals:
+                found.setdefault((each.trace.name, each.plan.words), []).append(each)
         return [
             self._field(", ".join(filter(None, [log, words])), met) for (log, words), met in found.items()
         ]
@@ -227,7 +226,7 @@ class PaperFindings(Findings):
         theirs = self.plan.published[plan.published].number(scores.contest.about, row)
         ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
         if theirs == theirs:
-            met = abs(ours - theirs) < DIGITS if whole else None
+            met = same_digits(ours, theirs) if whole else None
             yield Target(f"{where}: {row}, mean bounded slowdown", theirs, ours, None, met)
 
     def _training_targets(self, minutes: float) -> Iterator[Target]:
