@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, Logs, name_among
-from hpcsimkit.reproductions.plans.plan import LogsPlan, Plan
+from hpcsimkit.reproductions.plans.plan import LogsPlan
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
 from hpcsimkit.workloads.dirlab import published_starts, read_published
@@ -92,7 +90,7 @@ class PaperLog(Log):
         return self.name in self.plan.seeds
 
     @cached_property
-    def drawn_sequences(self) -> SequenceSet:
+    def drawn(self) -> SequenceSet:
         """Sequences of the published test, from the whole log; as published, they overlap.
 
         By default they are drawn with the seed of the reproduction.
@@ -171,11 +169,6 @@ class PaperLogs(Logs[PaperLog]):
     """
 
     plan: LogsPlan | None = None
-
-    @classmethod
-    def of(cls, plan: Plan, paths: Sequence[Path], scale: SimpleNamespace, seed: int) -> PaperLogs:
-        """Return the logs, split as a plan says."""
-        return cls(paths, scale, seed, plan.logs)
 
     def log_of(self, path: Path) -> PaperLog:
         """Return the log of a file."""

@@ -98,6 +98,10 @@ class Parts:
         for chosen in product(*lists):
             yield self.beside(dict(zip(values, chosen, strict=True)))
 
+    def meet(self, conditions: Mapping[str, Any]) -> bool:
+        """Return whether each of some variables, or of their attributes, has one of its allowed values."""
+        return all(self.made(f"{{{name}}}") in self.listed(each) for name, each in conditions.items())
+
     def made(self, value: Any) -> Any:
         """Return the object of a value."""
         if isinstance(value, str):
