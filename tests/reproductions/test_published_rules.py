@@ -308,7 +308,7 @@ def test_tests_are_those_of_the_papers(paper: PaperReproduction, tmp_path: Path)
     assert {name: log.test_seed for name, log in logs.items()} == {
         "schedinspector": 1, "rlbackfilling": 40, "rlscheduler": 1,
     }  # fmt: skip
-    assert {name: len(log.drawn_sequences.scenarios) for name, log in logs.items()} == {
+    assert {name: len(log.drawn.scenarios) for name, log in logs.items()} == {
         "schedinspector": 50, "rlbackfilling": 10, "rlscheduler": 10,
     }  # fmt: skip
     write_swf(default_workload(np.random.default_rng(1), jobs=12_000), tmp_path / "other.swf")

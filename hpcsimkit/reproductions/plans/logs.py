@@ -16,7 +16,7 @@ from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, Logs, name_among
 from hpcsimkit.reproductions.papers import PAPERS
-from hpcsimkit.reproductions.plans.plan import LogsPlan, Plan, paper_files
+from hpcsimkit.reproductions.plans.plan import LogsPlan, paper_files
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
 from hpcsimkit.workloads.dirlab import REPLACED, published_starts, read_published
@@ -96,7 +96,7 @@ class PaperLog(Log):
         return self.name in self.plan.seeds
 
     @cached_property
-    def drawn_sequences(self) -> SequenceSet:
+    def drawn(self) -> SequenceSet:
         """Sequences of the published test, from the whole log; as published, they overlap.
 
         By default they are drawn with the seed of the reproduction.
@@ -192,14 +192,9 @@ class PaperLogs(Logs[PaperLog]):
 
     plan: LogsPlan | None = None
 
-    @classmethod
-    def of(cls, plan: Plan, paths: Sequence[Path], scale: SimpleNamespace, seed: int) -> PaperLogs:
-        """Return the logs, split as a plan says."""
-        return cls(paths, scale, seed, plan.logs)
-
     @cached_property
     def _tests(self) -> dict[str, PaperLogs]:
-        return {"": self}
+        return {}
 
     def test_of(self, paper: str) -> PaperLogs:
         """Return the same logs in the published test of another paper, by the names of this one.
@@ -209,7 +204,8 @@ class PaperLogs(Logs[PaperLog]):
         if paper not in self._tests:
             assert self.plan is not None
             other, _ = paper_files(PAPERS[paper])
-            changes = {"names": self.plan.names, "seed": other.logs.seed or self.plan.seed}
+            seed = self.plan.seed if other.logs.seed is None else other.logs.seed
+            changes = {"names": self.plan.names, "seed": seed}
             scale = SimpleNamespace(**other.size(quick=False))
             self._tests[paper] = replace(self, scale=scale, plan=other.logs.model_copy(update=changes))
         return self._tests[paper]

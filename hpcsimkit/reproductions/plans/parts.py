@@ -103,9 +103,9 @@ class Parts:
         for chosen in self.listed(value):
             yield from self.beside({name: chosen}).each(dict(others))
 
-    def allow(self, values: Mapping[str, Any]) -> bool:
-        """Return whether each of some variables has one of its listed values."""
-        return all(self.made(f"{{{name}}}") in self.listed(allowed) for name, allowed in values.items())
+    def meet(self, conditions: Mapping[str, Any]) -> bool:
+        """Return whether each of some variables, or of their attributes, has one of its allowed values."""
+        return all(self.made(f"{{{name}}}") in self.listed(each) for name, each in conditions.items())
 
     def made(self, value: Any) -> Any:
         """Return the object of a value."""

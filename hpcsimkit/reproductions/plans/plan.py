@@ -22,6 +22,7 @@ __all__ = [
     "PublishedTable",
     "RowPlan",
     "RowsPlan",
+    "SourcePlan",
     "StudyPlan",
     "TargetPlan",
     "paper_files",
@@ -60,6 +61,18 @@ class LogsPlan(Table):
     names: dict[str, str] = Field(default_factory=lambda: dict(BY_FILE))
 
 
+class SourcePlan(Table):
+    """Table ``[source]`` in place of ``[logs]``: the class of other test data, such as job sets or days.
+
+    `part` names a subclass of :class:`~hpcsimkit.reproductions.logs.Logs`. Its data have a name, and the
+    attributes `seed` and `variables` of a :class:`~hpcsimkit.reproductions.plans.logs.PaperLog`.
+    """
+
+    needed: str
+    part: str
+    required: bool = True
+
+
 class AgentPlan(Table):
     """Table ``[agents.NAME]``: the environment, the algorithm and the settings of a training.
 
@@ -70,8 +83,9 @@ class AgentPlan(Table):
     environment: Part
     trainer: str
     settings: Part
-    total_timesteps: Part
+    total_timesteps: Part = None
     learner: str = ""
+    seed: Part = "{seed}"
     defaults: dict[str, Part] = Field(default_factory=dict)
     changes: dict[str, Part] = Field(default_factory=dict)
 
@@ -79,10 +93,13 @@ class AgentPlan(Table):
 class RowPlan(Table):
     """Table ``[rows.NAME]``: a policy under test, with or without an agent.
 
+    `family` is the row of tables that several agents share, `group` its use in the paper's own tables.
     `sequences` replaces those of the comparison, by the same jobs with other requested times for instance.
     """
 
     name: str
+    family: str = ""
+    group: str = ""
     policy: Part = None
     rules: Literal["dirlab", "textbook"] = "dirlab"
     agent: Part = None
@@ -108,12 +125,12 @@ class RowsPlan(Table):
 class ComparisonPlan(Table):
     """Table ``[comparisons.NAME]``: policies on the same sequences of each log.
 
-    `sequences` are those of the ``rest`` of the log, those ``drawn`` in the published test (of another
-    `paper`, if one is named), or a part. The heuristics of the kit run beside the rows if there are `rivals`.
+    `sequences` is the name of an attribute of the log (in the published test of another `paper`, if one is
+    named), or a value with parts. The heuristics of the kit run beside the rows if there are `rivals`.
     """
 
     sequences: Part
-    words: str
+    words: str = ""
     rows: list[RowsPlan]
     label: str = ""
     paper: str = ""
@@ -121,8 +138,10 @@ class ComparisonPlan(Table):
     folder: str = ""
     base: str = ""
     each: Each = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
     known_logs: bool = False
     size: str = ""
+    task: str = "reproductions.draws:Draws"
     draws: Part = None
     promises: bool = False
 
@@ -152,7 +171,8 @@ class Plan(Table):
     """Contents of ``plan.toml``."""
 
     title: str
-    logs: LogsPlan
+    logs: LogsPlan = Field(default=None)  # type: ignore[assignment]  # absent if there is a source
+    source: SourcePlan | None = None
     rates: dict[str, float]
     sizes: dict[Literal["full", "quick"], dict[str, Any]]
     agents: dict[str, AgentPlan] = Field(default_factory=dict)
@@ -164,11 +184,13 @@ class Plan(Table):
     tasks: dict[str, Part] = Field(default_factory=dict)
     minutes: float | None = None
 
-    inner: ClassVar[Mapping[str, type[BaseModel]]] = {"logs": LogsPlan}
+    inner: ClassVar[Mapping[str, type[BaseModel]]] = {"logs": LogsPlan, "source": SourcePlan}
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
-        """Check that rows, agents and comparisons have a table."""
+        """Check that there are test data, and that rows, agents and comparisons have a table."""
+        if (self.logs is None) == (self.source is None):
+            raise ValueError("either the table logs or the table source is needed")
         rows = [row for each in self.comparisons.values() for rows in each.rows for row in rows.rows]
         agents = [row.agent["agent"] for row in self.rows.values() if row.agent is not None]
         agents += [panel["agent"]["agent"] for study in self.studies for panel in study.agents]

@@ -20,6 +20,7 @@ from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.logs import PaperLogs
+from hpcsimkit.reproductions.plans.parts import kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
@@ -63,10 +64,12 @@ class PaperReproduction(ContestReproduction[Comparison]):
     findings: ClassVar[type[PaperFindings]]
 
     @cached_property
-    def traces(self) -> PaperLogs:
-        """Logs of the experiment."""
-        size = self.paper.size(quick=self.quick)
-        return PaperLogs.of(self.paper, self.logs, SimpleNamespace(**size), self.seed)
+    def traces(self) -> Any:
+        """Logs of the experiment, or other test data."""
+        scale, source = SimpleNamespace(**self.paper.size(quick=self.quick)), self.paper.source
+        if source is None:
+            return PaperLogs(self.logs, scale, self.seed, self.paper.logs)
+        return kit_part(source.part)(self.logs, scale, self.seed)
 
     @cached_property
     def workshop(self) -> Workshop:
@@ -120,7 +123,7 @@ class PaperReproduction(ContestReproduction[Comparison]):
             f"{each.base}: {row}" if each.base else row: task
             for each in met
             for row, task in each.meetings.items()
-            if row not in each.oracles
+            if not each.rows[row].oracle
         }
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 
@@ -239,21 +242,22 @@ class PaperFindings(Findings):
 def reproduction_of(folder: Path) -> type[PaperReproduction]:
     """Return the reproduction of a paper from its folder.
 
-    ``report.md.jinja`` is its text. If there is a module ``own``, the class ``PaperFindings`` in it replaces
-    that of this module.
+    ``report.md.jinja`` is its text. If there is a module ``own``, the classes ``OwnReproduction`` and
+    ``OwnFindings`` in it replace those of this module.
     """
     plan, published = paper_files(folder)
-    own = _own(folder)
+    own, source = _own(folder), plan.source or plan.logs
     return type(
         f"{folder.name.title().replace('_', '')}Reproduction",
-        (PaperReproduction,),
+        (getattr(own, "OwnReproduction", PaperReproduction),),
         {
             "__doc__": plan.title,
             "folder": folder,
             "paper": plan,
             "published": published,
             "title": plan.title,
-            "logs_needed": plan.logs.needed,
+            "needs_logs": plan.source is None or plan.source.required,
+            "logs_needed": source.needed,
             "rates": plan.rates,
             "findings": getattr(own, "OwnFindings", PaperFindings),
         },

@@ -116,7 +116,7 @@ def swapped(log: PaperLog) -> SequenceSet:
 
 def repeated(log: PaperLog) -> SequenceSet:
     """Return the test sequences, each several times for runs of a stochastic policy."""
-    sequences = log.drawn_sequences
+    sequences = log.drawn
     return replace(sequences, scenarios=tuple(each for each in sequences.scenarios for _ in range(REPEATS)))
 
 
