@@ -78,6 +78,10 @@ class Comparison(NamedTuple):
             f"{self.sequences.name}{self.parts.made(self.plan.folder)}", self.sequences.scenarios
         )
         seed, promises = self.trace.seed, self.plan.promises
+        if self.plan.meeting is not None:
+            variables = {"contestant": who, "sequences": sequences}
+            meeting: Meeting = self.parts.beside(variables).made(self.plan.meeting)
+            return meeting
         if self.plan.draws is None:
             return Meeting(who, sequences, seed, promises)
         draws = self.parts.made(self.plan.draws) if who.name in self.stochastic else 1
@@ -117,8 +121,10 @@ class Workshop:
             settings = replace(parts.made(table.settings), total_timesteps=parts.made(table.total_timesteps))
             environment = parts.made(table.environment)
             kind = kit_part(table.learner) if table.learner else Learner
-            learner = kind.of(label, environment, table.trainer, settings, self.traces.seed)
-            self._made[label] = replace(learner, **parts.made(table.changes))
+            seed = self.traces.seed + parts.variables.get("number", 0)
+            learner = kind.of(label, environment, parts.made(table.trainer), settings, seed)
+            changes = parts.beside({"learner": learner}).made(table.changes)
+            self._made[label] = replace(learner, **changes)
         return self._made[label]
 
     def comparisons(self) -> Iterator[Comparison]:
@@ -136,7 +142,7 @@ class Workshop:
 
     def _comparisons(self, name: str, trace: PaperLog) -> Iterator[Comparison]:
         plan = self.plan.comparisons[name]
-        sequences = trace.rest if plan.sequences == "rest" else trace.drawn_sequences
+        sequences = getattr(trace, plan.sequences)
         for parts in self.parts(trace).each(plan.each):
             found = [
                 (each, row)

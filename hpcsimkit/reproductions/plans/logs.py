@@ -13,6 +13,7 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, Logs, name_among
+from hpcsimkit.reproductions.plans.parts import kit_part
 from hpcsimkit.reproductions.plans.plan import LogsPlan, Plan
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
@@ -92,7 +93,7 @@ class PaperLog(Log):
         return self.name in self.plan.seeds
 
     @cached_property
-    def drawn_sequences(self) -> SequenceSet:
+    def drawn(self) -> SequenceSet:
         """Sequences of the published test, from the whole log; as published, they overlap.
 
         By default they are drawn with the seed of the reproduction.
@@ -181,4 +182,6 @@ class PaperLogs(Logs[PaperLog]):
         """Return the log of a file."""
         assert self.plan is not None
         kind = UnmodifiedLog if self.plan.code == "swf" else PaperLog
+        if self.plan.kind:
+            kind = kit_part(self.plan.kind)
         return kind(path, self.plan, self.scale, self.seed)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 from hpcsimkit.errors import nearest
 from hpcsimkit.experiments.checked_table import Table
 from hpcsimkit.reproductions.logs import BY_FILE
+from hpcsimkit.reproductions.rivals import RIVALS
 
 __all__ = [
     "AgentPlan",
@@ -39,13 +40,15 @@ Each = Mapping[str, Any]
 class LogsPlan(Table):
     """Table ``[logs]``: the reading of logs, and their split into training jobs and test sequences.
 
-    `code` is the published code that reads the logs, or ``swf`` for unmodified ones.
+    `code` is the published code that reads the logs, or ``swf`` for unmodified ones. `kind` names a subclass
+    of :class:`~hpcsimkit.reproductions.plans.logs.PaperLog`, if the logs need one.
     """
 
     needed: str
     code: Literal["rlscheduler", "schedinspector", "rlbackfilling", "swf"]
-    jobs: int = Field(gt=0)
-    least_jobs: int = Field(gt=0)
+    kind: str = ""
+    jobs: int = Field(default=1, gt=0)
+    least_jobs: int = Field(default=1, gt=0)
     slice: int = Field(default=10_000, gt=0)
     seeds: dict[str, int] = Field(default_factory=dict)
     seed: int | None = None
@@ -57,7 +60,8 @@ class LogsPlan(Table):
 class AgentPlan(Table):
     """Table ``[agents.NAME]``: the environment, the algorithm and the settings of a training.
 
-    `learner` names a subclass of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs one.
+    `learner` names a subclass of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs one. The
+    variable `number`, 0 by default, is added to the seed; `changes` know the variable `learner`.
     """
 
     name: str
@@ -95,9 +99,13 @@ class RowsPlan(Table):
 
 
 class ComparisonPlan(Table):
-    """Table ``[comparisons.NAME]``: policies on the same sequences of each log."""
+    """Table ``[comparisons.NAME]``: policies on the same sequences of each log.
 
-    sequences: Literal["rest", "drawn"]
+    `meeting` is the task that runs a policy, if it is not a usual one; it knows the variables
+    `contestant` and `sequences`.
+    """
+
+    sequences: Literal["rest", "drawn", "validation", "test"]
     words: str
     rows: list[RowsPlan]
     label: str
@@ -108,6 +116,7 @@ class ComparisonPlan(Table):
     size: str = ""
     draws: Part = None
     promises: bool = False
+    meeting: Part = None
 
     inner: ClassVar[Mapping[str, type[BaseModel]]] = {"rows": RowsPlan}
 
@@ -137,6 +146,7 @@ class Plan(Table):
     title: str
     logs: LogsPlan
     rates: dict[str, float]
+    options: list[str] = Field(default_factory=lambda: [RIVALS])
     sizes: dict[Literal["full", "quick"], dict[str, Any]]
     agents: dict[str, AgentPlan]
     rows: dict[str, RowPlan]

@@ -66,9 +66,10 @@ class PaperReproduction(ContestReproduction[Comparison]):
 
     @cached_property
     def traces(self) -> PaperLogs:
-        """Logs of the experiment."""
-        size = self.paper.size(quick=self.quick)
-        return PaperLogs.of(self.paper, self.logs, SimpleNamespace(**size), self.seed)
+        """Logs of the experiment; their size preset holds the flags, too."""
+        flags = {flag: flag in self.chosen for flag in self.flags}
+        size = SimpleNamespace(**self.paper.size(quick=self.quick), **flags)
+        return PaperLogs.of(self.paper, self.logs, size, self.seed)
 
     @cached_property
     def workshop(self) -> Workshop:
@@ -240,14 +241,14 @@ class PaperFindings(Findings):
 def reproduction_of(folder: Path) -> type[PaperReproduction]:
     """Return the reproduction of a paper from its folder.
 
-    ``report.md.jinja`` is its text. If there is a module ``own``, the class ``PaperFindings`` in it replaces
-    that of this module.
+    ``report.md.jinja`` is its text. If there is a module ``own``, the classes ``OwnFindings`` and
+    ``OwnReproduction`` in it replace those of this module.
     """
     plan, published = paper_files(folder)
     own = _own(folder)
     return type(
         f"{folder.name.title().replace('_', '')}Reproduction",
-        (PaperReproduction,),
+        (getattr(own, "OwnReproduction", PaperReproduction),),
         {
             "__doc__": plan.title,
             "folder": folder,
@@ -256,6 +257,7 @@ def reproduction_of(folder: Path) -> type[PaperReproduction]:
             "title": plan.title,
             "logs_needed": plan.logs.needed,
             "rates": plan.rates,
+            "flags": frozenset(plan.options),
             "findings": getattr(own, "OwnFindings", PaperFindings),
         },
     )
