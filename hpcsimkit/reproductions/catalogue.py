@@ -16,7 +16,6 @@ __all__ = ["SYSTEMS", "reproduction_named"]
 
 WRITTEN: Mapping[str, str] = {
     "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
-    "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
     "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
 }
 """Module and class of reproductions without a plan, by name."""

@@ -85,6 +85,10 @@ class Comparison(NamedTuple):
         scenarios = self.apart.get(who.name, self.sequences).scenarios
         sequences = SequenceSet(f"{self.sequences.name}{self.parts.made(self.plan.folder)}", scenarios)
         seed, promises = self.trace.seed, self.plan.promises
+        if self.plan.meeting is not None:
+            variables = {"contestant": who, "sequences": sequences}
+            meeting: Meeting = self.parts.beside(variables).made(self.plan.meeting)
+            return meeting
         if self.plan.draws is None:
             return Meeting(who, sequences, seed, promises)
         by_chance = self.rows[who.name].stochastic or (who.learner is not None and who.sample)
@@ -127,8 +131,10 @@ class Workshop:
             if table.total_timesteps is not None:
                 settings = replace(settings, total_timesteps=parts.made(table.total_timesteps))
             kind = kit_part(table.learner) if table.learner else Learner
-            learner = kind.of(label, environment, table.trainer, settings, parts.made(table.seed))
-            self._made[label] = replace(learner, **parts.made(table.changes))
+            seed = parts.made(table.seed) + parts.variables.get("number", 0)
+            learner = kind.of(label, environment, parts.made(table.trainer), settings, seed)
+            changes = parts.beside({"learner": learner}).made(table.changes)
+            self._made[label] = replace(learner, **changes)
         return self._made[label]
 
     def comparisons(self) -> Iterator[Comparison]:

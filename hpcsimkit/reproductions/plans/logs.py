@@ -16,6 +16,7 @@ from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, Logs, name_among
 from hpcsimkit.reproductions.papers import PAPERS
+from hpcsimkit.reproductions.plans.parts import kit_part
 from hpcsimkit.reproductions.plans.plan import LogsPlan, paper_files
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
@@ -214,4 +215,6 @@ class PaperLogs(Logs[PaperLog]):
         """Return the log of a file."""
         assert self.plan is not None
         kind = UnmodifiedLog if self.plan.code == "swf" else PaperLog
+        if self.plan.kind:
+            kind = kit_part(self.plan.kind)
         return kind(path, self.plan, self.scale, self.seed)

@@ -46,11 +46,13 @@ def kit_part(name: str) -> Any:
 
 
 class _Words(Formatter):
-    """Texts with variables: ``{order:upper}`` in capitals, ``{backfilling:?-bf}`` only if true."""
+    """Texts: ``{order:upper}`` in capitals, ``{number:next}`` plus 1, ``{backfilling:?-bf}`` only if true."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "upper":
             return str(value).upper()
+        if format_spec == "next":
+            return str(value + 1)
         if format_spec.startswith("?"):
             return format_spec[1:] * bool(value)
         return super().format_field(value, format_spec)
@@ -60,7 +62,8 @@ class Parts:
     """Objects from the values of a plan, with variables.
 
     - A text ``"{name}"`` is the variable itself (``"{name.attribute}"`` its attribute); other texts are
-      formatted: ``{name:upper}`` is in capitals, ``{name:?words}`` are words if the variable is true.
+      formatted: ``{name:upper}`` is in capitals, ``{name:next}`` a number plus 1, ``{name:?words}`` are
+      words if the variable is true.
     - A table with the key ``part`` is the object that this class or function of hpcsimkit returns for the
       other keys; one with ``copy`` is a copy of an object, or of a constant, with changed attributes.
     - A table with the key ``agent`` is that agent, with the other keys as variables.

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 from hpcsimkit.errors import nearest
 from hpcsimkit.experiments.checked_table import Table
 from hpcsimkit.reproductions.logs import BY_FILE
+from hpcsimkit.reproductions.rivals import RIVALS
 
 __all__ = [
     "AgentPlan",
@@ -43,14 +44,16 @@ When = dict[str, list[Any]]
 class LogsPlan(Table):
     """Table ``[logs]``: the reading of logs, and their split into training jobs and test sequences.
 
-    `code` is the published code that reads the logs, or ``swf`` for unmodified ones. Sequences of the
+    `code` is the published code that reads the logs, or ``swf`` for unmodified ones. `kind` names a subclass
+    of :class:`~hpcsimkit.reproductions.plans.logs.PaperLog`, if the logs need one. Sequences of the
     published test begin in the first `test_slice` jobs, if it is given. Without trainings, `split` is false.
     """
 
     needed: str
     code: Literal["rlscheduler", "schedinspector", "rlbackfilling", "swf"]
-    jobs: int = Field(gt=0)
-    least_jobs: int = Field(gt=0)
+    kind: str = ""
+    jobs: int = Field(default=1, gt=0)
+    least_jobs: int = Field(default=1, gt=0)
     slice: int = Field(default=10_000, gt=0)
     test_slice: int | None = Field(default=None, gt=0)
     split: bool = True
@@ -76,7 +79,8 @@ class SourcePlan(Table):
 class AgentPlan(Table):
     """Table ``[agents.NAME]``: the environment, the algorithm and the settings of a training.
 
-    `learner` names a subclass of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs one.
+    `learner` names a subclass of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs one. The
+    variable `number`, 0 by default, is added to the seed; `changes` know the variable `learner`.
     """
 
     name: str
@@ -127,6 +131,8 @@ class ComparisonPlan(Table):
 
     `sequences` is the name of an attribute of the log (in the published test of another `paper`, if one is
     named), or a value with parts. The heuristics of the kit run beside the rows if there are `rivals`.
+    `meeting` is the task that runs a policy, if it is not a usual one; it knows the variables
+    `contestant` and `sequences`.
     """
 
     sequences: Part
@@ -144,6 +150,7 @@ class ComparisonPlan(Table):
     task: str = "reproductions.draws:Draws"
     draws: Part = None
     promises: bool = False
+    meeting: Part = None
 
     inner: ClassVar[Mapping[str, type[BaseModel]]] = {"rows": RowsPlan}
 
@@ -174,6 +181,7 @@ class Plan(Table):
     logs: LogsPlan = Field(default=None)  # type: ignore[assignment]  # absent if there is a source
     source: SourcePlan | None = None
     rates: dict[str, float]
+    options: list[str] = Field(default_factory=lambda: [RIVALS])
     sizes: dict[Literal["full", "quick"], dict[str, Any]]
     agents: dict[str, AgentPlan] = Field(default_factory=dict)
     rows: dict[str, RowPlan]

@@ -65,8 +65,9 @@ class PaperReproduction(ContestReproduction[Comparison]):
 
     @cached_property
     def traces(self) -> Any:
-        """Logs of the experiment, or other test data."""
-        scale, source = SimpleNamespace(**self.paper.size(quick=self.quick)), self.paper.source
+        """Logs of the experiment, or other test data; their size preset holds the flags, too."""
+        flags = {flag: flag in self.chosen for flag in self.flags}
+        scale, source = SimpleNamespace(**self.paper.size(quick=self.quick), **flags), self.paper.source
         if source is None:
             return PaperLogs(self.logs, scale, self.seed, self.paper.logs)
         return kit_part(source.part)(self.logs, scale, self.seed)
@@ -259,6 +260,7 @@ def reproduction_of(folder: Path) -> type[PaperReproduction]:
             "needs_logs": plan.source is None or plan.source.required,
             "logs_needed": source.needed,
             "rates": plan.rates,
+            "flags": frozenset(plan.options),
             "findings": getattr(own, "OwnFindings", PaperFindings),
         },
     )
