@@ -87,6 +87,7 @@ TRAININGS = {
             "pg",
             "dql",
             "cem",
+            "cma-es",
             "imitation",
             "maskable-ppo",
             "sb3-ppo",

@@ -28,6 +28,7 @@ TRAINERS: Catalogue[type[Any]] = Catalogue(
         "cush": "hpcsimkit.agents.cush.trainer:CushTrainer",
         "cush-taught": "hpcsimkit.agents.cush.taught:TaughtTrainer",
         "cem": "hpcsimkit.agents.training.cross_entropy:CrossEntropy",
+        "cma-es": "hpcsimkit.agents.training.cma_es:CMAES",
         "imitation": "hpcsimkit.agents.training.imitation:Imitation",
         "maskable-ppo": "hpcsimkit.agents.training.sb3:SB3Trainer",
         "sb3-ppo": "hpcsimkit.agents.training.sb3:SB3PPO",
