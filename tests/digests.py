@@ -88,6 +88,7 @@ TRAININGS = {
             "dql",
             "cem",
             "cma-es",
+            "aggrevate",
             "imitation",
             "maskable-ppo",
             "sb3-ppo",

@@ -30,6 +30,7 @@ TRAINERS: Catalogue[type[Any]] = Catalogue(
         "cem": "hpcsimkit.agents.training.cross_entropy:CrossEntropy",
         "cma-es": "hpcsimkit.agents.training.cma_es:CMAES",
         "imitation": "hpcsimkit.agents.training.imitation:Imitation",
+        "aggrevate": "hpcsimkit.agents.training.aggrevate:AggreVaTe",
         "maskable-ppo": "hpcsimkit.agents.training.sb3:SB3Trainer",
         "sb3-ppo": "hpcsimkit.agents.training.sb3:SB3PPO",
         "sb3-a2c": "hpcsimkit.agents.training.sb3:SB3A2C",
