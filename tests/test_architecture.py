@@ -83,7 +83,7 @@ TORCH = (
     *(
         f"training.{name}"
         for name in (
-            "a2c", "checkpoints", "cross_entropy", "dql", "global_chance", "imitation", "network_trainer", "on_policy",
+            "a2c", "aggrevate", "checkpoints", "dql", "global_chance", "imitation", "network_trainer", "on_policy", "population",
             "ppo", "seat_trainer", "spinning_up", "together", "trainer", "workers",
         )
     ),
