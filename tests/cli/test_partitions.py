@@ -91,3 +91,27 @@ def test_an_unknown_partition_is_one_line(cli: CLI, tmp_path: Path) -> None:
     outcome = cli("compare", "day.swf", "--partitions", "one.toml", "-p", "fcfs", "--out", "out")
     assert outcome.code == 2
     assert outcome.err.splitlines() == ["hpcsimkit: job 1 needs a partition: 1; found partition '2'"]
+
+
+def test_partitions_as_features_and_dates(cli: CLI, tmp_path: Path) -> None:
+    """Without a file of partitions, `--features partition` confines jobs; dates are those of the log."""
+    (tmp_path / "day.sacct").write_text(
+        SACCT.replace("2|cpu|2024-03-01T00:00:00", "2|gpu|2024-03-02T00:00:00")
+    )
+    (tmp_path / "machines.csv").write_text("MachineName,TotalCPUs,TotalMemory,Features\nm,4,1 GB,cpu\n")
+    common = ("compare", "day.sacct", "--machines", "machines.csv", "-p", "fcfs", "--no-report")
+    assert "2 jobs kept" in cli(*common, "--out", "all").out
+    assert "1 job kept" in cli(*common, "--features", "partition", "--out", "confined").out
+    assert "1 job kept" in cli(*common, "--to", "2024-03-02", "--out", "first").out
+    zone = ("--timezone", "Europe/Berlin")
+    assert "2 jobs kept" in cli(*common, *zone, "--from", "2024-03-01", "--out", "zone").out
+    shown = cli("describe", "day.sacct", "--no-picture", *zone).out
+    assert "Fri 01 Mar 2024 00:00 CET" in shown
+    assert "UTC" not in cli("describe", "day.sacct", "--no-picture").out
+    assert cli(*common, "--from", "2024-03-03").line() == (
+        "day: jobs between --from and --to are needed, found Fri 01 Mar 2024 00:00 to Sat 02 Mar 2024 00:00"
+    )
+    assert cli(*common, "--from", "March").line() == (
+        "--from: a time such as 2024-01-31T23:59:59 needed, found 'March'"
+    )
+    assert cli("compare", "--timezone", "Europe/Berlin").line() == "'timezone' needs a log"

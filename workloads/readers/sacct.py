@@ -25,7 +25,7 @@ from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.workloads.readers.cells import clock_of, moment
+from hpcsimkit.workloads.readers.cells import UNIX_TIME, clock_of, moment
 from hpcsimkit.workloads.readers.sacct_cells import count, elapsed, minutes, state, status, time_limit
 from hpcsimkit.workloads.readers.sacct_requests import (
     SACCT_FEATURES,
@@ -150,12 +150,13 @@ def read_sacct(
         Source of the amounts that jobs request.
     features : collection of str
         Fields that become required features of a job's machines: ``constraints`` (``--constraint=a&b``),
-        ``partition``, ``gpu_type`` (``gres/gpu:a100``). Alternatives (``a|b``) cannot be expressed as
-        features; they are ignored and counted in ``notes``.
+        ``partition``, ``gpu_type`` (``gres/gpu:a100``). Alternatives are supported (``a|b``; several
+        partitions), counts (``a*2``) and features in common to several nodes (``[a|b]``) are not: such
+        constraints are ignored and counted in ``notes``.
     timezone : str, optional
         Name of the cluster's time zone, with which submit times are converted to Unix time. By default they
         are seconds of local time since 1970, since ``sacct`` prints no zone, and jump by an hour when
-        daylight saving time begins or ends.
+        daylight saving time begins or ends. Unix times are printed in UTC without a zone.
     default_times : mapping of str to int, optional
         Requested times [s] of jobs without a time limit, by partition; see
         :attr:`~hpcsimkit.cluster.partitions.Partitions.default_times`.
@@ -208,12 +209,16 @@ def read_sacct(
     sieve.amounts(amounts)
     names, labels = _names(sieve)
     columns |= names
-    columns["constraint"], labels["constraint"] = constraints(sieve, features)
+    columns["constraint"], labels["constraint"] = constraints(sieve, columns["nodes"], features)
     sieve.used_before(sieve.table.columns[_id_field(sieve.table)], "job number")
     columns["id"], word, labels["id"] = sieve.ids(
         "JobIDRaw" if "JobIDRaw" in sieve.table.columns else "JobID"
     )
-    header = {"UnixStartTime": "0", "JobName": word} | ({"TimeZoneString": timezone} if timezone else {})
+    universal = timezone is None and all(
+        map(UNIX_TIME.fullmatch, map(str.strip, sieve.table.columns["Submit"]))
+    )
+    clock = "UTC" if universal else timezone
+    header = {"UnixStartTime": "0", "JobName": word} | ({"TimeZoneString": clock} if clock else {})
     resources = tuple(amounts)
     return sieve.workload({**columns, **amounts}, resources=resources, labels=labels, header=header)
 
