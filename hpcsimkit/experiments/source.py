@@ -19,7 +19,7 @@ from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.generate import Generate
-from hpcsimkit.experiments.on_machines import fitting, locality_of, placement_of
+from hpcsimkit.experiments.on_machines import fitting, locality_of, placement_of, with_orders
 from hpcsimkit.experiments.toml_lines import Location
 from hpcsimkit.experiments.trust import Trust, code_in
 from hpcsimkit.io.files import read_bytes
@@ -297,9 +297,11 @@ class Source(Table):
         if self.partitions is None:
             return self.cluster
         if isinstance(self.partitions, list):
-            return partitions_of_tables(self.partitions, self.cluster, self.partition_column)
-        _check_hash(self.partitions, self.partitions_sha256)
-        return read_partitions(self.partitions, self.cluster, self.partition_column)
+            found = partitions_of_tables(self.partitions, self.cluster, self.partition_column)
+        else:
+            _check_hash(self.partitions, self.partitions_sha256)
+            found = read_partitions(self.partitions, self.cluster, self.partition_column)
+        return with_orders(found, self.import_from, Trust(tuple(self.allow_code or ())))
 
     @cached_property
     def service_time(self) -> ServiceTime | None:

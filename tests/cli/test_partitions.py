@@ -60,6 +60,22 @@ def test_each_partition_has_its_own_head(cli: CLI, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "provenance.json").read_text())
 
 
+def test_who_may_not_run_is_counted_and_an_order_has_its_name(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "day.swf").write_text(DAY)
+    two = TWO.replace("nodes = 4", 'nodes = 4\norder = "sjf"').replace(
+        "nodes = 2", 'nodes = 2\nusers = ["9"]'
+    )
+    (tmp_path / "two.toml").write_text(two)
+    common = ("compare", "day.swf", "--partitions", "two.toml", "-p", "fcfs", "--no-report", "--out", "out")
+    outcome = cli(*common)
+    assert outcome.code == 0, outcome.err
+    assert "1 may not run in any of its partitions; 1 fits no machine" in outcome.out
+    assert starts_of(tmp_path / "out") == {1: 0, 2: 10}
+    assert cli(*common, "--strict").line() == "day.swf: job 3 may not run in any of its partitions"
+    (tmp_path / "two.toml").write_text(two.replace("sjf", "easy"))
+    assert cli(*common).line() == "partition '2': order needs the name of an order, found 'easy'"
+
+
 def test_the_column_is_chosen(cli: CLI, tmp_path: Path) -> None:
     (tmp_path / "day.swf").write_text(DAY)
     (tmp_path / "two.toml").write_text(TWO)
