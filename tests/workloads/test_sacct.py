@@ -276,6 +276,18 @@ def test_features(
     assert w.notes.get("constraint with counts, or in common to several nodes: left out", 0) == left_out
 
 
+def test_jobs_that_became_eligible_later(export: Write) -> None:
+    """Job 1 waited for another one and counts from there; the cells of jobs 2 and 3 say nothing or too much."""
+    times = {"Submit": "2024-01-01T00:00:00", "Start": "2024-01-01T02:00:00", "End": "2024-01-01T03:00:00"}
+    eligible = ("2024-01-01T01:30:00", "Unknown", "2024-01-01T02:30:00")
+    w = read_sacct(
+        export(*({"JobID": str(n), **times, "Eligible": each} for n, each in enumerate(eligible, 1)))
+    )
+    assert w.recorded_wait_time.tolist() == [1800, 7200, 7200]
+    assert (w.submit_time - w.submit_time.min()).tolist() == [5400, 0, 0]
+    assert w.notes["eligible after submission (dependency, hold, array limit): submitted then"] == 1
+
+
 def test_states(export: Write) -> None:
     states = {"COMPLETED": 1, "FAILED": 0, "CANCELLED by 1234": 5, "CANCELLED+": 5, "OUT_OF_ME+": -1,
               "OUT_OF_MEMORY": 0, "NODE_FAIL": 0, "PREEMPTED": 0, "TIMEOUT": 0}  # fmt: skip

@@ -4,7 +4,7 @@ A suitable export, with one line per job and all fields that :func:`read_sacct` 
 
     sacct --allusers --allocations --parsable2 --noconvert --starttime 2024-01-01 --endtime 2024-02-01 \\
           --format JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,\\
-    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Restarts > january.sacct
+    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Restarts,Eligible > january.sacct
 
 The fields are described at https://slurm.schedmd.com/sacct.html.
 """
@@ -49,6 +49,7 @@ FIELDS = (
     "QOS",
     "State",
     "Submit",
+    "Eligible",
     "Start",
     "End",
     "Elapsed",
@@ -132,6 +133,8 @@ def read_sacct(
     - ``requested_time`` is the time limit. If there is no limit (``UNLIMITED``, ``Partition_Limit``), it is
       the longest of the `default_times` of the job's partitions, and without these the run time, which no
       scheduler knows. ``notes`` counts both.
+    - A job that became eligible after its submission (``Eligible``: it had a dependency, a begin time, was
+      held, or was throttled in its array) counts as submitted then; ``notes`` counts such jobs.
     - ``user, group, partition, qos`` are ``User, Account, Partition, QOS``, with names in the labels, and
       ``queue`` is also the partition. ``status`` is ``State`` in the codes of SWF; ``recorded_wait_time`` is
       the time from submission to start.
@@ -317,6 +320,7 @@ def _times(sieve: Sieve, moment: Parser, default_times: Mapping[str, int]) -> di
     submit = sieve.parse("Submit", moment)
     start = sieve.parse("Start", moment) if "Start" in columns else None
     end = sieve.parse("End", moment) if "End" in columns else None
+    submit = _eligible(sieve, submit, start, moment)
     run = first_known(sieve, (("ElapsedRaw", elapsed), ("Elapsed", elapsed)))
     if start is not None and end is not None:
         run = np.where((run < 0) & (start >= 0) & (end >= 0), end - start, run)
@@ -334,6 +338,16 @@ def _times(sieve: Sieve, moment: Parser, default_times: Mapping[str, int]) -> di
     wait = start - submit if start is not None else unknown
     sieve.note("started before it was submitted: no wait recorded", (wait < 0) & (start is not None))
     return {**times, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
+
+
+def _eligible(sieve: Sieve, submit: Column, start: Column | None, moment: Parser) -> Column:
+    """Return the times at which jobs became eligible, if after their submission and not after their start."""
+    if "Eligible" not in sieve.table.columns or start is None:
+        return submit
+    eligible = sieve.parse("Eligible", moment)
+    held = (submit >= 0) & (eligible > submit) & (eligible <= start)
+    sieve.note("eligible after submission (dependency, hold, array limit): submitted then", held)
+    return np.where(held, eligible, submit)
 
 
 def _longest(names: str, times: Mapping[str, int]) -> int:
