@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from hpcsimkit._version import __version__
+from hpcsimkit.cli.changing import what_if
 from hpcsimkit.cli.command import Command
 from hpcsimkit.cli.comparing import compare, parts, plot, policies
 from hpcsimkit.cli.explaining import explain
@@ -60,6 +61,7 @@ _of_app: list[Callable[..., None]] = [
     evaluate,
     validate,
     predict,
+    what_if,
     explain,
     reproduce,
     describe,
