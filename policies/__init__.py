@@ -39,6 +39,7 @@ from hpcsimkit.policies.placing.placements import (
     WorstFit,
 )
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.predicting.bounded import Bounded, KeyColumn, Weighted
 from hpcsimkit.policies.predicting.history import History
 from hpcsimkit.policies.predicting.predicted import Predicted
 from hpcsimkit.policies.predicting.predictor import Predictor
@@ -64,6 +65,7 @@ __all__ = [
     "Actual",
     "BestFit",
     "BestFitBinPacking",
+    "Bounded",
     "BreadthFirst",
     "Conservative",
     "DepthFirst",
@@ -74,6 +76,7 @@ __all__ = [
     "Greedy",
     "History",
     "HoldUnfit",
+    "KeyColumn",
     "KindsByExecution",
     "KindsInRun",
     "LargestFirst",
@@ -94,6 +97,7 @@ __all__ = [
     "ShortestPredicted",
     "SlurmMultifactor",
     "SuitsKind",
+    "Weighted",
     "WorstFit",
     "XFactor",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled.loading import announce, least_jobs
-from hpcsimkit.compiled.orders import KEYS, dense_ranks
+from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
@@ -269,14 +269,15 @@ def _ranks(
     if type(order) is orders.RandomOrder:
         keys: tuple[NDArray[Any], ...] = (_random(streams).random(len(workload))[arrival],)
     else:
-        keys = KEYS[type(order)](workload)
+        keys = keys_of(order, workload)
     return _inverse(np.lexsort((arrival, *keys[::-1])))
 
 
 def _candidate_keys(workload: Workload, candidates: Any) -> NDArray[np.float64]:
     """Return the keys of jobs as candidates of backfilling."""
-    keys = KEYS.get(type(candidates))
-    return np.zeros(0) if keys is None else dense_ranks(keys(workload)).astype(np.float64)
+    if type(candidates) not in KEYS:
+        return np.zeros(0)
+    return dense_ranks(keys_of(candidates, workload)).astype(np.float64)
 
 
 def _weights(workload: Workload, order: Any) -> NDArray[np.float64]:
