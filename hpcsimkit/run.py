@@ -21,6 +21,7 @@ from hpcsimkit.cli.comparing import compare, parts, plot, policies
 from hpcsimkit.cli.explaining import explain
 from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
+from hpcsimkit.cli.ordering import learn
 from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
 from hpcsimkit.cli.validating import validate
@@ -57,6 +58,7 @@ _of_app: list[Callable[..., None]] = [
     sweep,
     train,
     evaluate,
+    learn,
     validate,
     explain,
     reproduce,

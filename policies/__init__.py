@@ -39,6 +39,7 @@ from hpcsimkit.policies.placing.placements import (
     WorstFit,
 )
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.predicting.aged import Aged, RateColumn
 from hpcsimkit.policies.predicting.bounded import Bounded, KeyColumn, Weighted
 from hpcsimkit.policies.predicting.history import History
 from hpcsimkit.policies.predicting.predicted import Predicted
@@ -63,6 +64,7 @@ __all__ = [
     "UNICEF",
     "WFP3",
     "Actual",
+    "Aged",
     "BestFit",
     "BestFitBinPacking",
     "Bounded",
@@ -92,6 +94,7 @@ __all__ = [
     "Predictor",
     "RandomOrder",
     "RandomPlacement",
+    "RateColumn",
     "Reservations",
     "RoundRobin",
     "ShortestPredicted",

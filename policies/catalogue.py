@@ -18,6 +18,7 @@ from hpcsimkit.policies.placing.kinds import LearnedKinds
 from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.predicting.aged import Aged
 from hpcsimkit.policies.predicting.bounded import Bounded, Weighted
 from hpcsimkit.policies.predicting.history import History
 from hpcsimkit.policies.predicting.predicted import Predicted
@@ -150,6 +151,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "shortest-predicted": ShortestPredicted,
         "weighted": Weighted,
         "bounded": Bounded,
+        "aged": Aged,
         "fcfs-shortest": orders.FCFSShortest,
         "drf": DominantShare,
         "published-wfp3": InvertedWFP3,
