@@ -22,6 +22,7 @@ from hpcsimkit.cli.comparing import compare, parts, plot, policies
 from hpcsimkit.cli.explaining import explain
 from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
+from hpcsimkit.cli.ordering import learn
 from hpcsimkit.cli.predicting import predict
 from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
@@ -59,6 +60,7 @@ _of_app: list[Callable[..., None]] = [
     sweep,
     train,
     evaluate,
+    learn,
     validate,
     predict,
     what_if,

@@ -39,6 +39,8 @@ from hpcsimkit.policies.placing.placements import (
     WorstFit,
 )
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.predicting.aged import Aged, RateColumn
+from hpcsimkit.policies.predicting.bounded import Bounded, KeyColumn, Weighted
 from hpcsimkit.policies.predicting.history import History
 from hpcsimkit.policies.predicting.predicted import Predicted
 from hpcsimkit.policies.predicting.predictor import Predictor
@@ -62,8 +64,10 @@ __all__ = [
     "UNICEF",
     "WFP3",
     "Actual",
+    "Aged",
     "BestFit",
     "BestFitBinPacking",
+    "Bounded",
     "BreadthFirst",
     "Conservative",
     "DepthFirst",
@@ -74,6 +78,7 @@ __all__ = [
     "Greedy",
     "History",
     "HoldUnfit",
+    "KeyColumn",
     "KindsByExecution",
     "KindsInRun",
     "LargestFirst",
@@ -89,11 +94,13 @@ __all__ = [
     "Predictor",
     "RandomOrder",
     "RandomPlacement",
+    "RateColumn",
     "Reservations",
     "RoundRobin",
     "ShortestPredicted",
     "SlurmMultifactor",
     "SuitsKind",
+    "Weighted",
     "WorstFit",
     "XFactor",
 ]

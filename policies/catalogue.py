@@ -19,7 +19,9 @@ from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
 from hpcsimkit.policies.portfolio.looking_ahead import LookingAhead
+from hpcsimkit.policies.predicting.aged import Aged
 from hpcsimkit.policies.predicting.boosting import Boosting
+from hpcsimkit.policies.predicting.bounded import Bounded, Weighted
 from hpcsimkit.policies.predicting.history import History
 from hpcsimkit.policies.predicting.mixture import Mixture
 from hpcsimkit.policies.predicting.predicted import Predicted
@@ -47,6 +49,13 @@ def easy_sjf() -> Parts:
 def easy_saf() -> Parts:
     """EASY with backfill candidates in order of requested area, smallest first."""
     return {"backfiller": EASY(candidates=orders.SAF())}
+
+
+def easy_weighted(
+    mean: float = 0.0, harmonic: float = 0.0, requested: float = 0.0, size: float = 0.0
+) -> Parts:
+    """EASY with backfill candidates in order of a product of powers, as in the order ``weighted``."""
+    return {"backfiller": EASY(candidates=Weighted(mean, harmonic, requested, size))}
 
 
 def easy_bestfit() -> Parts:
@@ -161,6 +170,9 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "oracle-sjf": OracleSJF,
         "oracle-saf": OracleSAF,
         "shortest-predicted": ShortestPredicted,
+        "weighted": Weighted,
+        "bounded": Bounded,
+        "aged": Aged,
         "fcfs-shortest": orders.FCFSShortest,
         "drf": DominantShare,
         "looking-ahead": LookingAhead,
@@ -174,6 +186,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "easy-sjf": easy_sjf,
         "easy-saf": easy_saf,
         "easy-bestfit": easy_bestfit,
+        "easy-weighted": easy_weighted,
         "easy-k": Reservations,
         "easy-ar": easy_ar,
         "easy-noise": easy_noise,
