@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
 from hpcsimkit.io.printable import show
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hpcsimkit.cluster.opaque import AnyCluster
+    from hpcsimkit.results.result import Result
 
 __all__ = ["what_if"]
 
@@ -70,10 +77,11 @@ def what_if(
     experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
     asked = [Change.of(text) for text in changes]
     jobs = experiment.part(experiment.whole())
-    cluster = experiment.scheduled
+    cluster: AnyCluster | None = experiment.scheduled
     if cluster is None:
         cluster = Nodes(experiment.workload().machine_size or 1)
-    results, rows = [], []
+    results: list[Result] = []
+    rows: list[NDArray[np.intp]] = []
     for each in (cluster, changed_cluster(cluster, asked)):
         places = places_in(each, jobs)
         if not places.any():
@@ -88,14 +96,14 @@ def what_if(
         )
         results.append(simulation.run())
         rows.append(np.flatnonzero(places))
-    found = WhatIf(*results, *rows)
+    found = WhatIf(results[0], results[1], rows[0], rows[1])
     place = Path(out) if out else RESULTS / f"{jobs.name}-what-if"
     make_folder(place)
     write_bytes(place / "what-if.csv", found.table.to_csv(index=False, lineterminator="\n").encode())
     if quiet:
         return
     show(console.plain_table(HEADINGS, map(_cells, found.table.itertuples(index=False))))
-    for one, other, when in ((*rows, "before"), (*reversed(rows), "after")):
+    for one, other, when in ((rows[0], rows[1], "before"), (rows[1], rows[0], "after")):
         if only := len(np.setdiff1d(one, other)):
             show(
                 f"{console.grouped(only)} job{'s' * (only != 1)} may run only {when} the change: not compared"

@@ -134,7 +134,8 @@ def _changed(cluster: AnyCluster, change: Change) -> AnyCluster:
     if change.key == "nodes" and cluster.machines is not None:
         return _with_machines(cluster, place, change)
     part = cluster.parts[place]
-    new = replace(part, **{change.key: change.applied(getattr(part, change.key))})
+    value: Any = change.applied(getattr(part, change.key))
+    new = replace(part, **{change.key: value})
     return replace(cluster, parts=[new if each is part else each for each in cluster.parts])
 
 
@@ -240,6 +241,6 @@ def _compared(
 ) -> tuple[int, float, float, float, float, float]:
     """Return the number of jobs, both means, their difference and its interval by blocks of weeks."""
     _, block = np.unique(week, return_inverse=True)
-    difference = np.bincount(block, weights=after - before)
-    found: Mean = ratio_of_means(difference, np.bincount(block).astype(float))
+    difference = np.bincount(block, weights=after - before).astype(np.float64)
+    found: Mean = ratio_of_means(difference, np.bincount(block).astype(np.float64))
     return len(before), float(before.mean()), float(after.mean()), found.mean, found.low, found.high

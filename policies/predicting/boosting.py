@@ -25,8 +25,9 @@ Floats = NDArray[np.float64]
 class Boosting(Predictor):
     """Gradient-boosted trees for the mean, the harmonic mean and each quantile of the run time.
 
-    Their inputs are the features of the job and of its user's jobs, and the prediction of
-    :class:`~hpcsimkit.policies.predicting.history.History`, which is also the prediction until the first fit.
+    Their inputs are the features of the job and of its user's jobs, its group, executable and queue, and the
+    prediction of :class:`~hpcsimkit.policies.predicting.history.History`, which is also the prediction until
+    the first fit.
     The trees are fitted anew after a number of ended jobs, to the last ones. Needs scikit-learn
     (``pip install 'hpcsimkit[learn]'``). (Ke et al., NeurIPS 2017, as implemented in scikit-learn.)
 
@@ -76,8 +77,8 @@ class Boosting(Predictor):
         from sklearn import config_context
 
         past = self._history.predict(job)
-        features = np.array([past.mean, past.harmonic, *past.quantiles])
-        inputs = self._inputs[job.index] = np.concatenate((self._features.of(job), features))
+        more = [job.group, job.executable, job.queue, past.mean, past.harmonic, *past.quantiles]
+        inputs = self._inputs[job.index] = np.concatenate((self._features.of(job), more))
         if not self._models:
             return past
         with config_context(assume_finite=True, skip_parameter_validation=True):
@@ -109,6 +110,7 @@ class Boosting(Predictor):
             "learning_rate": 0.2,
             "early_stopping": False,
         }
+        wanted: list[tuple[str, float | None, Floats]]
         wanted = [("squared_error", None, took), ("squared_error", None, 1 / np.maximum(took, SHORTEST))]
         wanted += [("quantile", level, np.log1p(took)) for level in LEVELS]
         self._models = [

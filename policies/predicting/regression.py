@@ -61,13 +61,14 @@ class Regression(Predictor):
         self._inputs: dict[int, Floats] = {}
         self._predicted: dict[int, float] = {}
         self._ratios = Shares()
-        self._first, self._second = np.triu_indices(len(FEATURES)) if self.degree == 2 else ([], [])
-        self._model = NormalizedGradient(1 + len(FEATURES) + len(self._first), self.rate)
+        self._pairs = np.triu_indices(len(FEATURES))
+        products = len(self._pairs[0]) if self.degree == 2 else 0
+        self._model = NormalizedGradient(1 + len(FEATURES) + products, self.rate)
 
     def predict(self, job: Job) -> Prediction:
         """Return the value of the polynomial, with the distribution of recent ratios around it."""
-        features = self._features.of(job)
-        products = features[self._first] * features[self._second] if self.degree == 2 else []
+        features, (first, second) = self._features.of(job), self._pairs
+        products = features[first] * features[second] if self.degree == 2 else np.zeros(0)
         inputs = self._inputs[job.index] = np.concatenate(([1.0], features, products))
         value = min(max(self._model.value(inputs), 1.0), job.requested_time)
         self._predicted[job.index] = value

@@ -212,7 +212,7 @@ def read_sacct(
     sieve.amounts(amounts)
     names, labels = _names(sieve)
     columns |= names
-    columns["constraint"], labels["constraint"] = constraints(sieve, columns["nodes"], features)
+    columns["constraint"], labels["constraint"] = constraints(sieve, np.asarray(columns["nodes"]), features)
     sieve.used_before(sieve.table.columns[_id_field(sieve.table)], "job number")
     columns["id"], word, labels["id"] = sieve.ids(
         "JobIDRaw" if "JobIDRaw" in sieve.table.columns else "JobID"

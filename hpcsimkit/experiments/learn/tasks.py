@@ -158,7 +158,7 @@ class Simulated(Task):
 
     def result(self, store: Store) -> Result:
         """Return the result of a complete simulation."""
-        found = self.arrays(store)
+        found: dict[str, Any] = dict(self.arrays(store))
         workload = self.workload.killed_at_limit if self.walltime == "kill" else self.workload
         assert workload.machine_size is not None
         return Result(
