@@ -31,7 +31,7 @@ from hpcsimkit.policies import (
 )
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
-from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, compared
+from hpcsimkit.results.statistics import Comparison, compared
 
 __all__ = ["RIVALS", "RULES", "Field", "field_of", "measured_fields", "parted"]
 
@@ -228,5 +228,5 @@ def _beside(values: Floats, best: Floats, against: Comparison) -> str:
     """Return the relative difference between a mean and the best; a star marks a significantly lower one."""
     if not best.mean():
         return ""
-    below = against.difference.mean > 0 and max(against.t_test_holm, against.wilcoxon_holm) < SIGNIFICANT
-    return f"{100 * (float(values.mean()) / float(best.mean()) - 1):+.1f} %{'*' * bool(below)}"
+    below = against.difference.mean > 0 and against.is_significant
+    return f"{100 * (float(values.mean()) / float(best.mean()) - 1):+.1f} %{'*' * below}"

@@ -22,7 +22,7 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.results.metrics import evaluate
-from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, Mean, compared, mean_of
+from hpcsimkit.results.statistics import Comparison, Mean, compared, mean_of
 
 __all__ = [
     "BSLD",
@@ -298,9 +298,7 @@ class Standing:
         method, must be below 0.05.
         """
         found = self.against
-        if found is None or not found.difference.mean < 0:
-            return False
-        return found.t_test_holm < SIGNIFICANT and found.wilcoxon_holm < SIGNIFICANT
+        return found is not None and found.difference.mean < 0 and found.is_significant
 
 
 def standings(values: Mapping[str, Floats], one: str) -> dict[str, Standing]:

@@ -357,6 +357,22 @@ def test_recomputed_numbers_stand_beside_published_ones(paper: PaperReproduction
     assert [target.ours for target in measured.digit_targets()] == [0, 0, 1]
 
 
+def test_bases_with_a_published_agent_and_others_are_apart(paper: PaperReproduction) -> None:
+    cells = [
+        Cell("schedinspector", log, order, False)
+        for log in ("Lublin-1", "KTH-SP2")
+        for order in ("fcfs", "sjf", "f1")
+    ]
+    rows = {PUBLISHED: 333.2, UNFIT: 109.28, UNFIT_FREE: 33.44, TEXTBOOK: 33.44}
+    measured = findings(
+        paper, {cell: {row: np.array([mean]) for row, mean in rows.items()} for cell in cells}
+    )
+    with_agent, without = (measured.inspector_table(published=each).rows for each in (True, False))
+    assert with_agent == [["Lublin-1 SJF", "333.20", "27.97", "109.28", "33.44", "33.44", "", "73 %", "98 %"]]
+    assert [row[0] for row in without] == ["Lublin-1 F1", "KTH-SP2 SJF", "KTH-SP2 F1"]
+    assert {len(row) for row in without} == {6}
+
+
 def test_published_base_of_a_real_test(shared: Path) -> None:
     """SchedInspector's 333.19, and SJF that does not commit on the same sequences."""
     paper = KIND([shared / "traces" / "lublin-1.swf"], quick=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -604,7 +605,7 @@ class OwnFindings(PaperFindings):
         lines = []
         for cell in self.cells("schedinspector", backfilling=False):
             agent = published_mean(cell, AGENT)
-            if np.isnan(agent) is published or cell.order == "fcfs":
+            if math.isnan(agent) is published or cell.order == "fcfs":
                 continue
             base, unfit, free, anew = (
                 self.mean(cell, row) for row in (PUBLISHED, UNFIT, UNFIT_FREE, TEXTBOOK)
