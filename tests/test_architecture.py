@@ -66,6 +66,7 @@ PYDANTIC = (
 )
 TYPER = (
     "command",
+    "changing",
     "comparing",
     "explaining",
     "flags",
