@@ -21,10 +21,8 @@ PAPERS: Mapping[str, Path] = {
 """Folders of this package with a plan, by name of the system."""
 
 WRITTEN: Mapping[str, str] = {
-    "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
     "published-rules": "hpcsimkit.reproductions.published_rules.reproduction:PublishedRules",
     "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
-    "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
 }
 """Module and class of reproductions without a plan, by name."""
 

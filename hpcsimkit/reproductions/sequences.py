@@ -20,7 +20,8 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.reproductions.learners import Learner, trained_agent
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, Mean, compared, mean_of
 
@@ -154,22 +155,24 @@ class Contestant:
         """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             return self.policy
-        agent = trained_agent(self.learner, store / self.learner.name, sample=self.sample)
-        if self.changes:
-            encoder = copy.copy(agent.encoder)
-            vars(encoder).update(self.changes)
-            agent = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
         policy = self.learner.with_others(self.policy, store, sample=self.sample)
-        return with_agent(policy, agent)
+        for agent in self.learner.agents(store / self.learner.name, sample=self.sample):
+            taken = agent
+            if self.changes:
+                encoder = copy.copy(agent.encoder)
+                vars(encoder).update(self.changes)
+                taken = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
+            policy = with_agent(policy, taken)
+        return policy
 
 
 def with_agent(policy: Policy, agent: Agent) -> Policy:
-    """Return a pipeline with an agent at its open seat, and the heuristic behind it."""
-    assert isinstance(policy, Pipeline)
-    pipeline = copy.copy(policy)
-    agent.base = getattr(policy, agent.stage).base
-    setattr(pipeline, agent.stage, agent)
-    return pipeline
+    """Return a pipeline or a dispatch with an agent at its open seat, and the heuristic behind it."""
+    assert isinstance(policy, Pipeline | Dispatch)
+    taken, seat = copy.copy(policy), agent.stage if isinstance(policy, Pipeline) else "seat"
+    agent.base = getattr(policy, seat).base
+    setattr(taken, seat, agent)
+    return taken
 
 
 @dataclass(frozen=True)

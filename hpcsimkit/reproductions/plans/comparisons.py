@@ -148,7 +148,7 @@ class Workshop:
             sequences = parts.made(plan.sequences)
             sequences = getattr(trace, sequences) if isinstance(sequences, str) else sequences
             found = [
-                (each, row)
+                (each, row.model_copy(update={"family": own.made(row.family)}))
                 for rows in plan.rows
                 for inner in parts.each(rows.each)
                 for row in map(self.plan.rows.__getitem__, rows.rows)

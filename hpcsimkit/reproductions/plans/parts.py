@@ -14,7 +14,7 @@ from typing import Any
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["Parts", "kit_part"]
+__all__ = ["Parts", "kit_part", "nth_seed"]
 
 PART, COPY, AGENT = "part", "copy", "agent"
 """Keys of tables that stand for objects."""
@@ -44,6 +44,15 @@ def kit_part(name: str) -> Any:
     if not getattr(found, "__module__", "").startswith("hpcsimkit."):
         raise UsageError(f"hpcsimkit has no part {name!r}")
     return found
+
+
+def nth_seed(seed: int, number: int, apart: int = 1, first: int = 1) -> int:
+    """Return the random seed of an agent by its number; `apart` separates the seeds of reproductions.
+
+    >>> nth_seed(7, 1), nth_seed(7, 3, apart=1000, first=0)
+    (7, 7003)
+    """
+    return apart * seed + number - first
 
 
 class _Words(Formatter):

@@ -122,7 +122,7 @@ class ComparisonPlan(Table):
     sequences: Part
     words: str = ""
     rows: list[RowsPlan]
-    label: str
+    label: str = ""
     folder: str = ""
     base: str = ""
     each: Each = Field(default_factory=dict)
@@ -132,6 +132,7 @@ class ComparisonPlan(Table):
     task: str = "reproductions.draws:Draws"
     draws: Part = None
     promises: bool = False
+    rivals: bool = True
 
     inner: ClassVar[Mapping[str, type[BaseModel]]] = {"rows": RowsPlan}
 

@@ -114,7 +114,8 @@ class PaperReproduction(ContestReproduction[Comparison]):
         """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
         found: dict[tuple[str, str], list[Comparison]] = {}
         for each in self.contests:
-            found.setdefault((each.trace.name, each.plan.words), []).append(each)
+            if each.plan.rivals:
+                found.setdefault((each.trace.name, each.plan.words), []).append(each)
         return [
             self._field(", ".join(filter(None, [log, words])), met) for (log, words), met in found.items()
         ]
