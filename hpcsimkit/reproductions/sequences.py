@@ -18,9 +18,9 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
-from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, Mean, compared, mean_of
@@ -167,12 +167,12 @@ class Contestant:
 
 
 def with_agent(policy: Policy, agent: Agent) -> Policy:
-    """Return a pipeline or a dispatch with an agent at its open seat, and the heuristic behind it."""
-    assert isinstance(policy, Pipeline | Dispatch)
-    taken, seat = copy.copy(policy), agent.stage if isinstance(policy, Pipeline) else "seat"
+    """Return a copy of a policy with an agent at its open seat, and the heuristic behind it."""
+    seat = "seat" if isinstance(policy, Dispatch | TwoLevel) else agent.stage
+    seated = copy.copy(policy)
     agent.base = getattr(policy, seat).base
-    setattr(taken, seat, agent)
-    return taken
+    setattr(seated, seat, agent)
+    return seated
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,7 @@ class Meeting(Task):
 
     Examples
     --------
+    >>> from hpcsimkit import Pipeline
     >>> from hpcsimkit.policies import Greedy
     >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9, 9, 50], "nodes": [3, 4, 1]}, machine_size=4)
     >>> greedy = Contestant("greedy", Pipeline(backfiller=Greedy()), rules="textbook")

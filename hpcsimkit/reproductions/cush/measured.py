@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.experiments.console import grouped
 from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.contests import Scores
@@ -335,66 +334,6 @@ def drawing(ways: Mapping[str, tuple[float, float]]) -> frozenset[str]:
     ['CuSH (fresh job sets)']
     """
     return frozenset(family for family, (best, drawn) in ways.items() if drawn < best)
-
-
-# --- tables of several systems, clusters, horizons and trainings ------------------------------------------
-
-
-def ways_table(systems: Mapping[str, Mapping[str, tuple[float, float]]]) -> Table:
-    """Return the mean NTAT on the validation sets with greedy and with sampled actions."""
-    lines = [
-        [
-            f"{system.capitalize()}: {family}",
-            number(best),
-            number(drawn),
-            "drawn" if drawn < best else "best action",
-        ]
-        for system, families in systems.items()
-        for family, (best, drawn) in families.items()
-    ]
-    return Table(["", "best action", "drawn", "judged"], lines)
-
-
-def placements_table(systems: Sequence[Measured]) -> Table:
-    """Return the share of jobs of each type with the suitable placement style, for CuSH's agents [%]."""
-    lines = [
-        [f"{of.title}: {family}", *(number(share_suited(of.values[family], kind)) for kind in CUSH_KINDS)]
-        for of in systems
-        for family in of.groups["trained"]
-    ]
-    return Table(["", *CUSH_KINDS], lines)
-
-
-def nodes_table(sizes: Mapping[int, Measured]) -> Table:
-    """Return CuSH's NTAT by cluster size, and the ratios of others to it: below 1 CuSH is worse."""
-    lines = [
-        [str(nodes), number(of.mean(CUSH)), *(f"{ratio:.3f}" for ratio in of.ratios.values())]
-        for nodes, of in sizes.items()
-    ]
-    ratios = (f"{name} / CuSH" for name in (*SELECTORS, BEST_ALLOCATION))
-    return Table(["nodes", "NTAT of CuSH", *ratios], lines)
-
-
-def horizons_table(horizons: Mapping[int, tuple[Measured, Measured]], paper: PublishedTable) -> Table:
-    """Return the NTAT of CuSH and others by horizon, on training and on unseen job sets."""
-    rivals = (BEST_ALLOCATION, EVOLVED_IN_SIGHT)
-    there = [f"{rival}, there" for rival in rivals]
-    lines = [
-        [str(steps), number(paper.number(str(steps), "ntat"))]
-        + [number(each.mean(family)) for each in both for family in (CUSH, *rivals)]
-        for steps, both in horizons.items()
-    ]
-    return Table(["T", "*NTAT, paper*", "learned from", *there, "unseen", *there], lines)
-
-
-def trainings_table(rows: Sequence[tuple[str, int, float, float, float]]) -> Table:
-    """Return a row per training: name, epochs, minutes of a core, NTAT at the beginning and at the end."""
-    headings = ["training", "epochs", "time [min of a core]", "NTAT of the first tenth", "of the last tenth"]
-    lines = [
-        [name, grouped(epochs), f"{seconds / 60:.1f}", number(first), number(last)]
-        for name, epochs, seconds, first, last in rows
-    ]
-    return Table(headings, lines)
 
 
 # --- targets ----------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 import numpy as np
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cush.evolved import EVOLVED
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import job_selector_returns, local_rewards
-from hpcsimkit.agents.cush.taught import TaughtSettings, TaughtTrainer, teacher_of
-from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
+from hpcsimkit.agents.cush.taught import TaughtSettings
+from hpcsimkit.agents.cush.trainer import CushSettings
 from hpcsimkit.agents.cush.training import AGENTS, GamesSettings, GamesTrainer
-from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.agents.training.catalogue import trainer_named
+from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.scenario import Scenario
@@ -44,7 +43,7 @@ from hpcsimkit.reproductions.cush.measured import (
 from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.logs import Log, Logs, each_once
-from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
 from hpcsimkit.reproductions.sequences import SequenceSet
@@ -62,10 +61,8 @@ __all__ = [
     "OwnReproduction",
     "Run",
     "ShortSighted",
-    "TaughtLearner",
     "Trial",
     "Trials",
-    "label_of",
     "learned_from",
     "mean_return",
 ]
@@ -81,17 +78,6 @@ EVOLVES_FASTER, TAUGHT_SLOWER = 2, 6
 decision in imitation learning to one in CuSH's: hardly any states recur."""
 
 # --- job sets -------------------------------------------------------------------------------------------
-
-
-def label_of(problem: CushProblem) -> str:
-    """Return a short name of a problem, valid as part of a folder name.
-
-    >>> label_of(CushProblem()), label_of(CushProblem(system="summit", nodes=16, horizon=2))
-    ('sierra', 'summit-16-nodes-horizon-2')
-    """
-    usual = CushProblem(system=problem.system)
-    nodes = f"-{problem.nodes}-nodes" * (problem.nodes != usual.nodes)
-    return f"{problem.system}{nodes}" + f"-horizon-{problem.horizon}" * (problem.horizon != usual.horizon)
 
 
 @dataclass(frozen=True)
@@ -164,6 +150,23 @@ class Trial:
         """Name in tables."""
         return self.problem.system.capitalize() if self.file is None else self.file.name
 
+    @property
+    def label(self) -> str:
+        """Short name of the problem, valid as part of a folder name.
+
+        >>> problems = CushProblem(), CushProblem(system="summit", nodes=16, horizon=2)
+        >>> [Trial("swept", problem, None, 0).label for problem in problems]
+        ['sierra', 'summit-16-nodes-horizon-2']
+        """
+        problem, usual = self.problem, CushProblem(system=self.problem.system)
+        nodes = f"-{problem.nodes}-nodes" * (problem.nodes != usual.nodes)
+        return f"{problem.system}{nodes}" + f"-horizon-{problem.horizon}" * (problem.horizon != usual.horizon)
+
+    @property
+    def trained(self) -> bool:
+        """Whether there are agents for the system."""
+        return self.problem.system in self.scale.systems
+
     @cached_property
     def validation(self) -> SequenceSet:
         """Job sets to choose between sampled and greedy actions."""
@@ -184,19 +187,12 @@ class Trial:
 
     def _drawn(self, part: str, purpose: int, count: int) -> SequenceSet:
         rng = np.random.default_rng([self.seed, purpose])
-        return SequenceSet(f"{label_of(self.problem)}-{part}", tuple(self.problem.scenarios(rng, count)))
+        return SequenceSet(f"{self.label}-{part}", tuple(self.problem.scenarios(rng, count)))
 
     @property
     def variables(self) -> dict[str, Any]:
-        """Variables of the plan; `trained` is whether there are agents for the system."""
-        label, trained = label_of(self.problem), self.problem.system in self.scale.systems
-        return {
-            "log": self,
-            "kind": self.kind,
-            "problem": self.problem,
-            "label": label,
-            "trained": trained,
-        }
+        """Variables of the plan."""
+        return {"log": self, "problem": self.problem}
 
     def line(self) -> str:
         """Return a line on the job sets."""
@@ -242,7 +238,7 @@ class Trials(Logs[Any]):
 
 
 @dataclass(frozen=True)
-class SelectorsLearner(ABC):
+class CushLearner:
     """A job selector and a policy selector that are trained together, in place of a :class:`Learner`.
 
     Parameters
@@ -251,8 +247,8 @@ class SelectorsLearner(ABC):
         Unique name, valid as a folder name.
     problem : CushProblem
         Scheduling problem to learn.
-    trainer : str
-        Name of the algorithm.
+    trainer : {"cush", "cush-taught"}
+        Name of the algorithm: policy gradient, or imitation of a cross-entropy agent that is trained first.
     settings : GamesSettings
         Settings of the training.
     seed : int
@@ -268,9 +264,9 @@ class SelectorsLearner(ABC):
     requires = ()
 
     @classmethod
-    def of(cls, name: str, problem: CushProblem, trainer: str, settings: Any, seed: int) -> Self:
-        """Return the learner of a problem."""
-        return cls(name, problem, trainer, settings, seed)
+    def of(cls, *parts: Any) -> Self:
+        """Return the learner of a problem, from its parameters."""
+        return cls(*parts)
 
     @property
     def policy(self) -> Pipeline:
@@ -278,18 +274,35 @@ class SelectorsLearner(ABC):
         return self.problem.pipeline()
 
     @property
-    def size(self) -> int:
-        """Approximate number of training decisions."""
-        settings = self.settings
-        return settings.epochs * settings.job_sets * settings.simulations * DECISIONS
+    def _epoch(self) -> int:
+        """Approximate number of decisions of an epoch, or of others that take as long."""
+        slower = TAUGHT_SLOWER if isinstance(self.settings, TaughtSettings) else 1
+        return self.settings.job_sets * self.settings.simulations * DECISIONS * slower
 
-    @abstractmethod
+    @property
+    def size(self) -> int:
+        """Approximate number of training decisions, or of others that take as long; the expert's included."""
+        expert = getattr(self.settings, "teacher_timesteps", 0) // EVOLVES_FASTER
+        return int(self.settings.epochs * self._epoch + expert)
+
+    @property
+    def _trainer(self) -> GamesTrainer:
+        found: GamesTrainer = trainer_named(self.trainer)(self.problem, self.settings, seed=self.seed)
+        return found
+
     def train(self, folder: Path, tell: Tell) -> Agent:
         """Train, or resume from the folder's checkpoint; return the job selector."""
 
-    def _train(self, trainer: GamesTrainer, folder: Path, tell: Tell) -> Agent:
-        decisions = self.settings.job_sets * self.settings.simulations * DECISIONS
-        return trainer.train(folder, resume=True, tell=lambda report: tell(report.steps * decisions))["order"]
+        def told(report: Report) -> None:
+            left = (self.settings.epochs - report.steps) * self._epoch
+            is_expert = report.of != self.settings.epochs
+            tell(report.steps // EVOLVES_FASTER if is_expert else self.size - left)
+
+        return self._trainer.train(folder, resume=True, tell=told)["order"]
+
+    def job_sets(self) -> list[Scenario]:
+        """Return the job sets of every epoch, or of the first epoch if each has its own."""
+        return self._trainer.job_sets(0)
 
     def with_others(self, policy: Policy, store: Path, *, sample: bool) -> Policy:
         """Return the policy: there are no further agents."""
@@ -300,65 +313,9 @@ class SelectorsLearner(ABC):
         return [Agent.load(folder / file, sample=sample) for file in AGENTS.values()]
 
 
-@dataclass(frozen=True)
-class CushLearner(SelectorsLearner):
-    """A learner trained by policy gradient."""
-
-    settings: CushSettings
-
-    @property
-    def _trainer(self) -> CushTrainer:
-        return CushTrainer(self.problem, self.settings, seed=self.seed)
-
-    def train(self, folder: Path, tell: Tell) -> Agent:
-        """Train, or resume from the folder's checkpoint; return the job selector."""
-        return self._train(self._trainer, folder, tell)
-
-    def job_sets(self) -> list[Scenario]:
-        """Return the job sets of every epoch, or of the first epoch if each has its own."""
-        return self._trainer.job_sets(0)
-
-
 def learned_from(learner: CushLearner) -> SequenceSet:
     """Return the training job sets of a learner."""
     return SequenceSet(f"{learner.name}-learned", tuple(learner.job_sets()))
-
-
-@dataclass(frozen=True)
-class TaughtLearner(SelectorsLearner):
-    """A learner with a job selector trained to imitate an expert, a cross-entropy agent trained first.
-
-    Parameters
-    ----------
-    evolving : CrossEntropySettings
-        Settings of the expert's training.
-    """
-
-    settings: TaughtSettings
-    evolving: CrossEntropySettings = EVOLVED
-
-    @property
-    def _evolution(self) -> int:
-        """Number of training decisions that take as long as the expert's training, approximately."""
-        return self.evolving.total_timesteps // EVOLVES_FASTER
-
-    @property
-    def size(self) -> int:
-        """Number of decisions of other trainings that take as long, the expert's training included."""
-        return super().size * TAUGHT_SLOWER + self._evolution
-
-    def train(self, folder: Path, tell: Tell) -> Agent:
-        """Train the expert in a folder of its own, then the selectors, or resume either."""
-        teacher = teacher_of(
-            self.problem,
-            self.evolving,
-            seed=self.seed,
-            folder=folder / "teacher",
-            resume=True,
-            tell=lambda report: tell(report.steps // EVOLVES_FASTER),
-        )
-        trainer = TaughtTrainer(self.problem, self.settings, teacher=teacher, seed=self.seed)
-        return self._train(trainer, folder, lambda done: tell(self._evolution + done * TAUGHT_SLOWER))
 
 
 # --- policies and runs ------------------------------------------------------------------------------------
@@ -424,16 +381,11 @@ class OwnReproduction(PaperReproduction):
 
     def _field(self, name: str, met: Sequence[Comparison]) -> Field:
         """Return the field of the comparisons of one table, without sampled actions of CuSH's agents."""
-        rows: dict[str, dict[str, list[Any]]] = {"known": {}, "rules": {}, "learned": {}}
-        for each in met:
-            meetings = each.meetings
-            for who in each.contestants:
-                group = "rules" if each.rows[who.name].group == "outside" else "known"
-                group = group if who.learner is None else "learned"
-                if who.learner is None or not who.sample:
-                    rows[group].setdefault(who.name, []).append(meetings[who.name])
+        known, rules, learned = runs_by_use(
+            met, lambda who, _: "" if who.learner and who.sample else who.name
+        )
         columns = {"NTAT": (NTAT, 1.0), "wait": (WAIT, 1.0), "rewards": (REWARD, 1.0)}
-        return Field(name, rows["known"], rows["rules"], rows["learned"], columns)
+        return Field(name, known, rules, learned, columns)
 
 
 # --- findings ---------------------------------------------------------------------------------------------
@@ -498,7 +450,7 @@ class OwnFindings(PaperFindings):
     @property
     def about_trainings(self) -> list[tuple[str, int, float, float, float]]:
         """Name, epochs, time [s] and NTAT at the beginning and at the end of each training."""
-        learners = sorted(self.plan.trained, key=lambda each: not isinstance(each, SelectorsLearner))
+        learners = sorted(self.plan.trained, key=lambda each: not isinstance(each, CushLearner))
         return [self._about(each) for each in learners]
 
     def _about(self, learner: Any) -> tuple[str, int, float, float, float]:
@@ -511,17 +463,8 @@ class OwnFindings(PaperFindings):
 
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
-        workshop, (first, *_) = self.plan.workshop, self.plan.traces.all
-        published: Any = workshop.agent("cush", {**workshop.parts(first).variables, "number": 1}).settings
-        taught = TaughtSettings(epochs=first.scale.taught_epochs)
-        more = {"tables": measured, "problem": CushProblem(), "paper": CushSettings(), "farther": 10}
-        return {
-            **super().values(),
-            **more,
-            "settings": published,
-            "taught": taught,
-            "faster": round(published.style_learning_rate / CushSettings.style_learning_rate),
-        }
+        more = {"problem": CushProblem(), "paper": CushSettings(), "taught": TaughtSettings()}
+        return {**super().values(), "tables": measured, **more}
 
     def _curves(self, system: str) -> dict[str, list[Curve]]:
         """Return the learning curves of the groups with CuSH's networks, seed by seed."""

@@ -90,6 +90,11 @@ class Beocat(Logs[Any]):
         return log
 
     @property
+    def first_seed(self) -> int:
+        """Random seed of an agent with the number 0."""
+        return 1000 * self.seed
+
+    @property
     def variables(self) -> dict[str, Any]:
         """Variables of the plan."""
         return {"log": self}

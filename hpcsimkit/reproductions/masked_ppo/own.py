@@ -11,7 +11,6 @@ assessed on the unseen days.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -46,10 +45,11 @@ from hpcsimkit.reproductions.figures import draw_boxes
 from hpcsimkit.reproductions.learners import Learner, learning_curve_of
 from hpcsimkit.reproductions.masked_ppo.days import BASELINE, Beocat
 from hpcsimkit.reproductions.masked_ppo.figures import draw_training_curves
-from hpcsimkit.reproductions.plans.comparisons import Comparison
-from hpcsimkit.reproductions.plans.plan import PublishedTable
+from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
+from hpcsimkit.reproductions.plans.plan import PublishedTable, RowPlan
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
+from hpcsimkit.reproductions.sequences import Contestant
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.resource_metrics import resource_utilisation, snapshot_utilisation
 from hpcsimkit.results.result import Result
@@ -257,27 +257,21 @@ class OwnReproduction(PaperReproduction):
 
     def fields(self) -> list[Field]:
         """Return the kit's heuristics on the test days and on the unseen days."""
-        (contest,), beocat = self.contests, self.traces
-        rows: dict[str, dict[str, list[Any]]] = {"known": {}, "rules": {}, "learned": {}}
-        for who in contest.contestants:
-            table, play = contest.rows[who.name], contest.meetings[who.name]
-            if who.learner is not None:
-                rows["learned"].setdefault(table.family, []).append(play)
-            elif table.group != "improved" and not table.oracle:  # not those before training
-                rows["rules" if table.group == "outside" else "known"][who.name] = [play]
+        known, rules, learned = runs_by_use(self.contests, _row_of)
+        beocat, columns = self.traces, {"mean wait [min]": (WAIT, 1.0)}
         places = {str(day): place for place, day in enumerate(beocat.all_days)}
         sets = {"days of the test": beocat.test_days, "unseen days": beocat.unseen_days}
+        chosen = {name: tuple(places[day] for day in sorted(map(str, days))) for name, days in sets.items()}
         return [
-            Field(
-                name,
-                rows["known"],
-                rows["rules"],
-                rows["learned"],
-                {"mean wait [min]": (WAIT, 1.0)},
-                partial(waits_on, tuple(places[day] for day in sorted(map(str, days)))),
-            )
-            for name, days in sets.items()
+            Field(name, known, rules, learned, columns, partial(waits_on, days))
+            for name, days in chosen.items()
         ]
+
+
+def _row_of(who: Contestant, row: RowPlan) -> str:
+    """Return the row of a table: without the one that knows run times, and the agents before training."""
+    is_rival = who.learner is not None or not (row.oracle or row.group == "improved")
+    return (row.family or who.name) * is_rival
 
 
 def waits_on(
@@ -447,42 +441,6 @@ def _with_spread(scores: Scores, row: str, measure: str) -> str:
     return mean if spread is None else f"{mean} ± {number(spread)}"
 
 
-def tests_table(verdicts: Mapping[str, Verdict], paper: PublishedTable) -> Table:
-    """Return the significance tests of a row against all others, by set of days."""
-    headings = ["against", "paper: p"]
-    for name in verdicts:
-        headings += [f"{name}: difference", "relative", "p as in the paper", "p paired", "p Holm"]
-        headings.append("Wilcoxon, Holm")
-    lines = []
-    for other in next(iter(verdicts.values())).paired:
-        line = [other, p_value(paper.number(other, "p"))]
-        for verdict in verdicts.values():
-            found = verdict.paired[other]
-            line += [f"{found.difference.mean:+.4g}", f"{100 * found.relative:+.1f} %"]
-            ps = verdict.t_tests[other], found.t_test, found.t_test_holm, found.wilcoxon_holm
-            line += [p_value(p) for p in ps]
-        lines.append(line)
-    return Table(headings, lines)
-
-
-def days_table(scores: Scores, measure: str, rows: Sequence[str], jobs: Mapping[str, Workload]) -> Table:
-    """Return a line for each day: its jobs, and the mean of each row."""
-    lines = [
-        [day, str(len(jobs[day])), *(number(scores.by_day(row, measure)[place]) for row in rows)]
-        for place, day in enumerate(scores.days)
-    ]
-    return Table(["day", "jobs", *rows], lines)
-
-
-def p_value(value: float) -> str:
-    """Return a p-value with three digits.
-
-    >>> p_value(0.0371234), p_value(3.2e-12), p_value(float("nan"))
-    ('0.0371', '3.2e-12', '')
-    """
-    return "" if not math.isfinite(value) else f"{value:.3g}"
-
-
 # --- findings ---------------------------------------------------------------------------------------------
 
 
@@ -613,8 +571,7 @@ class OwnFindings(PaperFindings):
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
         jobs = {str(day): workload for day, workload in self.plan.traces.all_days.items()}
-        tables = {each.__name__: each for each in (means_table, tests_table, days_table, p_value)}
-        return {**super().values(), "jobs": jobs, **tables}
+        return {**super().values(), "jobs": jobs, "means_table": means_table}
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
-__all__ = ["Comparison", "Workshop"]
+__all__ = ["Comparison", "Workshop", "runs_by_use"]
 
 
 class Comparison(NamedTuple):
@@ -34,6 +34,8 @@ class Comparison(NamedTuple):
         Policies under test.
     rows : mapping of str to RowPlan
         Table of each policy in the plan, by name.
+    apart : mapping of str to SequenceSet
+        Sequences of the rows that have their own. Default: none.
     """
 
     plan: ComparisonPlan
@@ -43,6 +45,7 @@ class Comparison(NamedTuple):
     sequences: SequenceSet
     contestants: Sequence[Contestant]
     rows: Mapping[str, RowPlan]
+    apart: Mapping[str, SequenceSet] = {}
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -79,16 +82,41 @@ class Comparison(NamedTuple):
         return found
 
     def _meeting(self, who: Contestant) -> Meeting:
-        sequences = SequenceSet(
-            f"{self.sequences.name}{self.parts.made(self.plan.folder)}", self.sequences.scenarios
-        )
+        scenarios = self.apart.get(who.name, self.sequences).scenarios
+        sequences = SequenceSet(f"{self.sequences.name}{self.parts.made(self.plan.folder)}", scenarios)
         seed, promises = self.trace.seed, self.plan.promises
+        by_chance = self.rows[who.name].stochastic or (who.learner is not None and who.sample)
+        runs = self.parts.made(self.plan.draws or 1) if by_chance else 1
+        if self.plan.meeting is not None:
+            variables = {"contestant": who, "sequences": sequences, "runs": runs}
+            meeting: Meeting = self.parts.beside(variables).made(self.plan.meeting)
+            return meeting
         if self.plan.draws is None:
             return Meeting(who, sequences, seed, promises)
-        by_chance = self.rows[who.name].stochastic or (who.learner is not None and who.sample)
-        draws = self.parts.made(self.plan.draws) if by_chance else 1
-        kind: type[Draws] = kit_part(self.plan.task)
-        return kind(who, sequences, seed, promises, draws=draws)
+        return Draws(who, sequences, seed, promises, draws=runs)
+
+
+def runs_by_use(
+    met: Iterable[Comparison], row_of: Callable[[Contestant, RowPlan], str]
+) -> list[dict[str, list[Meeting]]]:
+    """Return the runs of a paper's heuristics, of those of the group ``outside``, and of agents, by row.
+
+    Parameters
+    ----------
+    met : iterable of Comparison
+        Comparisons, each on other sequences.
+    row_of : callable
+        Function ``row_of(contestant, row)`` that returns the name of the row, empty to leave it out.
+    """
+    found: list[dict[str, list[Meeting]]] = [{}, {}, {}]
+    for each in met:
+        meetings = each.meetings
+        for who in each.contestants:
+            table = each.rows[who.name]
+            use = 2 if who.learner is not None else int(table.group == "outside")
+            if row := row_of(who, table):
+                found[use].setdefault(row, []).append(meetings[who.name])
+    return found
 
 
 class Workshop:
@@ -125,18 +153,23 @@ class Workshop:
             if table.total_timesteps is not None:
                 settings = replace(settings, total_timesteps=parts.made(table.total_timesteps))
             kind = kit_part(table.learner) if table.learner else Learner
-            learner = kind.of(label, environment, table.trainer, settings, parts.made(table.seed))
-            self._made[label] = replace(learner, **parts.made(table.changes))
+            seed = parts.made(table.seed) + parts.variables.get("number", 0)
+            learner = kind.of(label, environment, parts.made(table.trainer), settings, seed)
+            changes = parts.beside({"learner": learner}).made(table.changes)
+            self._made[label] = replace(learner, **changes)
         return self._made[label]
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons: log by log, or protocol by protocol."""
         names = [name for name, each in self.plan.comparisons.items() if self._has(each.size)]
-        pairs = [(name, trace) for name in names for trace in self.traces.all]
+        numbers = range(len(self.traces.all))
+        pairs = [(name, number) for name in names for number in numbers]
         if self.plan.logs_first:
-            pairs = [(name, trace) for trace in self.traces.all for name in names]
-        for name, trace in pairs:
-            if not self.plan.comparisons[name].known_logs or trace.is_known:
+            pairs = [(name, number) for number in numbers for name in names]
+        for name, number in pairs:
+            plan = self.plan.comparisons[name]
+            trace = (self.traces.test_of(plan.paper) if plan.paper else self.traces).all[number]
+            if not plan.known_logs or trace.is_known:
                 yield from self._comparisons(name, trace)
 
     def _has(self, size: str) -> bool:
@@ -151,18 +184,19 @@ class Workshop:
                 (each, row.model_copy(update={"family": own.made(row.family)}))
                 for rows in plan.rows
                 for inner in parts.each(rows.each)
+                if inner.meet(rows.when)
                 for row in map(self.plan.rows.__getitem__, rows.rows)
                 for own in inner.each(row.each)
+                if own.meet(row.when)
                 for each in self._rows(row, trace, own, known=plan.known_logs)
             ]
+            apart = {each.name: parts.made(row.sequences) for each, row in found if row.sequences is not None}
             rows = [each for each, _ in found]
             tables = {each.name: row for each, row in found}
-            yield Comparison(plan, name, trace, parts, sequences, rows, tables)
+            yield Comparison(plan, name, trace, parts, sequences, rows, tables, apart)
 
     def _rows(self, row: RowPlan, trace: Any, parts: Parts, *, known: bool) -> Iterator[Contestant]:
         """Yield the policies of a row: one for each log of its agents, and for sampled and best actions."""
-        if not parts.meet(row.when):
-            return
         if row.agent is None:
             yield Contestant(f"{parts.made(row.name)}", parts.made(row.policy), row.rules)
             return

@@ -24,7 +24,7 @@ from hpcsimkit.reproductions.plans.parts import kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_of"]
 
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
-DIGITS = 0.0065
-"""Tolerance for truncated digits of published means: 333.196 is printed as 333.19."""
 
 
 class Study(NamedTuple):
@@ -67,8 +65,9 @@ class PaperReproduction(ContestReproduction[Comparison]):
 
     @cached_property
     def traces(self) -> Any:
-        """Logs of the experiment, or other test data."""
-        scale, source = SimpleNamespace(**self.paper.size(quick=self.quick)), self.paper.source
+        """Logs of the experiment, or other test data; their size preset holds the flags, too."""
+        flags = {flag: flag in self.chosen for flag in self.flags}
+        scale, source = SimpleNamespace(**self.paper.size(quick=self.quick), **flags), self.paper.source
         if source is None:
             return PaperLogs(self.logs, scale, self.seed, self.paper.logs)
         return kit_part(source.part)(self.logs, scale, self.seed)
@@ -231,7 +230,7 @@ class PaperFindings(Findings):
         theirs = self.plan.published[plan.published].number(scores.contest.about, row)
         ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
         if theirs == theirs:
-            met = abs(ours - theirs) < DIGITS if whole else None
+            met = same_digits(ours, theirs) if whole else None
             yield Target(f"{where}: {row}, mean bounded slowdown", theirs, ours, None, met)
 
     def _training_targets(self, minutes: float) -> Iterator[Target]:
@@ -261,6 +260,7 @@ def reproduction_of(folder: Path) -> type[PaperReproduction]:
             "needs_logs": plan.source is None or plan.source.required,
             "logs_needed": source.needed,
             "rates": plan.rates,
+            "flags": frozenset(plan.options),
             "findings": getattr(own, "OwnFindings", PaperFindings),
         },
     )
