@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hpcsimkit.errors import UsageError, nearest
@@ -14,13 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SYSTEMS", "reproduction_named"]
 
-WRITTEN: Mapping[str, str] = {
-    "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
-    "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
-}
-"""Module and class of reproductions without a plan, by name."""
-
-SYSTEMS = (*WRITTEN, *PAPERS)
+SYSTEMS = tuple(PAPERS)
 """Names of all reproductions."""
 
 
@@ -40,9 +32,6 @@ def reproduction_named(name: str) -> type[Reproduction]:
     """
     if name not in SYSTEMS:
         raise UsageError(f"unknown system {name!r}{nearest(name, SYSTEMS)}")
-    if name not in WRITTEN:
-        from hpcsimkit.reproductions.plans.planned import reproduction_of
+    from hpcsimkit.reproductions.plans.planned import reproduction_of
 
-        return reproduction_of(PAPERS[name])
-    module, _, attribute = WRITTEN[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return reproduction_of(PAPERS[name])

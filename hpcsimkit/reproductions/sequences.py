@@ -19,8 +19,9 @@ from hpcsimkit.experiments.evaluation_sequences import beginnings, places
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
-from hpcsimkit.reproductions.learners import Learner, trained_agent
+from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.statistics import Comparison, Mean, compared, mean_of
 
@@ -154,18 +155,20 @@ class Contestant:
         """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             return self.policy
-        agent = trained_agent(self.learner, store / self.learner.name, sample=self.sample)
-        if self.changes:
-            encoder = copy.copy(agent.encoder)
-            vars(encoder).update(self.changes)
-            agent = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
         policy = self.learner.with_others(self.policy, store, sample=self.sample)
-        return with_agent(policy, agent)
+        for agent in self.learner.agents(store / self.learner.name, sample=self.sample):
+            taken = agent
+            if self.changes:
+                encoder = copy.copy(agent.encoder)
+                vars(encoder).update(self.changes)
+                taken = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
+            policy = with_agent(policy, taken)
+        return policy
 
 
 def with_agent(policy: Policy, agent: Agent) -> Policy:
     """Return a copy of a policy with an agent at its open seat, and the heuristic behind it."""
-    seat = "seat" if isinstance(policy, TwoLevel) else agent.stage
+    seat = "seat" if isinstance(policy, Dispatch | TwoLevel) else agent.stage
     seated = copy.copy(policy)
     agent.base = getattr(policy, seat).base
     setattr(seated, seat, agent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
-__all__ = ["Comparison", "Workshop"]
+__all__ = ["Comparison", "Workshop", "runs_by_use"]
 
 
 class Comparison(NamedTuple):
@@ -85,16 +85,38 @@ class Comparison(NamedTuple):
         scenarios = self.apart.get(who.name, self.sequences).scenarios
         sequences = SequenceSet(f"{self.sequences.name}{self.parts.made(self.plan.folder)}", scenarios)
         seed, promises = self.trace.seed, self.plan.promises
+        by_chance = self.rows[who.name].stochastic or (who.learner is not None and who.sample)
+        runs = self.parts.made(self.plan.draws or 1) if by_chance else 1
         if self.plan.meeting is not None:
-            variables = {"contestant": who, "sequences": sequences}
+            variables = {"contestant": who, "sequences": sequences, "runs": runs}
             meeting: Meeting = self.parts.beside(variables).made(self.plan.meeting)
             return meeting
         if self.plan.draws is None:
             return Meeting(who, sequences, seed, promises)
-        by_chance = self.rows[who.name].stochastic or (who.learner is not None and who.sample)
-        draws = self.parts.made(self.plan.draws) if by_chance else 1
-        kind: type[Draws] = kit_part(self.plan.task)
-        return kind(who, sequences, seed, promises, draws=draws)
+        return Draws(who, sequences, seed, promises, draws=runs)
+
+
+def runs_by_use(
+    met: Iterable[Comparison], row_of: Callable[[Contestant, RowPlan], str]
+) -> list[dict[str, list[Meeting]]]:
+    """Return the runs of a paper's heuristics, of those of the group ``outside``, and of agents, by row.
+
+    Parameters
+    ----------
+    met : iterable of Comparison
+        Comparisons, each on other sequences.
+    row_of : callable
+        Function ``row_of(contestant, row)`` that returns the name of the row, empty to leave it out.
+    """
+    found: list[dict[str, list[Meeting]]] = [{}, {}, {}]
+    for each in met:
+        meetings = each.meetings
+        for who in each.contestants:
+            table = each.rows[who.name]
+            use = 2 if who.learner is not None else int(table.group == "outside")
+            if row := row_of(who, table):
+                found[use].setdefault(row, []).append(meetings[who.name])
+    return found
 
 
 class Workshop:
@@ -159,7 +181,7 @@ class Workshop:
             sequences = parts.made(plan.sequences)
             sequences = getattr(trace, sequences) if isinstance(sequences, str) else sequences
             found = [
-                (each, row)
+                (each, row.model_copy(update={"family": own.made(row.family)}))
                 for rows in plan.rows
                 for inner in parts.each(rows.each)
                 if inner.meet(rows.when)

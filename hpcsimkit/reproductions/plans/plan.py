@@ -79,8 +79,8 @@ class SourcePlan(Table):
 class AgentPlan(Table):
     """Table ``[agents.NAME]``: the environment, the algorithm and the settings of a training.
 
-    `learner` names a subclass of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs one. The
-    variable `number`, 0 by default, is added to the seed; `changes` know the variable `learner`.
+    `learner` names a class in place of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs
+    one. The variable `number`, 0 by default, is added to the seed; `changes` know the variable `learner`.
     """
 
     name: str
@@ -131,8 +131,8 @@ class ComparisonPlan(Table):
 
     `sequences` is the name of an attribute of the log (in the published test of another `paper`, if one is
     named), or a value with parts. The heuristics of the kit run beside the rows if there are `rivals`.
-    `meeting` is the task that runs a policy, if it is not a usual one; it knows the variables
-    `contestant` and `sequences`.
+    `draws` is the number of runs of stochastic policies. `meeting` is the task that runs a policy, if it is
+    not a usual one; it knows the variables `contestant`, `sequences` and `runs`, their number.
     """
 
     sequences: Part
@@ -147,7 +147,6 @@ class ComparisonPlan(Table):
     when: When = Field(default_factory=dict)
     known_logs: bool = False
     size: str = ""
-    task: str = "reproductions.draws:Draws"
     draws: Part = None
     promises: bool = False
     meeting: Part = None

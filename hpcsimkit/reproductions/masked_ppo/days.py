@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime, time
 from functools import cached_property
 from pathlib import Path
@@ -13,64 +13,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.policies import SJF, BestFit
+from hpcsimkit.reproductions.logs import Logs
+from hpcsimkit.reproductions.sequences import SequenceSet
 from hpcsimkit.workloads.readers.beocat import days, training_set
 from hpcsimkit.workloads.readers.cells import clock_of
 from hpcsimkit.workloads.readers.job_table import read_job_table
 
-__all__ = ["FULL", "QUICK", "Beocat", "Days", "Scale", "in_queue_order"]
+__all__ = ["BASELINE", "Beocat", "Days", "in_queue_order"]
 
 TIMEZONE = "America/Chicago"
 TOO_LARGE = "fit none of the nine machines"
 MANY = 10**9
 
+BASELINE, BUSY = Pipeline(order=SJF(), placement=BestFit(), fitting=True), 3600
+"""Baseline of the improved agents, and the minimum mean wait under it of a busy training day [s]."""
+
 Days = Mapping[date, Workload]
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Size preset of the experiment.
-
-    Parameters
-    ----------
-    sets : int
-        Number of training sets; one agent is trained for each of them and each of the two metrics.
-    steps : int
-        Number of decisions used to train an agent.
-    random_seeds : int
-        Number of runs of a random scheduler on each day.
-    improved_steps : int
-        Number of decisions used to train an improved agent.
-    population, episodes : int
-        Number of networks of an iteration of its training, and of episodes for each of them.
-    copies : int
-        Number of random subsamples of each training day with too many jobs.
-    large_jobs, gpu_jobs : int
-        Numbers of large jobs and of GPU jobs of a training set.
-    low, high : int
-        Minimum and maximum number of jobs of a test day.
-    least : int
-        Minimum number of jobs of a further day.
-    """
-
-    sets: int = 20
-    steps: int = 300_000
-    random_seeds: int = 10
-    improved_steps: int = 2_000_000
-    population: int = 24
-    episodes: int = 8
-    copies: int = 4
-    large_jobs: int = 2000
-    gpu_jobs: int = 40
-    low: int = 900
-    high: int = 1100
-    least: int = 300
-
-
-FULL = Scale()
-QUICK = Scale(sets=3, steps=30_000, random_seeds=3, improved_steps=150_000, copies=1)
 
 
 def in_queue_order(workload: Workload) -> Workload:
@@ -107,32 +72,37 @@ def _runnable(workload: Workload) -> Workload:
     return queued.without(NINE_MACHINES.misfits(queued), TOO_LARGE)
 
 
-@dataclass(frozen=True)
-class Beocat:
-    """Months of Beocat, and the samples drawn from them.
+class Beocat(Logs[Any]):
+    """Months of Beocat in any order, and the samples drawn from them, which are its only test data."""
 
-    Parameters
-    ----------
-    files : sequence of Path
-        Files of the logs, in any order.
-    scale : Scale
-        Size preset of the experiment.
-    seed : int
-        Random seed.
-    """
+    name = "Beocat"
 
-    files: Sequence[Path]
-    scale: Scale
-    seed: int
+    @property
+    def all(self) -> list[Beocat]:
+        """The months together."""
+        return [self]
+
+    def log_of(self, path: Path) -> Workload:
+        """Return the log of a month."""
+        log = read_job_table(path)
+        if not len(log) or log.submit_time.min() < datetime(2000, 1, 1).timestamp():
+            raise WorkloadError(f"{path}: jobs with Unix time as submit time are needed: a log of Beocat")
+        return log
+
+    @property
+    def first_seed(self) -> int:
+        """Random seed of an agent with the number 0."""
+        return 1000 * self.seed
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """Variables of the plan."""
+        return {"log": self}
 
     @cached_property
     def months(self) -> list[Workload]:
         """Logs, the earliest first."""
-        logs = [read_job_table(file) for file in self.files]
-        for file, log in zip(self.files, logs, strict=True):
-            if not len(log) or log.submit_time.min() < datetime(2000, 1, 1).timestamp():
-                raise WorkloadError(f"{file}: jobs with Unix time as submit time are needed: a log of Beocat")
-        return sorted(logs, key=lambda log: int(log.submit_time.min()))
+        return sorted(map(self.log_of, self.paths), key=lambda log: int(log.submit_time.min()))
 
     @cached_property
     def log(self) -> Workload:
@@ -161,7 +131,7 @@ class Beocat:
         found = {day: _runnable(jobs) for day, jobs in days(self.log, scale.low, scale.high, TIMEZONE)}
         if len(found) < 2:
             raise WorkloadError(
-                f"{', '.join(file.name for file in self.files)}: at least 2 days with {scale.low} to "
+                f"{', '.join(file.name for file in self.paths)}: at least 2 days with {scale.low} to "
                 f"{scale.high} jobs are needed, found {len(found)}"
             )
         return found
@@ -186,6 +156,18 @@ class Beocat:
                 found.append(self._thinned(jobs, np.random.default_rng([self.seed, day.toordinal(), number])))
         return found
 
+    @cached_property
+    def busy_days(self) -> list[Workload]:
+        """Training days with a long mean wait under the baseline, or all of them."""
+        days = self.training_days
+        waits = [Simulation(day, BASELINE, NINE_MACHINES).run().wait_time.mean() for day in days]
+        return [day for day, wait in zip(days, waits, strict=True) if wait >= BUSY] or days
+
+    @property
+    def has_training_days(self) -> bool:
+        """Whether there are training days."""
+        return bool(self.training_days)
+
     def _thinned(self, jobs: Workload, rng: np.random.Generator) -> Workload:
         scale = self.scale
         if len(jobs) <= scale.high:
@@ -197,6 +179,11 @@ class Beocat:
     def all_days(self) -> Days:
         """Test days and unseen days; a day in both sets has the same jobs in both."""
         return {**self.test_days, **self.unseen_days}
+
+    @cached_property
+    def sequences(self) -> SequenceSet:
+        """All days as sequences."""
+        return SequenceSet("days", tuple(Scenario(jobs, NINE_MACHINES) for jobs in self.all_days.values()))
 
     @cached_property
     def training_part(self) -> Workload:
@@ -213,7 +200,7 @@ class Beocat:
     def training_sets(self) -> list[Workload]:
         """Training sets of large jobs and GPU jobs, all submitted at once."""
         scale, sets = self.scale, []
-        for number in range(1, scale.sets + 1):
+        for number in scale.sets:
             rng = np.random.default_rng([self.seed, number])
             drawn = training_set(
                 self.training_part, rng, large_jobs=scale.large_jobs, gpu_jobs=scale.gpu_jobs
@@ -224,7 +211,7 @@ class Beocat:
     def lines(self) -> Iterator[str]:
         """Yield lines on the data."""
         dropped = int(NINE_MACHINES.misfits(self.log).sum())
-        yield f"beocat: {grouped(len(self.log))} jobs of {len(self.files)} logs on {NINE_MACHINES.summary}"
+        yield f"beocat: {grouped(len(self.log))} jobs of {len(self.paths)} logs on {NINE_MACHINES.summary}"
         yield f"  {grouped(dropped)} jobs left out: {TOO_LARGE}"
         for month in self.months:
             for reason, count in month.skipped.items():
