@@ -41,9 +41,10 @@ class AggreVaTe(Imitation):
 
     Unlike :class:`~hpcsimkit.agents.training.imitation.Imitation` it learns how much an action costs, not
     only whether the expert takes it, and may become better than the expert. Each round runs episodes as
-    Imitation does, then draws decisions of them, and valid actions at each. To measure the cost-to-go of an action, the
-    episode is simulated again: the same answers up to the decision, the action, then the expert's choices to
-    the end. (Where no action represents the expert's choice, the first valid action is taken.) The difference
+    Imitation does, then draws decisions of them, and valid actions at each. To measure the cost-to-go of an
+    action, the episode is simulated again: the same answers up to the decision, the action, then the
+    expert's choices to the end. (Where no action represents the expert's choice, the first valid action is
+    taken.) The difference
     between the return and the mean over the actions of the decision is recorded; the rewards before the
     decision cancel out. The network maximises the expected difference, over the compared actions of all
     records. Decisions of repeated simulations count as steps. Parameters are those of
