@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.reproductions.papers import PAPERS
 
 if TYPE_CHECKING:
     from hpcsimkit.reproductions.reproduction import Reproduction
 
-__all__ = ["PAPERS", "SYSTEMS", "reproduction_named"]
-
-PAPERS: Mapping[str, Path] = {
-    plan.parent.name.replace("_", "-"): plan.parent
-    for plan in sorted(Path(__file__).parent.glob("*/plan.toml"))
-}
-"""Folders of this package with a plan, by name of the system."""
+__all__ = ["SYSTEMS", "reproduction_named"]
 
 WRITTEN: Mapping[str, str] = {
     "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
-    "published-rules": "hpcsimkit.reproductions.published_rules.reproduction:PublishedRules",
-    "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
     "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
 }
 """Module and class of reproductions without a plan, by name."""

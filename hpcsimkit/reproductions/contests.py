@@ -162,10 +162,8 @@ class ContestReproduction(TrainedAndRun, Generic[C]):
         agents, sets = len(self.trained), len(self.contests)
         if RIVALS in self.chosen:
             return f"{sets} set{'s' * (sets != 1)} of sequences with heuristics only"
-        return (
-            f"{agents} agent{'s' * (agents != 1)}, {sets} set{'s' * (sets != 1)} of sequences "
-            "with all their rivals"
-        )
+        learned = f"{agents} agent{'s' * (agents != 1)}, " if agents else ""
+        return f"{learned}{sets} set{'s' * (sets != 1)} of sequences with all their rivals"
 
     def scores(self, store: Store) -> list[Scores[C]]:
         """Return the measured values of all comparisons."""

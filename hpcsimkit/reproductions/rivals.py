@@ -140,10 +140,14 @@ def field_of(
     rows : mapping of str to Meeting
         Runs of all policies, agents included, by row.
     rules : mapping of str to Pipeline
-        Additional baselines. Default: `RULES`.
+        Additional baselines, except those of the same name as a row. Default: `RULES`.
     """
     apart = SequenceSet(f"{sequences.name}-{RIVALS}", sequences.scenarios)  # separate folders
-    added = {row: [Meeting(Contestant(row, rule, "textbook"), apart, seed)] for row, rule in rules.items()}
+    added = {
+        row: [Meeting(Contestant(row, rule, "textbook"), apart, seed)]
+        for row, rule in rules.items()
+        if row not in rows
+    }
     known, learned = parted(rows)
     return Field(name, known, added, learned, USUAL)
 

@@ -18,8 +18,8 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
-from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, Mean, compared, mean_of
@@ -164,12 +164,12 @@ class Contestant:
 
 
 def with_agent(policy: Policy, agent: Agent) -> Policy:
-    """Return a pipeline with an agent at its open seat, and the heuristic behind it."""
-    assert isinstance(policy, Pipeline)
-    pipeline = copy.copy(policy)
-    agent.base = getattr(policy, agent.stage).base
-    setattr(pipeline, agent.stage, agent)
-    return pipeline
+    """Return a copy of a policy with an agent at its open seat, and the heuristic behind it."""
+    seat = "seat" if isinstance(policy, TwoLevel) else agent.stage
+    seated = copy.copy(policy)
+    agent.base = getattr(policy, seat).base
+    setattr(seated, seat, agent)
+    return seated
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,7 @@ class Meeting(Task):
 
     Examples
     --------
+    >>> from hpcsimkit import Pipeline
     >>> from hpcsimkit.policies import Greedy
     >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9, 9, 50], "nodes": [3, 4, 1]}, machine_size=4)
     >>> greedy = Contestant("greedy", Pipeline(backfiller=Greedy()), rules="textbook")

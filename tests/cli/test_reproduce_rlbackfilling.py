@@ -316,7 +316,7 @@ def scores_of(values: dict[str, list[float]], **promises: list[float]) -> Scores
         for name, each in values.items()
     }
     plan = KIND.paper.comparisons["rest"]
-    contest = Comparison(plan, "rest", found.traces.first, Parts({}), sequences, rows, frozenset())
+    contest = Comparison(plan, "rest", found.traces.first, Parts({}), sequences, rows, {})
     return Scores(contest, measured)
 
 

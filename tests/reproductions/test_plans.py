@@ -10,8 +10,9 @@ import pytest
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF
-from hpcsimkit.reproductions.catalogue import PAPERS, SYSTEMS, reproduction_named
+from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
 from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.papers import PAPERS
 from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, paper_files
 from hpcsimkit.reproductions.plans.planned import reproduction_of

@@ -31,10 +31,10 @@ from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.learners import Training, learning_curve_of
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
-from hpcsimkit.reproductions.plans.planned import BOXES, DIGITS, PaperFindings
+from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings
 from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, SequenceSet, Standing
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT, p_value_text
 
 if TYPE_CHECKING:
@@ -443,7 +443,7 @@ class OwnFindings(PaperFindings):
             each = row(order, EASY_AR if variant else PUBLISHED_EASY)
             if variant != "agent" and each in scores.values and value == value:
                 ours = scores.mean(each)
-                met = bool(abs(ours - value) < DIGITS) if whole else None
+                met = same_digits(ours, value) if whole else None
                 yield Target(f"{name}, published test: {each}, mean bounded slowdown", value, ours, None, met)
 
     def agent_targets(self, scores: Scores[Comparison], way: str) -> Iterator[Target]:
