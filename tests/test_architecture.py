@@ -48,6 +48,7 @@ HEAVY = {
     "dask",
     "dask_jobqueue",
     "distributed",
+    "pettingzoo",
 }
 """Libraries that take long to load: the function that needs one imports it."""
 
@@ -85,7 +86,7 @@ TORCH = (
         f"training.{name}"
         for name in (
             "a2c", "aggrevate", "checkpoints", "dql", "global_chance", "imitation", "network_trainer", "on_policy", "population",
-            "ppo", "seat_trainer", "spinning_up", "together", "trainer", "workers",
+            "ppo", "seat_trainer", "together", "trainer", "workers",
         )
     ),
 )  # fmt: skip
@@ -93,6 +94,7 @@ HEAVY_AT_THE_TOP = {
     "run": {"typer"},
     "envs.environment": {"gymnasium"},
     "envs.gymnasium_vector": {"gymnasium"},
+    "envs.pettingzoo_aec": {"gymnasium", "pettingzoo"},
     "envs.vector_environment": {"stable_baselines3"},
     "agents.networks.model_metadata": {"pydantic"},
     "agents.training.sb3": {"torch", "stable_baselines3"},
