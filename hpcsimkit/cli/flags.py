@@ -13,7 +13,7 @@ import typer
 from hpcsimkit.io.budget import LIMITS, raise_limits
 
 if TYPE_CHECKING:
-    from hpcsimkit.experiments.experiment import Experiment
+    from hpcsimkit.experiments import source as sources
 
 __all__ = [
     "EXAMPLES",
@@ -33,7 +33,7 @@ PROGRAM = "python -m hpcsimkit.run"
 RESULTS = Path("results")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Kind = TypeVar("Kind", bound="Experiment")
+Kind = TypeVar("Kind", bound="sources.Source")
 
 EXAMPLES: dict[Callable[..., Any], str] = {}
 """Examples at the end of the help text of each command."""

@@ -42,6 +42,9 @@ GROUPS: tuple[By, ...] = ("size", "run_time", "user")
 MOST_USERS = 15
 """Maximum number of users in the report, those with most work."""
 
+WHO = ("policy", "rival")
+"""Prefixes of the columns of the policy and of the heuristic."""
+
 Row = Sequence[str]
 
 
@@ -91,7 +94,7 @@ def weekly_difference(policy: Result, rival: Result, jobs: NDArray[np.bool_], me
     """
     difference = (_values(policy, metric) - _values(rival, metric))[jobs]
     week = _week(policy, jobs)
-    sums = np.bincount(week, weights=difference)
+    sums = np.bincount(week, weights=difference).astype(np.float64)
     return ratio_of_means(sums, np.bincount(week).astype(np.float64))
 
 
@@ -135,7 +138,7 @@ def _classes(policy: Result, rival: Result, jobs: NDArray[np.bool_], by: By) -> 
     means = groups.mean()
     means.insert(0, "jobs", groups.size())
     means.insert(0, by, [label(int(each)) for each in means.index])
-    for who in ("policy", "rival"):
+    for who in WHO:
         means[f"{who}_longest_wait"] = groups[f"{who}_wait"].max()
     return means.reset_index(drop=True)
 
@@ -259,20 +262,14 @@ def _report(study: Study, outcome: Mapping[str, Any], frames: Mapping[str, panda
 def _class_table(frame: pandas.DataFrame, by: str) -> str:
     """Return the table of one criterion."""
     headings = (by, "jobs", "wait [h]", "rival's [h]", "slowdown", "rival's", "longest [d]", "rival's [d]")
-    rows = [
-        (
-            str(row[0]),
-            str(row.jobs),
-            f"{row.policy_wait / 3600:.2f}",
-            f"{row.rival_wait / 3600:.2f}",
-            f"{row.policy_slowdown:.2f}",
-            f"{row.rival_slowdown:.2f}",
-            f"{row.policy_longest_wait / 86_400:.2f}",
-            f"{row.rival_longest_wait / 86_400:.2f}",
-        )
-        for row in frame.itertuples(index=False)
-    ]
-    return markdown(headings, rows)
+    hours, days = (
+        [frame[f"{who}_wait"] / 3600 for who in WHO],
+        [frame[f"{who}_longest_wait"] / 86_400 for who in WHO],
+    )
+    slowdowns = [frame[f"{who}_slowdown"] for who in WHO]
+    columns = [frame[by].astype(str), frame["jobs"].astype(str)]
+    columns += [column.map("{:.2f}".format) for column in (*hours, *slowdowns, *days)]
+    return markdown(headings, zip(*columns, strict=True))
 
 
 def _model_card(study: Study, outcome: Mapping[str, Any]) -> str:

@@ -141,7 +141,7 @@ class Study:
 
     def _perform(self, tasks: Sequence[Task]) -> None:
         """Perform tasks that may run in parallel."""
-        before, over = self._done, set()
+        before, over = self._done, set[str]()
 
         def told(name: str, done: int) -> None:
             if done >= sizes[name]:
