@@ -22,6 +22,7 @@ from hpcsimkit.cli.explaining import explain
 from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
 from hpcsimkit.cli.ordering import learn
+from hpcsimkit.cli.predicting import predict
 from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
 from hpcsimkit.cli.validating import validate
@@ -60,6 +61,7 @@ _of_app: list[Callable[..., None]] = [
     evaluate,
     learn,
     validate,
+    predict,
     explain,
     reproduce,
     describe,

@@ -19,9 +19,12 @@ from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
 from hpcsimkit.policies.predicting.aged import Aged
+from hpcsimkit.policies.predicting.boosting import Boosting
 from hpcsimkit.policies.predicting.bounded import Bounded, Weighted
 from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.mixture import Mixture
 from hpcsimkit.policies.predicting.predicted import Predicted
+from hpcsimkit.policies.predicting.regression import Regression
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.recorded import Recorded
 from hpcsimkit.policies.slurm import SlurmMultifactor
@@ -80,10 +83,27 @@ def conservative_replan() -> Parts:
 
 
 def history(
-    length: int = 12, decay: float = 0.85, shrinkage: float = 1.0, *, reservations: bool = False
+    length: int = 12, decay: float = 0.85, shrinkage: float = 2.0, *, reservations: bool = False
 ) -> Parts:
     """Predictions from the last run times of the same user, request and size."""
     return {"estimates": Predicted(History(length, decay, shrinkage), reservations)}
+
+
+def regression(rate: float = 10_000.0, degree: int = 2, *, reservations: bool = False) -> Parts:
+    """Predictions by an on-line regression with an asymmetric loss."""
+    return {"estimates": Predicted(Regression(rate, degree), reservations)}
+
+
+def boosting(
+    refit: int = 2000, window: int = 10_000, iterations: int = 30, *, reservations: bool = False
+) -> Parts:
+    """Predictions by gradient-boosted quantiles, fitted anew as jobs end; needs scikit-learn."""
+    return {"estimates": Predicted(Boosting(refit, window, iterations), reservations)}
+
+
+def mixture(decay: float = 0.995, *, reservations: bool = False) -> Parts:
+    """Predictions by a mixture of predictors, weighted by their recent losses."""
+    return {"estimates": Predicted(Mixture(decay=decay), reservations)}
 
 
 def no_backfilling() -> Parts:
@@ -174,7 +194,15 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "greedy": Greedy,
         "published-easy": PublishedEASY,
     },
-    "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo, "history": history},
+    "estimates": {
+        "actual": Actual,
+        "noisy": Noisy,
+        "last-two": LastTwo,
+        "history": history,
+        "regression": regression,
+        "boosting": boosting,
+        "mixture": mixture,
+    },
     "pipeline": {"binpacking": binpacking, "random-fit": random_fit, "optimization": Optimization},
     "placement": {
         "first-fit": placements.FirstFit,

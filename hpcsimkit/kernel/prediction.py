@@ -40,3 +40,14 @@ class Prediction(NamedTuple):
     def certain(cls, seconds: float) -> Prediction:
         """Return the prediction of one run time [s]."""
         return cls(seconds, max(seconds, SHORTEST), (seconds,) * len(LEVELS))
+
+    def within(self, longest: float) -> Prediction:
+        """Return the prediction with all run times capped, as at the requested time [s].
+
+        >>> Prediction(90.0, 30.0, (5.0, 10.0, 30.0, 80.0, 120.0, 150.0, 200.0)).within(100.0).quantiles[3:]
+        (80.0, 100.0, 100.0, 100.0)
+        """
+        if self.quantiles[-1] <= longest and self.mean <= longest and self.harmonic <= max(longest, SHORTEST):
+            return self
+        quantiles = tuple([min(time, longest) for time in self.quantiles])
+        return Prediction(min(self.mean, longest), min(self.harmonic, max(longest, SHORTEST)), quantiles)

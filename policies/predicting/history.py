@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 
@@ -11,17 +10,9 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.prediction import LEVELS, SHORTEST, Prediction
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.predicting.predictor import Predictor
+from hpcsimkit.policies.predicting.shares import Shares
 
-__all__ = ["History", "Shares", "owner"]
-
-SHARES = 1000
-"""Number of last jobs of all users from which a job without a history is predicted."""
-REFRESH = 50
-"""Number of ended jobs after which their distribution is computed anew."""
-GRID = [(place + 0.5) / 20 for place in range(20)]
-"""Levels at which their distribution is evaluated."""
-
-Times = tuple[float, float, list[float]]
+__all__ = ["History", "owner"]
 
 
 class History(Predictor):
@@ -53,7 +44,7 @@ class History(Predictor):
     30.0
     """
 
-    def __init__(self, length: int = 12, decay: float = 0.85, shrinkage: float = 1.0) -> None:
+    def __init__(self, length: int = 12, decay: float = 0.85, shrinkage: float = 2.0) -> None:
         self.length = length
         self.decay = decay
         self.shrinkage = shrinkage
@@ -80,7 +71,10 @@ class History(Predictor):
             recent.add(took, self._weights, self.shrinkage)
 
     def predict(self, job: Job) -> Prediction:
-        """Return the prediction of the most particular history, shrunk to the more general ones."""
+        """Return the prediction of the most particular history, shrunk to the more general ones.
+
+        All run times are capped at the requested time.
+        """
         mean, inverse, quantiles = self._everyone.times(job.requested_time)
         for key in _keys(job):
             recent = self._recent.get(key)
@@ -91,7 +85,7 @@ class History(Predictor):
             inverse = share * recent.inverse + rest * inverse
             pairs = zip(recent.quantiles, quantiles, strict=True)
             quantiles = [share * own + rest * others for own, others in pairs]
-        return Prediction(mean, 1 / inverse, tuple(quantiles))
+        return Prediction(mean, 1 / inverse, tuple(quantiles)).within(job.requested_time)
 
 
 def owner(job: Job) -> Hashable:
@@ -137,42 +131,3 @@ def _quantiles(weighted: list[tuple[int, float]], total: float) -> Iterator[floa
             yield weighted[place - 1][0] + part * (time - weighted[place - 1][0])
         else:
             yield time
-
-
-class Shares:
-    """The run times of the last jobs of all users, as shares of the requested times.
-
-    Their distribution is computed anew after every 50 jobs, and after each of the first 50.
-    """
-
-    def __init__(self) -> None:
-        self._last: deque[float] = deque()
-        self._sorted: list[float] = []
-        self._grid = [1.0] * len(GRID)
-        self._at_levels = [1.0] * len(LEVELS)
-        self._times: dict[int, Times] = {}
-        self._added = 0
-
-    def add(self, share: float) -> None:
-        """Add the share of a job that has ended."""
-        if len(self._last) == SHARES:
-            del self._sorted[bisect_left(self._sorted, self._last.popleft())]
-        self._last.append(share)
-        insort(self._sorted, share)
-        self._added += 1
-        if self._added <= REFRESH or self._added % REFRESH == 0:
-            count = len(self._sorted)
-            self._grid = [self._sorted[int(level * count)] for level in GRID]
-            self._at_levels = [self._sorted[int(level * count)] for level in LEVELS]
-            self._times.clear()
-
-    def times(self, requested: int) -> Times:
-        """Return E[r] [s], E[1 / max(r, 10)] [1/s] and the quantiles [s] for a requested time [s]."""
-        known = self._times.get(requested)
-        if known is None:
-            times = [share * requested for share in self._grid]
-            mean = sum(times) / len(times)
-            inverse = sum(1 / max(time, SHORTEST) for time in times) / len(times)
-            known = mean, inverse, [share * requested for share in self._at_levels]
-            self._times[requested] = known
-        return known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -20,12 +19,12 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
 from hpcsimkit.experiments.learn.periods import Periods
 from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS
+from hpcsimkit.experiments.learn.records import write_records
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
 from hpcsimkit.io.files import make_folder
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.results.result import Result
 
 __all__ = ["OUTCOME", "POLICY", "TASKS", "Study"]
 
@@ -252,22 +251,16 @@ class Study:
             "keeps_limit": self.goal.keeps_limit(figures[chosen["policy"]], figures[REFERENCE]),
         }
 
-    def result(self, policy: str) -> Result:
-        """Return the tested schedule of a policy on the whole log."""
-        return self._simulated(policy, "whole").result(self.store)
-
     def _write(self, outcome: dict[str, Any], provenance: Provenance) -> None:
         """Write the policy, the outcome, the tables, the model card and the report."""
-        from hpcsimkit.experiments.learn.records import write_records
-
         write_json(self.place / POLICY, {"policy": outcome["policy"], "log": outcome["log"]})
-        write_records(self, outcome)
+        write_records(
+            self.place,
+            self.periods,
+            lambda policy: self._simulated(policy, "whole").result(self.store),
+            outcome,
+        )
         write_json(self.place / OUTCOME, outcome)
         options = self.settings.model_dump(exclude_unset=True)
         facts = {"options": options, "workload": self.workload.hash, "periods": self.periods._asdict()}
         write_json(self.place / PROVENANCE, provenance.record(**facts))
-
-    @property
-    def relative(self) -> str:
-        """The results folder relative to the current one."""
-        return os.path.relpath(self.place)
