@@ -29,7 +29,6 @@ __all__ = [
     "difference_text",
     "figures_cells",
     "markdown",
-    "row_of",
     "weekly_difference",
     "write_records",
 ]
@@ -200,27 +199,6 @@ def difference_text(difference: Mapping[str, float], unit: float = 1.0) -> str:
     """
     mean, low, high = (difference[name] / unit for name in ("mean", "low", "high"))
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]{' *' if low * high > 0 else ''}"
-
-
-def row_of(outcome: Mapping[str, Any]) -> list[str]:
-    """Return the row of a study in a table of studies: the policy, its rival and the clairvoyant order."""
-    test, policy, rival = outcome["test"], outcome["policy"], outcome["rival"]
-    differences = outcome["differences"].get(rival)
-    texts = ["0", "0"]
-    if differences is not None:
-        texts = [difference_text(differences[COMPARED[0]]), difference_text(differences[COMPARED[1]], 3600)]
-    ratio = test[policy][LONGEST] / max(test[REFERENCE][LONGEST], 1.0)
-    shown = [figures_cells(test[name]) for name in (policy, rival, outcome["clairvoyant"])]
-    return [
-        outcome["log"],
-        outcome["family"] if outcome["learned"] else policy,
-        rival,
-        " / ".join(cells[0] for cells in shown),
-        texts[0],
-        " / ".join(cells[1] for cells in shown),
-        texts[1],
-        f"{ratio:.2f}",
-    ]
 
 
 def _report(outcome: Mapping[str, Any], frames: Mapping[str, pandas.DataFrame]) -> str:
