@@ -46,13 +46,12 @@ KEYS: dict[type[Order], Callable[[Workload], tuple[Column, ...]]] = {
     orders.F4: lambda jobs: (jobs.requested_time * np.sqrt(jobs.size) + 530_000 * _age(jobs),),
     OracleSJF: lambda jobs: (jobs.run_time,),
     OracleSAF: lambda jobs: (jobs.run_time * jobs.size,),
-    KeyColumn: lambda jobs: (),  # the keys are those of the object, see keys_of
 }
 """Keys by class of order: columns of shape (jobs,), the most significant first."""
 
 
 def keys_of(order: Order, workload: Workload) -> tuple[Column, ...]:
-    """Return the keys of the jobs of a workload by an order whose class is in `KEYS`."""
+    """Return the keys of the jobs of a workload by a constant order."""
     return (order.keys,) if isinstance(order, KeyColumn) else KEYS[type(order)](workload)
 
 

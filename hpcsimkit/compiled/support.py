@@ -26,6 +26,7 @@ from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import Greedy
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.predicting.aged import RateColumn
+from hpcsimkit.policies.predicting.bounded import KeyColumn
 from hpcsimkit.policies.predicting.predicted import CORRECTIONS
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.results.result import Result
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 
-FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor, RateColumn)
+FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
+CONSTANT, VARYING = (*KEYS, KeyColumn), (*FORMULAS, RateColumn)
 ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo)
 BACKFILLERS = (type(None), EASY, Greedy)
 
@@ -131,7 +133,7 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
     if policy.fitting and policy.window:
         yield "the pipeline has 'fitting' with a window"
     for seat, known in (
-        ("order", (type(None), orders.RandomOrder, *FORMULAS, *KEYS)),
+        ("order", (type(None), orders.RandomOrder, *VARYING, *CONSTANT)),
         ("backfiller", BACKFILLERS),
         ("estimates", ESTIMATORS),
     ):
@@ -139,7 +141,7 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
         if type(stage) not in known:
             yield f"the {seat} {stage!r} is not compiled"
     candidates = _candidates(policy)
-    if type(candidates) not in (type(None), ShortestPredicted, *FORMULAS, *KEYS):
+    if type(candidates) not in (type(None), ShortestPredicted, *VARYING, *CONSTANT):
         yield f"the order of candidates {candidates!r} is not compiled"
 
 
@@ -228,7 +230,7 @@ def _jobs_and_rules(
         window=policy.window or 0,
         last_two=int(isinstance(policy.estimates, LastTwo)),
     )
-    if candidates is not None and type(candidates) in KEYS:
+    if candidates is not None and type(candidates) in CONSTANT:
         from hpcsimkit.compiled.scores import BY_KEY
 
         rules = rules._replace(candidates=BY_KEY)
@@ -266,7 +268,7 @@ def _ranks(
     streams: np.random.SeedSequence,
 ) -> Integers:
     """Return the position of each job in the order of the policy; ties keep the order of arrival."""
-    if type(order) in FORMULAS:
+    if type(order) in VARYING:
         return arrival
     if type(order) is orders.RandomOrder:
         keys: tuple[NDArray[Any], ...] = (_random(streams).random(len(workload))[arrival],)
@@ -277,7 +279,7 @@ def _ranks(
 
 def _candidate_keys(workload: Workload, candidates: Any) -> NDArray[np.float64]:
     """Return the keys of jobs as candidates of backfilling."""
-    if type(candidates) not in KEYS:
+    if type(candidates) not in CONSTANT:
         return np.zeros(0)
     return dense_ranks(keys_of(candidates, workload)).astype(np.float64)
 

@@ -27,8 +27,11 @@ REPORTED = ("mean_bounded_slowdown", "mean_wait_time", "p95_wait_time", LONGEST)
 LEAST = 60.0
 """Time that is added to waits [s], so that a ratio of two short waits is near 1."""
 
-SEVERITY = 3.0
-"""Weight of the logarithm by which the longest wait exceeds its limit."""
+SEVERITY, LENIENCE = 3.0, 1.0
+"""Weights of the logarithm by which the longest wait exceeds its limit.
+
+The lower one is for the choice of a family, whose parameters are searched again on all of the past.
+"""
 
 Figures = Mapping[str, float]
 """Values of metrics by name."""
@@ -50,6 +53,8 @@ class Goal(NamedTuple):
         Names of metrics among `REPORTED`, of equal weight.
     longest_wait : float
         Maximum longest wait relative to that of FCFS with EASY.
+    severity : float
+        Weight of the logarithm by which the longest wait exceeds its limit. Default: 3.
 
     Examples
     --------
@@ -63,6 +68,7 @@ class Goal(NamedTuple):
 
     metrics: tuple[str, ...]
     longest_wait: float
+    severity: float = SEVERITY
 
     @classmethod
     def named(cls, objective: str, longest_wait: float) -> Goal:
@@ -89,11 +95,15 @@ class Goal(NamedTuple):
         """
         ratios = [_log_ratio(figures, reference, metric) for metric in self.metrics]
         excess = _log_ratio(figures, reference, LONGEST) - log(self.longest_wait)
-        return sum(ratios) / len(ratios) + SEVERITY * max(excess, 0.0)
+        return sum(ratios) / len(ratios) + self.severity * max(excess, 0.0)
 
     def keeps_limit(self, figures: Figures, reference: Figures) -> bool:
         """Return whether the longest wait is within its limit."""
         return figures[LONGEST] <= self.longest_wait * max(reference[LONGEST], LEAST)
+
+    def lenient(self) -> Goal:
+        """Return the goal with less weight on the limit."""
+        return self._replace(severity=LENIENCE)
 
     def stricter(self) -> Goal:
         """Return the goal with a limit halfway to that of FCFS: a margin for times to come."""

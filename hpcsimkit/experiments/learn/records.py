@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.experiments.learn.goal import LONGEST, REFERENCE, REPORTED
-from hpcsimkit.experiments.learn.periods import WEEK
+from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.io.files import write_bytes
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.breakdown import By, classes_of
 from hpcsimkit.results.metrics import METRICS, Selection
 from hpcsimkit.results.result import Result
@@ -20,15 +23,12 @@ from hpcsimkit.results.statistics import Mean, ratio_of_means
 if TYPE_CHECKING:
     import pandas
 
-    from hpcsimkit.experiments.learn.study import Study
-
 __all__ = [
     "COMPARED",
     "HEADINGS",
     "difference_text",
     "figures_cells",
     "markdown",
-    "row_of",
     "weekly_difference",
     "write_records",
 ]
@@ -48,11 +48,26 @@ WHO = ("policy", "rival")
 Row = Sequence[str]
 
 
-def write_records(study: Study, outcome: dict[str, Any]) -> None:
-    """Write the tables, the model card and the report; the weekly differences are added to the outcome."""
+def write_records(
+    place: Path, periods: Periods, result_of: Callable[[str], Result], outcome: dict[str, Any]
+) -> None:
+    """Write the tables, the model card and the report; the weekly differences are added to the outcome.
+
+    Parameters
+    ----------
+    place : Path
+        Path of the results folder.
+    periods : Periods
+        Parts of the log.
+    result_of : callable
+        Function that returns the schedule of a policy on the whole log.
+    outcome : dict
+        Outcome of the study.
+    """
     policy, rivals = outcome["policy"], dict.fromkeys((outcome["rival"], outcome["limited_rival"], REFERENCE))
-    mask = study.periods.masks(study.workload)["test"]
-    results = {name: study.result(name) for name in dict.fromkeys((policy, *rivals))}
+    results = {name: result_of(name) for name in dict.fromkeys((policy, *rivals))}
+    workload = results[policy].workload
+    mask = periods.masks(workload)["test"]
     outcome["differences"] = {
         rival: {
             metric: asdict(weekly_difference(results[policy], results[rival], mask, metric))
@@ -66,10 +81,10 @@ def write_records(study: Study, outcome: dict[str, Any]) -> None:
     frames |= {by: _classes(results[policy], results[outcome["rival"]], mask, by) for by in GROUPS}
     for name, frame in frames.items():
         text = frame.to_csv(index=False, lineterminator="\n")
-        write_bytes(study.place / f"{name}.csv", text.encode())
-    write_bytes(study.place / "test.csv", _test_table(outcome).encode())
-    write_bytes(study.place / "model_card.md", _model_card(study, outcome).encode())
-    write_bytes(study.place / "report.md", _report(study, outcome, frames).encode())
+        write_bytes(place / f"{name}.csv", text.encode())
+    write_bytes(place / "test.csv", _test_table(outcome).encode())
+    write_bytes(place / "model_card.md", _model_card(place, periods, workload, outcome).encode())
+    write_bytes(place / "report.md", _report(outcome, frames).encode())
 
 
 # --- numbers ---------------------------------------------------------------------------------------------
@@ -186,28 +201,7 @@ def difference_text(difference: Mapping[str, float], unit: float = 1.0) -> str:
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]{' *' if low * high > 0 else ''}"
 
 
-def row_of(outcome: Mapping[str, Any]) -> list[str]:
-    """Return the row of a study in a table of studies: the policy, its rival and the clairvoyant order."""
-    test, policy, rival = outcome["test"], outcome["policy"], outcome["rival"]
-    differences = outcome["differences"].get(rival)
-    texts = ["0", "0"]
-    if differences is not None:
-        texts = [difference_text(differences[COMPARED[0]]), difference_text(differences[COMPARED[1]], 3600)]
-    ratio = test[policy][LONGEST] / max(test[REFERENCE][LONGEST], 1.0)
-    shown = [figures_cells(test[name]) for name in (policy, rival, outcome["clairvoyant"])]
-    return [
-        outcome["log"],
-        outcome["family"] if outcome["learned"] else policy,
-        rival,
-        " / ".join(cells[0] for cells in shown),
-        texts[0],
-        " / ".join(cells[1] for cells in shown),
-        texts[1],
-        f"{ratio:.2f}",
-    ]
-
-
-def _report(study: Study, outcome: Mapping[str, Any], frames: Mapping[str, pandas.DataFrame]) -> str:
+def _report(outcome: Mapping[str, Any], frames: Mapping[str, pandas.DataFrame]) -> str:
     """Return the report."""
     policy, rival, limited = outcome["policy"], outcome["rival"], outcome["limited_rival"]
     ratio = outcome["test"][policy][LONGEST] / max(outcome["test"][REFERENCE][LONGEST], 1.0)
@@ -272,16 +266,16 @@ def _class_table(frame: pandas.DataFrame, by: str) -> str:
     return markdown(headings, zip(*columns, strict=True))
 
 
-def _model_card(study: Study, outcome: Mapping[str, Any]) -> str:
+def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapping[str, Any]) -> str:
     """Return the model card."""
-    first, second, third = (begin - study.periods.learn for begin in study.periods)
+    first, second, third = (begin - periods.learn for begin in periods)
     weeks = [f"{begin // WEEK}" for begin in (first, second, third)]
     return f"""# Model card
 
 | | |
 |---|---|
 | Policy | `{outcome["policy"]}` |
-| Log | {outcome["log"]}, {study.workload.machine_size} nodes, hash of the jobs {study.workload.hash[:16]} |
+| Log | {outcome["log"]}, {workload.machine_size} nodes, hash of the jobs {workload.hash[:16]} |
 | Parts | learned from week {weeks[0]}, chosen from week {weeks[1]}, tested from week {weeks[2]} on |
 | Objective | {" and ".join(outcome["objective"]).replace("_", " ")}, relative to FCFS with EASY |
 | Limit | longest wait at most {outcome["longest_wait"]:g} times that of FCFS with EASY |
@@ -290,7 +284,7 @@ def _model_card(study: Study, outcome: Mapping[str, Any]) -> str:
 | Sees | submission, requested time, size, and run times of ended jobs by user, request and size |
 | Does not see | the run time of a job before its end, the log's later jobs, names of logs |
 
-Use it with `-p learned:{study.relative}/policy.json`.
+Use it with `-p learned:{os.path.relpath(place)}/policy.json`.
 
 ## Limits
 

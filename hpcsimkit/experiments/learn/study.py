@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,15 +16,15 @@ from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, figures_of
+from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
 from hpcsimkit.experiments.learn.periods import Periods
 from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS
+from hpcsimkit.experiments.learn.records import write_records
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
 from hpcsimkit.io.files import make_folder
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.results.result import Result
 
 __all__ = ["OUTCOME", "POLICY", "TASKS", "Study"]
 
@@ -44,9 +43,8 @@ class Study:
 
     Candidates of each family are searched on the first part. The best of them on the second part, in an exact
     simulation on line, is chosen, with the best backfilling behind it; then its parameters are searched again
-    on both parts. If no candidate is better on the second part than every heuristic that keeps the limit of
-    the longest wait, the best of these heuristics is chosen instead. The third part is simulated once, as the
-    end of the whole log.
+    on both parts. If a heuristic that keeps the limit of the longest wait is better there, it is chosen
+    instead. The third part is simulated once, as the end of the whole log.
 
     Parameters
     ----------
@@ -95,7 +93,7 @@ class Study:
     @property
     def steps(self) -> int:
         """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
-        return 2 + 2 * len(FAMILIES) + len(VARIANTS) + 1 + 2 * len(RIVALS) + 1 + len(CLAIRVOYANT)
+        return 2 + 2 * len(FAMILIES) + len(VARIANTS) + 2 + 2 * len(RIVALS) + 1 + len(CLAIRVOYANT)
 
     def run(self, tell: Callable[[int, int, int], None] = lambda done, failed, of: None) -> dict[str, Any]:
         """Perform what is missing, write the results folder, and return the outcome.
@@ -170,18 +168,19 @@ class Study:
         found = [self.store.outcome(search) for search in searches]
         candidates = [family.policy(each["parameters"]) for family, each in zip(FAMILIES, found, strict=True)]
         past = self._on_the_past([*candidates, *RIVALS])
-        best = min(range(len(candidates)), key=lambda number: past[candidates[number]]["loss"])
+        best = min(range(len(candidates)), key=lambda number: past[candidates[number]]["choice"])
         family, parameters = FAMILIES[best], found[best]["parameters"]
         variants = {behind: family.policy(parameters, behind) for behind in VARIANTS}
         past |= self._on_the_past(list(variants.values()))
         variants["+easy+history"] = candidates[best]
-        behind = min(variants, key=lambda each: past[variants[each]]["loss"])
+        behind = min(variants, key=lambda each: past[variants[each]]["choice"])
         search = self._search(best, "past", recordings["past"])
         self._perform([search])
         refined = family.policy(self.store.outcome(search)["parameters"], behind)
+        past |= self._on_the_past([refined])
         keeping = [rival for rival in RIVALS if past[rival]["keeps_limit"]]
         fallback = min(keeping, key=lambda rival: past[rival]["loss"])
-        learned = past[variants[behind]]["loss"] < past[fallback]["loss"]
+        learned = past[refined]["loss"] < past[fallback]["loss"]
         return {
             "policy": refined if learned else fallback,
             "learned": learned,
@@ -206,22 +205,29 @@ class Study:
         )
 
     def _on_the_past(self, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return metrics and losses of policies on the second part, and of heuristics on the whole past."""
+        """Return the metrics of policies in the two parts of the past, and what they are worth."""
         tasks = {policy: self._simulated(policy, "past") for policy in dict.fromkeys([REFERENCE, *policies])}
         self._perform([tasks[policy] for policy in policies])
-        mask = self.periods.masks(self.past)["choose"]
-        results = {policy: task.result(self.store) for policy, task in tasks.items()}
-        figures = {policy: figures_of(result, mask) for policy, result in results.items()}
-        whole = {policy: figures_of(result, mask | True) for policy, result in results.items()}
-        free = self.goal._replace(longest_wait=float("inf"))
+        masks = self.periods.masks(self.past)
+        found = {}
+        for policy, task in tasks.items():
+            result = task.result(self.store)
+            found[policy] = {part: figures_of(result, masks[part]) for part in ("learn", "choose")}
+        reference = found[REFERENCE]
+        return {policy: {**found[policy], **self._worth(found[policy], reference)} for policy in policies}
+
+    def _worth(self, figures: Mapping[str, Figures], reference: Mapping[str, Figures]) -> dict[str, Any]:
+        """Return the loss on the second part for the choice of a family, and losses on the whole past."""
+        free = self.goal._replace(severity=0.0)
+
+        def loss(goal: Goal) -> float:
+            return sum(goal.loss(figures[part], reference[part]) for part in figures) / len(figures)
+
         return {
-            policy: {
-                "choose": figures[policy],
-                "loss": self.goal.loss(figures[policy], figures[REFERENCE]),
-                "unlimited": free.loss(whole[policy], whole[REFERENCE]),
-                "keeps_limit": self.goal.keeps_limit(whole[policy], whole[REFERENCE]),
-            }
-            for policy in policies
+            "choice": self.goal.lenient().loss(figures["choose"], reference["choose"]),
+            "loss": loss(self.goal),
+            "unlimited": loss(free),
+            "keeps_limit": all(self.goal.keeps_limit(figures[part], reference[part]) for part in figures),
         }
 
     def _test(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,7 +239,7 @@ class Study:
         figures: dict[str, Figures] = {
             task.policy: figures_of(task.result(self.store), mask) for task in tasks
         }
-        free = self.goal._replace(longest_wait=float("inf"))
+        free = self.goal._replace(severity=0.0)
         return {
             "log": self.workload.name,
             "jobs": {name: int(each.sum()) for name, each in self.periods.masks(self.workload).items()},
@@ -245,22 +251,16 @@ class Study:
             "keeps_limit": self.goal.keeps_limit(figures[chosen["policy"]], figures[REFERENCE]),
         }
 
-    def result(self, policy: str) -> Result:
-        """Return the tested schedule of a policy on the whole log."""
-        return self._simulated(policy, "whole").result(self.store)
-
     def _write(self, outcome: dict[str, Any], provenance: Provenance) -> None:
         """Write the policy, the outcome, the tables, the model card and the report."""
-        from hpcsimkit.experiments.learn.records import write_records
-
         write_json(self.place / POLICY, {"policy": outcome["policy"], "log": outcome["log"]})
-        write_records(self, outcome)
+        write_records(
+            self.place,
+            self.periods,
+            lambda policy: self._simulated(policy, "whole").result(self.store),
+            outcome,
+        )
         write_json(self.place / OUTCOME, outcome)
         options = self.settings.model_dump(exclude_unset=True)
         facts = {"options": options, "workload": self.workload.hash, "periods": self.periods._asdict()}
         write_json(self.place / PROVENANCE, provenance.record(**facts))
-
-    @property
-    def relative(self) -> str:
-        """The results folder relative to the current one."""
-        return os.path.relpath(self.place)

@@ -166,7 +166,10 @@ class Simulated(Task):
             policy=self.policy,
             size=workload.machine_size,
             submit_time=workload.column("submit_time"),
-            **{name: found[name] for name in ("start_time", "end_time", "mode", "killed")},
+            start_time=found["start_time"],
+            end_time=found["end_time"],
+            mode=found["mode"],
+            killed=found["killed"],
         )
 
 
