@@ -40,7 +40,7 @@ class History(Predictor):
     >>> predictor.predict(job).mean
     60.0
     >>> predictor.observe(job, 30)
-    >>> predictor.predict(job).mean  # 30 s is half of the request, and what the user's only job took
+    >>> round(predictor.predict(job).mean, 6)  # half of the request, as the user's only job
     30.0
     """
 

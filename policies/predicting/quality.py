@@ -56,7 +56,7 @@ class Forecasts(Observer):
     >>> columns = {"submit_time": [0, 90], "run_time": [30, 60], "requested_time": [60, 60], "nodes": [1, 1]}
     >>> forecasts = Forecasts({"history": History()})
     >>> _ = Simulation(Workload(columns, machine_size=1), Pipeline(), observers=[forecasts]).run()
-    >>> [forecasts.predictions["history"][row].mean for row in (0, 1)]
+    >>> [round(forecasts.predictions["history"][row].mean, 6) for row in (0, 1)]
     [60.0, 30.0]
     """
 

@@ -49,7 +49,8 @@ def test_reads_estimates_not_run_times() -> None:
 
 
 def test_on_machines_and_partitions() -> None:
-    check_policy(make("looking-ahead+easy"), cluster=Machines.of(3, cpus=4, gpus=1))
+    order = LookingAhead([FCFS(), SJF()], deepest=8)
+    check_policy(Pipeline(order, backfiller=EASY()), cluster=Machines.of(3, cpus=4, gpus=1))
     parts = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=2)])
     together = run(LookingAhead([FCFS(), SJF()]), CROWD, parts)
     assert together.start_time.tolist() == run(LookingAhead([FCFS(), SJF()])).start_time.tolist()
@@ -71,7 +72,7 @@ def test_better_than_its_worst_order_on_a_crowded_cluster() -> None:
     def slowdown(policy: Any) -> float:
         return float(Simulation(jobs, policy).run().bounded_slowdown().mean())
 
-    ahead = slowdown(Pipeline(LookingAhead([FCFS(), SJF()], every=60), backfiller=EASY()))
+    ahead = slowdown(Pipeline(LookingAhead([FCFS(), SJF()], every=600), backfiller=EASY()))
     assert ahead < slowdown(make("fcfs+easy"))
 
 
