@@ -52,8 +52,8 @@ class Guarded(Order):
         Minimum time between reviews [s], at least 1. Default: 1 day.
     margin : float
         Share by which the mean of the other order needs to be lower, from 0 to below 1. Default: 0.1.
-    objective : {"bounded slowdown", "wait"}
-        Mean to compare; slowdowns are bounded at 10 s. Default: ``"bounded slowdown"``.
+    objective : {"bounded_slowdown", "wait"}
+        Mean to compare; slowdowns are bounded at 10 s. Default: ``"bounded_slowdown"``.
 
     Attributes
     ----------

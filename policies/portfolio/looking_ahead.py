@@ -45,8 +45,8 @@ class LookingAhead(Order):
         Orders to compare; by default FCFS, SJF, SAF, WFP3, UNICEF, XFactor and F1.
     every : int
         Minimum time between reviews [s], at least 1. Default: 1800.
-    objective : {"bounded slowdown", "wait"}
-        Mean to minimise; slowdowns are bounded at 10 s. Default: ``"bounded slowdown"``.
+    objective : {"bounded_slowdown", "wait"}
+        Mean to minimise; slowdowns are bounded at 10 s. Default: ``"bounded_slowdown"``.
     deepest : int
         Maximum number of waiting jobs, the longest waiting, that are simulated. Default: 200.
     backfiller : Backfiller, optional

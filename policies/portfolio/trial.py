@@ -22,7 +22,7 @@ from hpcsimkit.kernel.system import System
 
 __all__ = ["OBJECTIVES", "Trial", "check_objective", "mean_of", "scores_of", "with_columns"]
 
-OBJECTIVES = ("bounded slowdown", "wait")
+OBJECTIVES = ("bounded_slowdown", "wait")
 
 Integers = NDArray[np.int64]
 
@@ -87,7 +87,7 @@ def mean_of(objective: str, waits: Integers, run_times: Integers) -> float:
 
     >>> mean_of("wait", np.array([10, 30]), np.array([5, 20]))
     20.0
-    >>> mean_of("bounded slowdown", np.array([10, 30]), np.array([5, 20]))
+    >>> mean_of("bounded_slowdown", np.array([10, 30]), np.array([5, 20]))
     2.0
     """
     if objective == "wait":

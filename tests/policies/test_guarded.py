@@ -79,7 +79,7 @@ def test_waits_count_until_now() -> None:
     trial = Trial(jobs, Begun(5, {0: 0}), Nodes(1), np.array([1, 2]), Pipeline(), until=120)
     assert trial.mean(FCFS(), "wait") == (49 + 118) / 2
     assert trial.mean(SJF(), "wait") == (59 + 48) / 2
-    assert trial.mean(FCFS(), "bounded slowdown") == (149 / 100 + 128 / 10) / 2
+    assert trial.mean(FCFS(), "bounded_slowdown") == (149 / 100 + 128 / 10) / 2
     assert trial._replace(until=None).mean(FCFS(), "wait") == (49 + 148) / 2
 
 
@@ -216,7 +216,7 @@ def test_wrong_names(name: str, message: str) -> None:
         ({"weeks": 0}, "guarded: weeks needs a number above 0, found 0"),
         ({"every": 0.5}, "guarded: every needs a whole number of at least 1, found 0.5"),
         ({"margin": 1}, "guarded: margin needs a number of at least 0 and below 1, found 1"),
-        ({"objective": "speed"}, "guarded: objective needs 'bounded slowdown' or 'wait', found 'speed'"),
+        ({"objective": "speed"}, "guarded: objective needs 'bounded_slowdown' or 'wait', found 'speed'"),
         ({"order": Guarded()}, "guarded: it needs to be the order of the queue"),
     ],
 )
