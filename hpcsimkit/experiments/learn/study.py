@@ -19,7 +19,8 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
 from hpcsimkit.experiments.learn.periods import Periods
 from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS
-from hpcsimkit.experiments.learn.records import write_records
+from hpcsimkit.experiments.learn.records import Schedules, write_records
+from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
 from hpcsimkit.io.files import make_folder
@@ -37,6 +38,9 @@ PACKAGES = ("simpy", "numpy", "scipy", "cma", "numba", "pandas")
 RECORDED = f"{REFERENCE}+history"
 """Policy whose run records the predictions."""
 
+CHANGED = 4
+"""Maximum number of policies that are simulated under changed conditions as well."""
+
 
 class Study:
     """The whole way from a log to a tested policy.
@@ -44,7 +48,7 @@ class Study:
     Candidates of each family are searched on the first part. The best of them on the second part, in an exact
     simulation on line, is chosen, with the best backfilling behind it; then its parameters are searched again
     on both parts. If a heuristic that keeps the limit of the longest wait is better there, it is chosen
-    instead. The third part is simulated once, as the end of the whole log.
+    instead. The third part is simulated once, as the end of the whole log, and then under changed conditions.
 
     Parameters
     ----------
@@ -93,7 +97,8 @@ class Study:
     @property
     def steps(self) -> int:
         """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
-        return 2 + 2 * len(FAMILIES) + len(VARIANTS) + 2 + 2 * len(RIVALS) + 1 + len(CLAIRVOYANT)
+        past = 2 + 2 * len(FAMILIES) + len(VARIANTS) + 2 + len(RIVALS)
+        return past + 1 + len(RIVALS) + len(CLAIRVOYANT) + len(CONDITIONS) * CHANGED
 
     def run(self, tell: Callable[[int, int, int], None] = lambda done, failed, of: None) -> dict[str, Any]:
         """Perform what is missing, write the results folder, and return the outcome.
@@ -178,6 +183,7 @@ class Study:
         self._perform([search])
         refined = family.policy(self.store.outcome(search)["parameters"], behind)
         past |= self._on_the_past([refined])
+        choose = self.periods.masks(self.past)["choose"]
         keeping = [rival for rival in RIVALS if past[rival]["keeps_limit"]]
         fallback = min(keeping, key=lambda rival: past[rival]["loss"])
         learned = past[refined]["loss"] < past[fallback]["loss"]
@@ -189,6 +195,7 @@ class Study:
             "candidates": past,
             "rival": min(RIVALS, key=lambda rival: past[rival]["unlimited"]),
             "limited_rival": fallback,
+            "calibration": recordings["past"].calibration(self.store, choose),
         }
 
     def _search(self, number: int, part: str, recording: Simulated) -> Search:
@@ -251,6 +258,21 @@ class Study:
             "keeps_limit": self.goal.keeps_limit(figures[chosen["policy"]], figures[REFERENCE]),
         }
 
+    def _changed(self, outcome: Mapping[str, Any]) -> dict[str, Schedules]:
+        """Return the schedules of the policies that matter under each changed condition."""
+        settings, test = self.settings, self.periods.masks(self.workload)["test"]
+        policies = dict.fromkeys(outcome[role] for role in ("policy", "limited_rival", "rival"))
+        schedules: dict[str, Schedules] = {}
+        for condition, change in CONDITIONS.items():
+            jobs = change(self.workload, test)
+            tasks = {
+                policy: Simulated(policy, jobs, condition, settings.walltime, settings.seed)
+                for policy in [*policies, *({REFERENCE} - {*policies})]
+            }
+            self._perform(list(tasks.values()))
+            schedules[condition] = {policy: task.result(self.store) for policy, task in tasks.items()}
+        return schedules
+
     def _write(self, outcome: dict[str, Any], provenance: Provenance) -> None:
         """Write the policy, the outcome, the tables, the model card and the report."""
         write_json(self.place / POLICY, {"policy": outcome["policy"], "log": outcome["log"]})
@@ -258,6 +280,7 @@ class Study:
             self.place,
             self.periods,
             lambda policy: self._simulated(policy, "whole").result(self.store),
+            self._changed(outcome),
             outcome,
         )
         write_json(self.place / OUTCOME, outcome)

@@ -14,14 +14,18 @@ import pandas
 import pytest
 
 from hpcsimkit import Simulation, Workload, make
+from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.collection import collected
 from hpcsimkit.experiments.learn.goal import Goal
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.recipe import FAMILIES, RIVALS, Family
 from hpcsimkit.experiments.learn.records import weekly_difference
+from hpcsimkit.experiments.learn.sensitivity import CONDITIONS, TITLES, other_users
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
+from hpcsimkit.experiments.learn.tasks import Simulated
 from hpcsimkit.experiments.registry import check
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -143,6 +147,44 @@ def test_a_whole_study(complete: Study) -> None:
     steps = (complete.place / "tasks").iterdir()
     assert len([step for step in steps if (step / "outcome.json").exists()]) <= complete.steps
     assert "small" in collected(complete.place.parent)
+
+
+def test_changed_conditions(complete: Study) -> None:
+    outcome = complete_outcome(complete)
+    test = complete.periods.masks(SMALL)["test"]
+    report = (complete.place / "report.md").read_text()
+    for condition, change in CONDITIONS.items():
+        found = outcome["sensitivity"][condition]
+        assert set(found["figures"]) == {outcome["policy"], *found["differences"]}
+        assert {"fcfs+easy", outcome["rival"], outcome["limited_rival"]} <= set(found["figures"])
+        for policy in (outcome["policy"], "fcfs+easy"):
+            waits = Simulation(change(SMALL, test), make(policy)).run().wait_time[test]
+            assert found["figures"][policy]["mean_wait_time"] == waits.mean()
+        assert TITLES[condition] in report
+    higher, others = (outcome["sensitivity"][name]["figures"]["fcfs+easy"] for name in CONDITIONS)
+    plain = outcome["test"]["fcfs+easy"]
+    assert higher["mean_wait_time"] > plain["mean_wait_time"]
+    assert others == plain  # FCFS knows no users
+
+
+def test_other_users_are_new_and_as_many(complete: Study) -> None:
+    test = complete.periods.masks(SMALL)["test"]
+    user = other_users(SMALL, test).user
+    assert not set(user[test]) & set(SMALL.user)
+    assert len(set(user[test])) == len(set(SMALL.user[test]))
+    np.testing.assert_array_equal(user[~test], SMALL.user[~test])
+
+
+def test_calibration_by_hand(tmp_path: Path) -> None:
+    task = Simulated("fcfs+easy+history", SMALL, "past", "run", 0, records=True)
+    store = Store(tmp_path)
+    perform([task], store, Learning().engine_for(1))
+    quantiles = task.arrays(store)["quantiles"]
+    jobs = np.arange(len(SMALL)) < 100
+    shares = task.calibration(store, jobs)
+    assert list(shares) == ["0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95"]
+    assert shares["0.5"] == np.mean(SMALL.run_time[:100] <= quantiles[:100, 3])
+    assert 0.2 < shares["0.5"] < shares["0.95"] <= 1
 
 
 def test_the_choice_knows_nothing_of_the_last_part(complete: Study, tmp_path: Path) -> None:
