@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.errors import ScheduleError, UsageError, close_words
 from hpcsimkit.io.units import resource_amount
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
@@ -317,18 +317,34 @@ class Partitions(Cluster[Any, Any]):
 
     def _named(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs name each partition, bool, shape (partitions, jobs)."""
+        if unknown := self.unknown(workload):
+            raise ScheduleError(unknown[1])
         values, value_of = np.unique(workload.column(self.column), return_inverse=True)
         named = np.zeros((len(self.parts), len(values)), dtype=np.bool_)
         for place, value in enumerate(values.tolist()):
-            try:
-                named[self._positions(workload.label(self.column, value) if value >= 0 else ""), place] = True
-            except KeyError as unknown:
-                job = int(workload.column("id")[int(np.argmax(value_of == place))])
-                found = f"partition {unknown.args[0]!r}" if value >= 0 else "none"
-                raise ScheduleError(
-                    f"job {job} needs a partition: {', '.join(self.names)}; found {found}"
-                ) from None
+            named[self._positions(workload.label(self.column, value) if value >= 0 else ""), place] = True
         return named[:, value_of]
+
+    def unknown(self, workload: Workload) -> tuple[int, str] | None:
+        """Return the first job of an unknown partition, or of none without a default: its row, and a message.
+
+        Returns
+        -------
+        (int, str) or None
+            None if all jobs name partitions that exist.
+        """
+        values, rows = np.unique(workload.column(self.column), return_index=True)
+        for row, value in sorted(zip(rows.tolist(), values.tolist(), strict=True)):
+            try:
+                self._positions(workload.label(self.column, value) if value >= 0 else "")
+            except KeyError as error:
+                name: str = error.args[0]
+                close = close_words(name, self.names)
+                found = f"partition {name!r}" if value >= 0 else "none"
+                found += f"; nearest: {', '.join(close)}" * bool(close)
+                job = workload.label("id", int(workload.column("id")[row]))
+                return row, f"job {job} needs a partition: {', '.join(self.names)}; found {found}"
+        return None
 
     def _positions(self, text: str) -> list[int]:
         """Return the numbers of the partitions in a text; raise a KeyError for an unknown name."""

@@ -208,6 +208,7 @@ class Sieve:
             notes={text: count for text, count in notes.items() if count},
             provenance=(step,),
             labels=labels,
+            lines=self.table.line[self.kept],
             **rest,
         )
 
