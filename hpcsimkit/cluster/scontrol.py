@@ -2,9 +2,11 @@
 
 The text, in several lines or with ``--oneliner``, consists of blocks of ``key=value``, each of which begins
 with ``PartitionName``. ``Nodes`` (without machines: ``TotalNodes``), ``MaxTime, DefaultTime, MaxNodes,
-PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read; all other keys are
-ignored, among them ``AllowGroups``: Unix groups are not in the accounting. Partitions with the state
-``DOWN`` or ``INACTIVE`` are left out, since no job starts in them. See https://slurm.schedmd.com/scontrol.html.
+MaxCPUsPerNode, MaxMemPerNode, PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos``
+are read; all other keys are ignored, among them ``AllowGroups``: Unix groups are not in the accounting.
+Partitions with the state ``DOWN`` or ``INACTIVE`` are left out, since no job starts in them.
+``MaxCPUsPerNode``, which in Slurm limits all jobs of the partition on a node together, limits each job here.
+See https://slurm.schedmd.com/scontrol.html.
 """
 
 from __future__ import annotations
@@ -113,11 +115,22 @@ def _table(values: dict[str, str], *, machines: bool) -> dict[str, Any]:
         "max_time": _seconds("MaxTime", values.get("MaxTime", "")),
         "default_time": _seconds("DefaultTime", values.get("DefaultTime", "")),
         "max_nodes": _whole("MaxNodes", values.get("MaxNodes", "")),
+        "max_per_node": _per_node(values) or None,
         "priority": _whole("PriorityTier", values.get("PriorityTier", "")),
         "default": values.get("Default", "NO").upper() == "YES" or None,
         **{key: _listed(values.get(name, "")) for key, name in LISTS.items()},
     }
     return {key: value for key, value in table.items() if value is not None}
+
+
+def _per_node(values: dict[str, str]) -> dict[str, int]:
+    """Return the largest amounts of a job on one node; memory is in MiB."""
+    most = (
+        ("cpus", "MaxCPUsPerNode", 1),
+        ("memory", "MaxMemPerNode", 1024**2),
+    )
+    found = {resource: (_whole(key, values.get(key, "")), unit) for resource, key, unit in most}
+    return {resource: amount * unit for resource, (amount, unit) in found.items() if amount is not None}
 
 
 def _listed(text: str) -> list[str] | None:

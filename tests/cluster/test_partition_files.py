@@ -79,7 +79,7 @@ PartitionName=gpu
    DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=UNLIMITED
    Nodes=gpu1
    PriorityJobFactor=1 PriorityTier=5
-   State=DRAIN TotalCPUs=8 TotalNodes=1
+   State=DRAIN TotalCPUs=8 TotalNodes=1 MaxMemPerNode=2048 MaxCPUsPerNode=UNLIMITED
 
 PartitionName=old Nodes=(null) State=DOWN TotalNodes=0
 """
@@ -96,7 +96,7 @@ PARTS = [
         denied_qos=["low"],
         default=True,
     ),
-    Partition("gpu", machines=["gpu1"], priority=5),
+    Partition("gpu", machines=["gpu1"], priority=5, max_per_node={"memory": 2 * 1024**3}),
 ]
 
 

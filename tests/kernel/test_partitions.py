@@ -419,3 +419,18 @@ def test_slurm_counts_the_usage_of_a_partition_or_of_the_cluster(usage: str, fir
     assert starts[5 - first] == 60
     with pytest.raises(UsageError, match="slurm: usage needs 'partition' or 'cluster', found 'mine'"):
         Simulation(workload, Pipeline(order=SlurmMultifactor(usage="mine")), shared).run()
+
+
+def test_limits_of_a_job_in_all_and_on_each_node() -> None:
+    columns = {"submit_time": [0] * 4, "run_time": [9] * 4, "nodes": [2, 2, 1, 2], "cpus": [2, 3, 4, 6]}
+    columns |= {"partition": [0] * 4, "spread": [0, 0, 0, 1]}
+    workload = Workload(columns, labels={"partition": ("a",)}, resources=("cpus",))
+    machines = Machines.of(2, cpus=4)
+
+    def admitted(**limits: dict[str, int]) -> list[bool]:
+        cluster = Partitions([Partition("a", **limits)], machines)  # type: ignore[arg-type]
+        return cluster.admitted(workload)[0].tolist()
+
+    assert admitted(max_per_job={"cpus": 4}) == [True, False, True, False]
+    assert admitted(max_per_node={"cpus": 3, "gpus": 0}) == [True, True, False, True]
+    assert admitted(max_per_node={"cpus": 2}, max_per_job={"cpus": 5}) == [True, False, False, False]
