@@ -105,6 +105,6 @@ def _show_residue(residue: Any) -> None:
         if row.jobs or row.share
     ]
     if rows:
-        show(plain_table(("what explains the errors", "jobs off by > 10 min", "share of the error"), rows))
+        show(plain_table(("what explains the errors", "jobs > 10 min off", "share of the error"), rows))
     for sentence in residue.sentences():
         show(sentence)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["CAUSES", "Residue"]
 
 CAUSES: Mapping[str, str] = {
-    "beginning": "submitted on the first day, when the simulated cluster begins empty",
-    "beyond": "recorded start while more was in use than the cluster has",
-    "room": "could have started earlier on record, all else unchanged (backfilling, limits, nodes down)",
-    "order": "another order on record than simulated, relative to a job that asks for no more and no longer",
-    "above": "simulated start while more was in use than ever on record (fewer nodes, or limits)",
+    "beginning": "first day: the simulated cluster begins empty",
+    "beyond": "more in use on record than the cluster has",
+    "room": "room on record to start earlier",
+    "order": "another order on record than simulated",
+    "above": "more in use than ever on record",
 }
 """Causes in the order in which they are looked for, and their descriptions."""
 
