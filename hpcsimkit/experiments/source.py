@@ -301,7 +301,11 @@ class Source(Table):
         else:
             _check_hash(self.partitions, self.partitions_sha256)
             found = read_partitions(self.partitions, self.cluster, self.partition_column)
-        return with_orders(found, self.import_from, Trust(tuple(self.allow_code or ())))
+        return self.with_orders(found)
+
+    def with_orders(self, partitions: Partitions) -> Partitions:
+        """Return partitions with the orders that they name."""
+        return with_orders(partitions, self.import_from, Trust(tuple(self.allow_code or ())))
 
     @cached_property
     def service_time(self) -> ServiceTime | None:
