@@ -323,6 +323,18 @@ def scontrol() -> str:
     return "\n".join(map(_shown, QUEUES))
 
 
+def nodes() -> str:
+    """Return the output of ``scontrol show node --oneliner``."""
+    return "\n".join(
+        f"NodeName={kind}{number} Arch=x86_64 CPUAlloc=0 CPUEfctv={cpus} CPUTot={cpus} CPULoad=0.01 "
+        f"AvailableFeatures=(null) ActiveFeatures=(null) Gres={f'gpu:a100:{gpus}(S:0-1)' if gpus else '(null)'} "
+        f"NodeAddr={kind}{number} OS=Linux 5.14.0 #1 SMP RealMemory={memory * 1024} AllocMem=0 State=IDLE "
+        f"Weight=1 Partitions={','.join(queue.name for queue in QUEUES if queue.nodes.startswith(kind))}"
+        for kind, (count, cpus, gpus, memory) in KINDS.items()
+        for number in range(1, count + 1)
+    )
+
+
 def _shown(queue: Queue) -> str:
     first, last = queue.nodes.rstrip("]").partition("[")[2].split("-")
     count = int(last) - int(first) + 1
@@ -351,9 +363,10 @@ def month(days: int = 31, jobs: int = 20_000, seed: int = 0) -> list[Work]:
 
 
 def write(folder: Path, days: int = 31, jobs: int = 20_000, seed: int = 0) -> None:
-    """Write what the two commands print: march.sacct and partitions.txt."""
+    """Write what the three commands print: march.sacct, partitions.txt and nodes.txt."""
     (folder / "march.sacct").write_text(sacct(month(days, jobs, seed)))
     (folder / "partitions.txt").write_text(scontrol())
+    (folder / "nodes.txt").write_text(nodes())
 
 
 if __name__ == "__main__":

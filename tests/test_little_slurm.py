@@ -8,8 +8,9 @@ import numpy as np
 import pandas
 import pytest
 
+from hpcsimkit import Machines
 from hpcsimkit.run import main
-from tests.little_slurm import DAY, QUEUES, LittleSlurm, Work, drawn_jobs, sacct, scontrol
+from tests.little_slurm import DAY, QUEUES, LittleSlurm, Work, drawn_jobs, nodes, sacct, scontrol
 
 NODES = """\
 [[machines]]
@@ -112,6 +113,12 @@ def test_the_kit_reads_it(
     table = pandas.read_csv("day/validation.csv").set_index(["by", "group"])
     assert set(table.loc["partition"].index) == {queue.name for queue in QUEUES}
     assert table.loc[("all", "all jobs"), "jobs"] == sum(job.start >= 0 for job in centre.jobs)
+
+
+def test_the_nodes_that_it_prints(tmp_path: Path) -> None:
+    (tmp_path / "nodes.txt").write_text(nodes())
+    (tmp_path / "nodes.toml").write_text(NODES)
+    assert Machines.read(tmp_path / "nodes.txt") == Machines.read(tmp_path / "nodes.toml")
 
 
 def waits(jobs: list[Work]) -> list[int]:

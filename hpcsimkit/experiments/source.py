@@ -19,7 +19,7 @@ from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.generate import Generate
-from hpcsimkit.experiments.on_machines import fitting, locality_of, placement_of, with_orders
+from hpcsimkit.experiments.on_machines import fitting, locality_of, place_of, placement_of, with_orders
 from hpcsimkit.experiments.toml_lines import Location
 from hpcsimkit.experiments.trust import Trust, code_in
 from hpcsimkit.io.files import read_bytes
@@ -301,7 +301,11 @@ class Source(Table):
         else:
             _check_hash(self.partitions, self.partitions_sha256)
             found = read_partitions(self.partitions, self.cluster, self.partition_column)
-        return with_orders(found, self.import_from, Trust(tuple(self.allow_code or ())))
+        return self.with_orders(found)
+
+    def with_orders(self, partitions: Partitions) -> Partitions:
+        """Return partitions with the orders that they name."""
+        return with_orders(partitions, self.import_from, Trust(tuple(self.allow_code or ())))
 
     @cached_property
     def service_time(self) -> ServiceTime | None:
@@ -367,14 +371,24 @@ class Source(Table):
     def whole(self) -> Workload:
         """Read the log or generate the workload; the machine size may be unknown."""
         if self.log is None:
-            return self.generator.workload()
+            return self._in_partitions(self.generator.workload())
         _check_hash(self.log, self.sha256)
         options: dict[str, Any] = {} if self.size == "requested" else {"size": self.size}
         for name in ("timezone", "features"):
             if (value := getattr(self, name)) is not None:
                 options[name] = value
         workload = read_log(self.log, strict=self.strict, **options, **self._default_times(self.log))
-        return workload if self.nodes is None else replace(workload, machine_size=self.nodes)
+        return self._in_partitions(
+            workload if self.nodes is None else replace(workload, machine_size=self.nodes)
+        )
+
+    def _in_partitions(self, workload: Workload) -> Workload:
+        """Return a workload of which all jobs name partitions that exist; else raise an error."""
+        partitions = self.scheduled
+        if isinstance(partitions, Partitions) and (unknown := partitions.unknown(workload)):
+            row, text = unknown
+            raise WorkloadError(f"{place_of(workload, row, self.log)}: {text}")
+        return workload
 
     def _default_times(self, log: str) -> dict[str, Any]:
         """Return the option of a reader for jobs without an estimate, if it has one."""

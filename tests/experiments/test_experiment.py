@@ -98,7 +98,9 @@ def test_jobs_that_fit_no_machine_are_left_out(tmp_path) -> None:
     workload = experiment.workload()
     assert workload.submit_time.tolist() == [0, 2]
     assert dict(workload.skipped) == {"fits no machine": 2}
-    with pytest.raises(WorkloadError, match=r"x\.csv: job 2 needs a machine with 9 cpus; none has so much$"):
+    with pytest.raises(
+        WorkloadError, match=r"x\.csv:3: job 2 needs a machine with 9 cpus; none has so much$"
+    ):
         Experiment(**files, strict=True).workload()
     with pytest.raises(
         WorkloadError, match=r"x\.csv: its jobs ask for cpus, gpus, memory; say of which mach"
