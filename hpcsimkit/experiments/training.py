@@ -27,6 +27,7 @@ from hpcsimkit.experiments.training_parts import (
     TrainerPart,
     arguments_of,
     former_names,
+    heuristic_behind,
     parameters_of,
     part_of,
     seated,
@@ -38,7 +39,6 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
-from hpcsimkit.policies.one_seat.two_level import STAGE
 
 __all__ = ["EpisodeTable", "Training", "ValidationTable"]
 
@@ -356,12 +356,8 @@ class Training(Source):
 
     @property
     def baseline_name(self) -> str:
-        """Name of the heuristic behind the seat.
-
-        For dispatch, its order with greedy list scheduling; for two levels, its order with EASY.
-        """
-        rule = {"dispatch": "+fitting", STAGE: "+easy"}.get(self.stage, "")
-        return f"{self.policy_name}{rule}"
+        """Name of the heuristic behind the seat."""
+        return heuristic_behind(self.policy_name, self.stage)
 
     @property
     def algorithm(self) -> str:
