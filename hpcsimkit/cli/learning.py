@@ -20,6 +20,7 @@ from hpcsimkit.cli.flags import (
     NodeCount,
     PlacementName,
     Quiet,
+    Reader,
     Semantics,
     Size,
     Skip,
@@ -178,7 +179,8 @@ def evaluate(
             "--metric",
             "-m",
             metavar="NAME",
-            help="Metric to compare; repeat the option for several.  [that of the training]",
+            help="Metric to compare, by name or module:Name; repeat the option for several.  [that of the "
+            "training]",
         ),
     ] = None,
     parts: Annotated[
@@ -200,6 +202,7 @@ def evaluate(
         ),
     ] = None,
     skip: Skip = None,
+    reader: Reader = None,
     nodes: NodeCount = None,
     machines: MachineFile = None,
     placement: PlacementName = None,

@@ -22,11 +22,13 @@ from hpcsimkit.experiments.choices import Choices, Watched
 from hpcsimkit.experiments.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places, share_in_several
 from hpcsimkit.experiments.evaluation_where import class_sums
+from hpcsimkit.experiments.named_parts import metric_named
 from hpcsimkit.experiments.policy_run import inputs_of
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.toml_lines import Location
 from hpcsimkit.experiments.training_data import Rules, check_lengths, measured, warmup_of
 from hpcsimkit.experiments.training_parts import heuristic_behind, seated
+from hpcsimkit.experiments.trust import code_in
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.kernel.policy import Policy
@@ -65,8 +67,8 @@ class Evaluation(Source, Parallel):
     warmup : int
         Number of jobs before a sequence that fill the cluster and are not measured, 0 or more. Default: 0.
     metrics : list of str, optional
-        Names of the metrics to compare, from :data:`~hpcsimkit.results.metrics.METRICS`; by default the
-        validation metric of the agent.
+        Names of the metrics to compare; see :func:`hpcsimkit.experiments.named_parts.metric_named`. By
+        default the validation metric of the agent.
     within : str, optional
         Name of the pipeline with the agent's seat; by default that of its training.
     sample : bool, optional
@@ -99,7 +101,7 @@ class Evaluation(Source, Parallel):
     @classmethod
     def _are_known(cls, names: list[str] | None) -> list[str] | None:
         for name in names or ():
-            if name not in METRICS:
+            if ":" not in name and name not in METRICS:
                 raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}")
         return names
 
@@ -109,6 +111,8 @@ class Evaluation(Source, Parallel):
             yield ("policies", index), partial(self._check_policy, name)
         yield from super()._parts()
         yield ("parts",), self.imported_parts
+        for index, name in enumerate(self.metrics or ()):
+            yield ("metrics", index), partial(metric_named, name, self.import_from, self.trust)
         for index, name in enumerate(self.policies):
             yield ("policies", index), partial(self.policy_named, name)
 
@@ -147,6 +151,9 @@ class Contest:
         self.workload = workload
         self.source = evaluation.source()
         self.agent = Agent.load(evaluation.model, parts=evaluation.imported_parts(), sample=evaluation.sample)
+        trust = self.source.trust
+        for name in self.metrics:
+            metric_named(name, evaluation.import_from, trust if evaluation.metrics else trust.of_files)
         check_lengths([workload], evaluation.jobs + evaluation.warmup, "sequences")
         self.policies = {
             AGENT: self._seated(self.agent),
@@ -168,7 +175,8 @@ class Contest:
         """Modules and files imported by the names, sorted."""
         names = (*self.evaluation.policies, self.within)
         named = {code for name in names for code in registry.code_of(name)}
-        return sorted(named | {*self.source.code, *filter(None, [self.evaluation.parts])})
+        named |= {code_in(name) for name in self.metrics} | {self.evaluation.parts or ""}
+        return sorted((named | {*self.source.code}) - {""})
 
     @property
     def within(self) -> str:
