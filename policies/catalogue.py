@@ -18,6 +18,7 @@ from hpcsimkit.policies.placing.kinds import LearnedKinds
 from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.portfolio.guarded import Guarded
 from hpcsimkit.policies.portfolio.looking_ahead import LookingAhead
 from hpcsimkit.policies.predicting.aged import Aged
 from hpcsimkit.policies.predicting.boosting import Boosting
@@ -176,6 +177,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "fcfs-shortest": orders.FCFSShortest,
         "drf": DominantShare,
         "looking-ahead": LookingAhead,
+        "guarded": Guarded,
         "published-wfp3": InvertedWFP3,
         "published-unicef": InvertedUNICEF,
     },

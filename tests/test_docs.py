@@ -163,6 +163,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
 TRAINING = (
     "an_inspector",
     "learned_backfilling",
+    "learned_from_your_log",
     "masked_ppo",
     "own_observation_and_reward",
     "train_a_scheduler",

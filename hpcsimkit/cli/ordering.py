@@ -26,6 +26,7 @@ def _factor(text: str) -> float:
 
 @examples(
     "learn KTH-SP2.swf.gz --out my-scheduler --workers 2",
+    "learn KTH-SP2.swf.gz --guard --out my-scheduler",
     "learn KTH-SP2.swf.gz --objective 'mean wait time' --longest-wait 1.2x --out my-scheduler",
     "compare KTH-SP2.swf.gz -p fcfs+easy -p learned:my-scheduler/policy.json",
     "learn --collect learned",
@@ -61,6 +62,14 @@ def learn(
         int | None,
         typer.Option(metavar="WEEK", help="Week, from 0, with which the part to test begins.  [two thirds]"),
     ] = None,
+    guard: Annotated[
+        bool,
+        typer.Option(
+            "--guard",
+            help="Let the learned order fall back to that of the best heuristic while that is better in "
+            "recent weeks.",
+        ),
+    ] = False,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-learned]"),
@@ -88,7 +97,7 @@ def learn(
     if collect is not None:
         show(collected(collect))
         return
-    given = {"objective": objective, "evaluations": evaluations}
+    given = {"objective": objective, "evaluations": evaluations, "guard": guard}
     parts = {"choose_from": choose_from, "test_from": test_from}
     study_settings = experiment_of(
         Learning, {"source": source, "longest_wait": _factor(longest_wait), **given, **parts, **settings}

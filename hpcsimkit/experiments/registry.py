@@ -51,6 +51,9 @@ ENTRY_POINT_GROUP = "hpcsimkit.policies"
 LONGEST = 2000
 """Maximum length of a name [characters]."""
 
+AN_ORDER = (Order, Order | None, "Order", "Order | None")
+"""Annotations of parameters for which the name of an order may be given."""
+
 KINDS = (Policy, *SEATS.values())
 """Base classes of user-defined classes that names may refer to."""
 
@@ -89,7 +92,8 @@ def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
     name : str
         ``learned:policy.json`` for a policy learned from a log, or
         parts joined by ``+``, each a name of :func:`entries`, ``module:Name``, ``file.py:Name`` or
-        ``agent:file.hpcsim``, with optional parameters in parentheses. The parts are stages of one pipeline,
+        ``agent:file.hpcsim``, with optional parameters in parentheses; where one is an order, its name is
+        given: ``guarded(bounded(scale=20),fallback=xfactor)``. The parts are stages of one pipeline,
         or a single complete policy. An agent has the parameters ``sample`` and ``parts``: the module or
         file.py with user-defined classes of its encoder and mask (see :meth:`Agent.load
         <hpcsimkit.agents.agent.Agent.load>`).
@@ -425,11 +429,27 @@ def called(factory: Callable[..., Any], component: _Component) -> Any:
     except ValueError:
         raise UsageError(f"{text!r} makes no policy: it is {factory!r}") from None
     try:
-        signature.bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         takes = ", ".join(signature.parameters) or "none"
         raise UsageError(f"{text!r}: {error}; parameters: {takes}") from None
-    return importing(lambda: factory(*args, **kwargs), text, "made")
+    for name, value in bound.arguments.items():
+        if isinstance(value, str) and signature.parameters[name].annotation in AN_ORDER:
+            bound.arguments[name] = _order(value, text)
+        elif isinstance(value, _Call):
+            raise UsageError(f"{text!r}: {name} is no order, found {value!r}")
+    return importing(lambda: factory(*bound.args, **bound.kwargs), text, "made")
+
+
+def _order(name: str, text: str) -> Order:
+    """Return an order that is a parameter of a part: a registered one with literals."""
+    try:
+        made = make(name, trust=Trust(()))
+    except UsageError as error:
+        raise UsageError(f"{text!r}: {error}") from None
+    if isinstance(made, Pipeline) and isinstance(made.order, Order) and made == Pipeline(made.order):
+        return made.order
+    raise UsageError(f"{text!r}: an order is needed, found {name!r}")
 
 
 def _arguments(text: str, component: str) -> tuple[list[Any], dict[str, Any]]:
@@ -450,7 +470,16 @@ def _name(keyword: ast.keyword) -> str:
     return keyword.arg
 
 
+class _Call(str):
+    """The text of a call: a registered order with parameters."""
+
+
 def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        from hpcsimkit.policies.catalogue import CATALOGUE
+
+        if node.func.id in CATALOGUE["order"]:
+            return _Call(ast.unparse(node))
     if isinstance(node, ast.Attribute):
         return ast.unparse(node)  # package.module, file.py
     if isinstance(node, ast.Name):

@@ -47,6 +47,10 @@ class QueueOrder(Protocol):
         """Return the scores of the waiting jobs now, shape (jobs,)."""
         ...
 
+    def arrive(self, job: Job) -> None:
+        """Learn of a job that joins the queue, if the order changes while jobs wait."""
+        ...
+
 
 class JobColumns:
     """A subset of the jobs as numpy columns, each gathered on first access.
@@ -303,6 +307,7 @@ class ScoredQueue(JobQueue):
     def add(self, job: Job, estimate: int) -> None:
         """Add a job; all scores are recomputed."""
         self._scores = None
+        self._order.arrive(job)
         super().add(job, estimate)
 
     def remove(self, job: Job) -> int:

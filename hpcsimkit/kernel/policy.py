@@ -70,6 +70,9 @@ class Order(Stage):
         """Return the sort keys at time `now`, shape (jobs,); `jobs` holds the columns of the waiting jobs."""
         return jobs.submit_time
 
+    def arrive(self, job: Job) -> None:
+        """Called when a job joins the queue of this order, if it has scores, before the first of them."""
+
     def sort(self, jobs: list[Job], system: System) -> list[Job]:
         """Return the jobs sorted by this order at the current time; ties keep their given order."""
         if not self.dynamic:

@@ -59,6 +59,8 @@ class Scheduler(Listener):
 
     Attributes
     ----------
+    policy : Policy
+        The policy as it was given.
     system : System
         The state of the cluster.
     decision : Decision or None
@@ -90,6 +92,7 @@ class Scheduler(Listener):
         self._pass_seconds = 0.0
         self._wakes: set[int] = set()
         self._idle_wakes = IdleWakes()
+        self.policy = policy
         self._policy = copy.deepcopy(policy)
         order, estimator = self._order, self._estimator = _queue_parts(self._policy)
         self.system = System(

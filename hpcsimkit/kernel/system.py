@@ -79,7 +79,15 @@ class RunTimeEstimator(Protocol):
 
 
 class Listener:
-    """Methods that the system calls after an action of the policy; here they do nothing."""
+    """Methods that the system calls after an action of the policy; here they do nothing.
+
+    Attributes
+    ----------
+    policy : Policy or None
+        The policy as it was given: the run acts on a copy of it.
+    """
+
+    policy: Any = None
 
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Called when a job has started."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ class Boosting(Predictor):
     Their inputs are the features of the job and of its user's jobs, its group, executable and queue, and the
     prediction of :class:`~hpcsimkit.policies.predicting.history.History`, which is also the prediction until
     the first fit.
-    The trees are fitted anew after a number of ended jobs, to the last ones. Needs scikit-learn
-    (``pip install 'hpcsimkit[learn]'``). (Ke et al., NeurIPS 2017, as implemented in scikit-learn.)
+    The trees are fitted anew after a number of ended jobs, to the last ones, in a single thread. Needs
+    scikit-learn (``pip install 'hpcsimkit[learn]'``). (Ke et al., NeurIPS 2017, as implemented in
+    scikit-learn.)
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ class Boosting(Predictor):
         inputs = self._inputs[job.index] = np.concatenate((self._features.of(job), more))
         if not self._models:
             return past
-        with config_context(assume_finite=True, skip_parameter_validation=True):
+        with single_thread(), config_context(assume_finite=True, skip_parameter_validation=True):
             mean, inverse, *logarithms = (float(model.predict(inputs[None])[0]) for model in self._models)
         harmonic = 1 / min(max(inverse, 1 / TIME_LIMIT), 1 / SHORTEST)
         quantiles = np.expm1(np.sort(logarithms)).clip(0).tolist()
@@ -113,9 +115,25 @@ class Boosting(Predictor):
         wanted: list[tuple[str, float | None, Floats]]
         wanted = [("squared_error", None, took), ("squared_error", None, 1 / np.maximum(took, SHORTEST))]
         wanted += [("quantile", level, np.log1p(took)) for level in LEVELS]
-        self._models = [
-            HistGradientBoostingRegressor(loss=loss, quantile=level, random_state=0, **options).fit(
-                inputs, target
-            )
-            for loss, level, target in wanted
+        models = [
+            HistGradientBoostingRegressor(loss=loss, quantile=level, random_state=0, **options)
+            for loss, level, _ in wanted
         ]
+        with single_thread():
+            self._models = [
+                model.fit(inputs, target) for model, (_, _, target) in zip(models, wanted, strict=True)
+            ]
+
+
+@cache
+def _libraries() -> Any:
+    """Return the loaded libraries with threads; the search for them takes milliseconds."""
+    import sklearn.ensemble  # noqa: F401 - loads its library
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def single_thread() -> Any:
+    """Return a context in which scikit-learn uses one thread: others would spin where all cores are busy."""
+    return _libraries().limit(limits=1, user_api="openmp")

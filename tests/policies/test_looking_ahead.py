@@ -81,7 +81,7 @@ def test_better_than_its_worst_order_on_a_crowded_cluster() -> None:
     [
         ({"every": 0}, "every needs a whole number of at least 1, found 0"),
         ({"deepest": 2.5}, "deepest needs a whole number of at least 1, found 2.5"),
-        ({"objective": "speed"}, "objective needs 'bounded slowdown' or 'wait', found 'speed'"),
+        ({"objective": "speed"}, "objective needs 'bounded_slowdown' or 'wait', found 'speed'"),
         ({"orders": ["sjf"]}, r"a sequence of orders is needed, found \['sjf'\]"),
         ({"orders": []}, r"a sequence of orders is needed, found \[\]"),
     ],

@@ -114,7 +114,7 @@ ROWS: list[Row] = [(0, 10, 100, 2), (10, 20, 100, 2), (40, 400, 1000, 1), (41, 1
 
 
 def test_reservations_keep_the_requested_times_unless_asked() -> None:
-    """Job 3 is predicted to end at 125, and its request at 1040: the last job, of 148 s, fits only before that.
+    """Job 3 is predicted to end at 125, its request at 1040; the last job, predicted 148 s, fits the latter.
 
     There is no pass between 55 and 440 that would correct the prediction.
     """
@@ -167,7 +167,14 @@ def test_every_estimator_predicts() -> None:
     assert starts(jobs, "shortest-predicted") == [0, 39, 9]
 
 
-@pytest.mark.parametrize("name", ["history", "regression", "mixture", "boosting(refit=100)"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "history",
+        "regression",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("mixture", "boosting(refit=100)")),
+    ],
+)
 def test_policies_obey_the_rules(name: str) -> None:
     if "boosting" in name:
         pytest.importorskip("sklearn")
@@ -248,6 +255,21 @@ def test_gradients_are_invariant_to_the_scale_of_an_input() -> None:
             model.learn(row, lambda value, row=row: value - 1.0)  # type: ignore[misc]
         outputs.append([model.value(row) for row in scaled])
     assert outputs[0] == pytest.approx(outputs[1])
+
+
+def test_two_steps_by_hand_as_an_input_grows() -> None:
+    """Inputs 1 and 10, slopes -1 and -2, rate 1: the weight 1 of the first step is 0.1 at the new scale.
+
+    The first step is 1 x 1 / (1 x sqrt(1)) = 1. The squares of the gradients are then 1 + 20^2 and the norm 2
+    after two steps: 0.1 + 20 / (10 sqrt(401)).
+    """
+    model = NormalizedGradient(1, rate=1.0)
+    model.learn(np.array([1.0]), lambda value: -1.0)
+    assert model.value(np.array([1.0])) == pytest.approx(1)
+    seen: list[float] = []
+    model.learn(np.array([10.0]), lambda value: seen.append(value) or -2.0)  # type: ignore[func-returns-value]
+    assert seen == pytest.approx([1]), "the output at the new scale is that at the old one"
+    assert model.value(np.array([1.0])) == pytest.approx(0.1 + 2 / np.sqrt(401))
 
 
 def test_gradients_approach_a_line() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import KeyColumn, RateColumn
 
-__all__ = ["CLAIRVOYANT", "FAMILIES", "RIVALS", "VARIANTS", "Family"]
+__all__ = ["CLAIRVOYANT", "FAMILIES", "RIVALS", "VARIANTS", "Family", "with_guard"]
 
 Floats = NDArray[np.float64]
 
@@ -136,3 +136,14 @@ FAMILIES = tuple(
 
 def _given(values: Mapping[str, float]) -> str:
     return ",".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def with_guard(policy: str, fallback: str, metric: str) -> str:
+    """Return a policy whose order falls back to that of another one, by what both do to a metric.
+
+    >>> with_guard("bounded(scale=3.0)+easy+history", "xfactor+easy", "mean_wait_time")
+    'guarded(bounded(scale=3.0),fallback=xfactor,objective=wait)+easy+history'
+    """
+    order, behind = policy.split("+", 1)
+    objective = "bounded_slowdown" if metric == "mean_bounded_slowdown" else "wait"
+    return f"guarded({order},fallback={fallback.split('+')[0]},objective={objective})+{behind}"

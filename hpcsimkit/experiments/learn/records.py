@@ -229,8 +229,12 @@ def _report(outcome: Mapping[str, Any], frames: Mapping[str, pandas.DataFrame]) 
     """Return the report."""
     policy, rival, limited = outcome["policy"], outcome["rival"], outcome["limited_rival"]
     ratio = outcome["test"][policy][LONGEST] / max(outcome["test"][REFERENCE][LONGEST], 1.0)
+    guarded = ", with its guard" if outcome["guarded"] else ""
     roles = {
-        policy: "learned" if outcome["learned"] else "chosen heuristic: no candidate was better on the past",
+        outcome["refined"]: "learned, without its guard",
+        policy: f"learned{guarded}"
+        if outcome["learned"]
+        else "chosen heuristic: no candidate was better on the past",
         rival: "best heuristic on the past",
         limited: "best heuristic on the past within the limit",
         outcome["clairvoyant"]: "reads run times",
@@ -331,6 +335,7 @@ def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapp
 | Limit | longest wait at most {outcome["longest_wait"]:g} times that of FCFS with EASY |
 | Kept on the last part | {"yes" if outcome["keeps_limit"] else "no"} |
 | Family | {outcome["family"]}{"" if outcome["learned"] else ", not used: a heuristic was better before"} |
+| Guard | {"falls back to the order after `fallback=` while it is better" if outcome["guarded"] else "none"} |
 | Sees | submission, requested time, size, and run times of ended jobs by user, request and size |
 | Calibration | {_calibration(outcome["calibration"])} |
 | Does not see | the run time of a job before its end, the log's later jobs, names of logs |

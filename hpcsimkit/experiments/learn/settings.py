@@ -29,6 +29,9 @@ class Learning(Source, Parallel):
     choose_from, test_from : int, optional
         Numbers of the weeks, from 0, with which the second and the third part of the log begin; by default
         one and two thirds of the whole weeks.
+    guard : bool
+        Whether a learned order has a guard: it falls back to the order of the best heuristic while that is
+        better in recent weeks, see :class:`~hpcsimkit.policies.portfolio.guarded.Guarded`. Default: False.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class Learning(Source, Parallel):
     evaluations: int = Field(160, ge=20)
     choose_from: int | None = Field(None, ge=1)
     test_from: int | None = Field(None, ge=2)
+    guard: bool = False
 
     @field_validator("objective")
     @classmethod

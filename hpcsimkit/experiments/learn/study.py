@@ -18,7 +18,7 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
 from hpcsimkit.experiments.learn.periods import Periods
-from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS
+from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS, with_guard
 from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
@@ -48,7 +48,8 @@ class Study:
     Candidates of each family are searched on the first part. The best of them on the second part, in an exact
     simulation on line, is chosen, with the best backfilling behind it; then its parameters are searched again
     on both parts. If a heuristic that keeps the limit of the longest wait is better there, it is chosen
-    instead. The third part is simulated once, as the end of the whole log, and then under changed conditions.
+    instead. A guard, if asked for, is put around a learned order. The third part is simulated once, as the
+    end of the whole log, and then under changed conditions.
 
     Parameters
     ----------
@@ -98,7 +99,8 @@ class Study:
     def steps(self) -> int:
         """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
         past = 2 + 2 * len(FAMILIES) + len(VARIANTS) + 2 + len(RIVALS)
-        return past + 1 + len(RIVALS) + len(CLAIRVOYANT) + len(CONDITIONS) * CHANGED
+        tests = 1 + self.settings.guard + len(RIVALS) + len(CLAIRVOYANT)
+        return past + tests + len(CONDITIONS) * CHANGED
 
     def run(self, tell: Callable[[int, int, int], None] = lambda done, failed, of: None) -> dict[str, Any]:
         """Perform what is missing, write the results folder, and return the outcome.
@@ -187,9 +189,12 @@ class Study:
         keeping = [rival for rival in RIVALS if past[rival]["keeps_limit"]]
         fallback = min(keeping, key=lambda rival: past[rival]["loss"])
         learned = past[refined]["loss"] < past[fallback]["loss"]
+        guards = learned and self.settings.guard
+        chosen = with_guard(refined, fallback, self.goal.metrics[0]) if guards else refined
         return {
-            "policy": refined if learned else fallback,
+            "policy": chosen if learned else fallback,
             "learned": learned,
+            "guarded": guards,
             "refined": refined,
             "family": family.name,
             "candidates": past,
@@ -239,7 +244,8 @@ class Study:
 
     def _test(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outcome: the metrics of all policies on the third part."""
-        policies = list(dict.fromkeys([chosen["policy"], *RIVALS, *CLAIRVOYANT]))
+        unguarded = [chosen["refined"]] if chosen["guarded"] else []
+        policies = list(dict.fromkeys([chosen["policy"], *unguarded, *RIVALS, *CLAIRVOYANT]))
         tasks = [self._simulated(policy, "whole") for policy in policies]
         self._perform(tasks)
         mask = self.periods.masks(self.workload)["test"]

@@ -187,6 +187,24 @@ def test_calibration_by_hand(tmp_path: Path) -> None:
     assert 0.2 < shares["0.5"] < shares["0.95"] <= 1
 
 
+def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
+    """It is put around the order that was chosen without it, and tested beside it."""
+    jobs, place = small_log(3), tmp_path / "out"
+    without = study(place, jobs).run()
+    assert "| Guard | none |" in (place / "model_card.md").read_text()
+    outcome = study(place, jobs, guard=True).run()
+    assert without["learned"] and outcome["refined"] == without["policy"]
+    order, behind = without["policy"].split("+", 1)
+    fallback = without["limited_rival"].split("+")[0]
+    assert outcome["policy"] == f"guarded({order},fallback={fallback},objective=bounded_slowdown)+{behind}"
+    assert outcome["test"][outcome["refined"]] == without["test"][without["policy"]]
+    schedule = Simulation(jobs, make(f"learned:{place}/policy.json")).run()
+    test = Periods.of(jobs).masks(jobs)["test"]
+    assert outcome["test"][outcome["policy"]]["mean_wait_time"] == schedule.wait_time[test].mean()
+    assert "learned, without its guard" in (place / "report.md").read_text()
+    assert "falls back to the order after" in (place / "model_card.md").read_text()
+
+
 def test_the_choice_knows_nothing_of_the_last_part(complete: Study, tmp_path: Path) -> None:
     """With other jobs in the last part, the same policy is chosen."""
     last = complete.periods.masks(SMALL)["test"]
