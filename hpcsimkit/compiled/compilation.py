@@ -10,7 +10,7 @@ import numba.core.config
 
 from hpcsimkit.compiled.loading import CACHE
 
-__all__ = ["entry", "machine_code"]
+__all__ = ["called", "entry", "machine_code"]
 
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of the compilation.
@@ -26,6 +26,15 @@ def machine_code(function: FunctionT) -> FunctionT:
     """Return a function that is compiled as a part of those that call it; Python cannot call it."""
     njit: Any = numba.njit
     return cast(FunctionT, njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)(function))
+
+
+def called(function: FunctionT) -> FunctionT:
+    """Return a function that is compiled once and called, for a long one besides which a call takes no time.
+
+    Compiling takes longer the more code one function has after its parts are inserted.
+    """
+    njit: Any = numba.njit
+    return cast(FunctionT, njit(no_cpython_wrapper=True, **OPTIONS)(function))
 
 
 def entry(function: FunctionT) -> FunctionT:

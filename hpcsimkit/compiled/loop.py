@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from hpcsimkit.compiled.compilation import entry, machine_code
 from hpcsimkit.compiled.listing import Listing
-from hpcsimkit.compiled.passes import NO_LIMIT, scored_pass, sorted_pass
+from hpcsimkit.compiled.passes import (
+    CONSERVATIVE,
+    NO_LIMIT,
+    SEVERAL,
+    is_sorted,
+    scored_pass,
+    sorted_pass,
+    update_plan,
+)
+from hpcsimkit.compiled.plan import WAKES, Plan, end_wakes, next_wake, note_end, request_wake, welcome
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
 from hpcsimkit.compiled.queue import WAITING, Queue, add
 from hpcsimkit.compiled.running import end_next
-from hpcsimkit.compiled.scores import BY_RANK
 from hpcsimkit.compiled.state import FREE, PASSES, RUNNING, Integers, Jobs, Rules, Run
 
 __all__ = ["simulate"]
@@ -16,7 +24,7 @@ __all__ = ["simulate"]
 
 @entry
 def simulate(
-    jobs: Jobs, rules: Rules, run: Run, queue: Queue, listing: Listing, histories: Histories
+    jobs: Jobs, rules: Rules, run: Run, queue: Queue, listing: Listing, histories: Histories, plan: Plan
 ) -> None:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
 
@@ -26,33 +34,38 @@ def simulate(
     ----------
     jobs, rules : Jobs, Rules
         The workload and the pipeline.
-    run, queue, listing, histories : Run, Queue, Listing, Histories
+    run, queue, listing, histories, plan : Run, Queue, Listing, Histories, Plan
         The state, which this function changes; `run` has the schedule at the end.
     """
-    is_sorted = rules.order == BY_RANK and not rules.window
-    rank = jobs.rank if is_sorted else jobs.arrival
+    rank = jobs.rank if is_sorted(rules) else jobs.arrival
+    planned = rules.backfilling == SEVERAL or rules.backfilling == CONSERVATIVE
     count, arrived = len(jobs.arrival_order), 0
     head = -1
-    while arrived < count or run.counters[RUNNING]:
-        now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
+    while arrived < count or run.counters[RUNNING] or (queue.counters[WAITING] and plan.counters[WAKES]):
+        now = next_wake(plan, run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT)
         if arrived < count:
             now = min(now, jobs.submit_time[jobs.arrival_order[arrived]])
-        changed = _end_jobs(jobs, rules, run, histories, now)
+        end_wakes(plan, now)
+        changed = _end_jobs(jobs, rules, run, histories, plan, now)
         first = arrived
         arrived = _submit_jobs(jobs, rules, run, queue, histories, rank, arrived, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
-        if rules.last_two:
-            changed = correct(jobs, run, histories, now) or changed
-        if not is_sorted:
-            scored_pass(jobs, run, rules, queue, listing, now)
-        elif changed or not _settled(jobs, run, queue, head, first, arrived, now):
-            head = sorted_pass(jobs, run, rules, queue, listing, now)
+        corrected = rules.last_two > 0 and correct(jobs, run, histories, now)
+        if rules.backfilling == CONSERVATIVE:
+            update_plan(jobs, rules, run, queue, listing, plan, now, corrected)
+            for place in range(first, arrived):
+                welcome(plan, jobs, run, jobs.arrival_order[place], now)
+            request_wake(plan, now)
+        if not is_sorted(rules):
+            scored_pass(jobs, run, rules, queue, listing, plan, now)
+        elif planned or changed or corrected or not _settled(jobs, run, queue, head, first, arrived, now):
+            head = sorted_pass(jobs, run, rules, queue, listing, plan, now)
 
 
 @machine_code
-def _end_jobs(jobs: Jobs, rules: Rules, run: Run, histories: Histories, now: int) -> bool:
+def _end_jobs(jobs: Jobs, rules: Rules, run: Run, histories: Histories, plan: Plan, now: int) -> bool:
     """End all jobs that end now, and return whether there are any; mirrors ``Run.end``."""
     ended = False
     while run.counters[RUNNING] and run.ends[0, 0] == now:
@@ -60,6 +73,8 @@ def _end_jobs(jobs: Jobs, rules: Rules, run: Run, histories: Histories, now: int
         ended = True
         if rules.last_two:
             observe(jobs, histories, row, now - run.start_time[row])
+        if rules.backfilling == CONSERVATIVE:
+            note_end(plan, row)
     return ended
 
 

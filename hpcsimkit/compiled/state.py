@@ -75,6 +75,8 @@ class Rules(NamedTuple):
         One of the codes of :mod:`~hpcsimkit.compiled.passes`.
     candidates : int
         Order of the candidates of backfilling, a code as for `order`.
+    reservations : int
+        Maximum number of reservations, if they are made anew at each pass.
     window : int
         Maximum number of jobs from which the order selects; 0 if unlimited.
     last_two : int
@@ -85,6 +87,7 @@ class Rules(NamedTuple):
     order: int
     backfilling: int
     candidates: int
+    reservations: int
     window: int
     last_two: int
 

@@ -23,7 +23,8 @@ from hpcsimkit.kernel.policy import Policy, Requested
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.run import RunParameters
 from hpcsimkit.policies import orders
-from hpcsimkit.policies.backfill.backfilling import Greedy
+from hpcsimkit.policies.backfill.backfilling import Greedy, Reservations
+from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.predictions import CORRECTIONS, LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.results.result import Result
@@ -35,7 +36,7 @@ __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
 ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo)
-BACKFILLERS = (type(None), EASY, Greedy)
+BACKFILLERS = (type(None), EASY, Greedy, Reservations, Conservative)
 
 Integers = NDArray[np.int64]
 
@@ -136,6 +137,8 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
         stage = getattr(policy, seat)
         if type(stage) not in known:
             yield f"the {seat} {stage!r} is not compiled"
+    if _reservations(policy.backfiller) is None:
+        yield f"the number of reservations is {policy.backfiller.count!r}"
     candidates = _candidates(policy)
     if type(candidates) not in (type(None), ShortestPredicted, *FORMULAS, *KEYS):
         yield f"the order of candidates {candidates!r} is not compiled"
@@ -153,6 +156,7 @@ def run(simulation: Parameters) -> Result:
     announce()
     from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.loop import simulate
+    from hpcsimkit.compiled.plan import new_plan
     from hpcsimkit.compiled.predictions import new_histories
     from hpcsimkit.compiled.queue import new_queue
     from hpcsimkit.compiled.state import new_run
@@ -167,7 +171,8 @@ def run(simulation: Parameters) -> Result:
     state = new_run(jobs, _estimates(workload, policy, jobs.arrival, streams), rules.nodes)
     histories = new_histories(int(jobs.user.max(initial=0)) + 1, len(workload), CORRECTIONS)
     count = len(workload)
-    simulate(jobs, rules, state, new_queue(count, rules.nodes), new_listing(count), histories)
+    plan = new_plan(count if isinstance(policy.backfiller, Reservations | Conservative) else 0, rules.nodes)
+    simulate(jobs, rules, state, new_queue(count, rules.nodes), new_listing(count), histories, plan)
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -223,6 +228,7 @@ def _jobs_and_rules(
         order=_code(order),
         backfilling=_backfilling(policy),
         candidates=_code(candidates),
+        reservations=_reservations(policy.backfiller),
         window=policy.window or 0,
         last_two=int(isinstance(policy.estimates, LastTwo)),
     )
@@ -252,7 +258,23 @@ def _backfilling(policy: Pipeline) -> int:
 
     if policy.fitting:
         return passes.FITTING
-    return {EASY: passes.EASY, Greedy: passes.GREEDY}.get(type(policy.backfiller), passes.NONE)
+    codes: dict[type, int] = {
+        EASY: passes.EASY,
+        Greedy: passes.GREEDY,
+        Reservations: passes.SEVERAL,
+        Conservative: passes.CONSERVATIVE,
+    }
+    return codes.get(type(policy.backfiller), passes.NONE)
+
+
+def _reservations(backfiller: Any) -> int | None:
+    """Return the number of reservations that are made anew at each pass; None if it is no such number."""
+    count, all_jobs = getattr(backfiller, "count", 0), 2**62
+    if count is None:
+        return all_jobs
+    if type(backfiller) is Reservations and not (isinstance(count, int) and count >= 1):
+        return None
+    return min(count, all_jobs)
 
 
 def _ranks(

@@ -28,6 +28,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
+from hpcsimkit.policies.backfill.backfilling import Reservations
 from hpcsimkit.results.result import Result
 
 TWO = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=4)])
@@ -53,7 +54,8 @@ class Own(SJF):
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
         ("fcfs+commit", {}, "commits"),
-        ("fcfs+conservative", {}, "backfiller"),
+        ("fcfs+published-easy", {}, "backfiller"),
+        (Pipeline(backfiller=Reservations(0)), {}, "number of reservations is 0"),
         ("slurm+easy", {}, "order"),
         ("sjf+fitting+window(3)", {}, "window"),
         ("recorded", {}, "no plain pipeline"),
@@ -92,7 +94,7 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(support, "least_jobs", lambda: 3)
     Simulation(jobs, make("fcfs"), observers=[Progress(quiet=True)]).run()
     assert taken
-    Simulation(jobs, make("fcfs+conservative")).run()
+    Simulation(jobs, make("fcfs+published-easy")).run()
     Simulation(jobs, make("fcfs"), simulator="simpy").run()
     assert len(taken) == 1
 
@@ -123,8 +125,8 @@ def test_a_line_on_a_terminal_before_it_compiles(
 
 def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:
     marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C  \w", line)}
-    assert {"fcfs", "wfp3", "easy", "greedy", "fitting", "last-two"} <= marked
-    assert not marked & {"slurm", "conservative", "easy-k", "commit", "best-fit", "bfbp"}
+    assert {"fcfs", "wfp3", "easy", "easy-k", "conservative", "greedy", "fitting", "last-two"} <= marked
+    assert not marked & {"slurm", "published-easy", "commit", "best-fit", "bfbp"}
 
 
 def test_provenance_has_the_simulator(tmp_path: Path) -> None:
@@ -141,8 +143,8 @@ def test_a_saved_result_has_the_simulator(jobs: Workload, tmp_path: Path) -> Non
 
 
 def test_a_refusal_names_the_policy_once(tmp_path: Path) -> None:
-    experiment = Experiment(jobs=20, policies=["fcfs+conservative"], simulator="compiled", report=False)
-    with pytest.raises(UsageError, match=r"^fcfs\+conservative: the compiled simulator cannot run this: "):
+    experiment = Experiment(jobs=20, policies=["fcfs+published-easy"], simulator="compiled", report=False)
+    with pytest.raises(UsageError, match=r"^fcfs\+published-easy: the compiled simulator cannot run this: "):
         Campaign(experiment, experiment.workload(), tmp_path / "out").run()
 
 
