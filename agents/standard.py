@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["backfill", "dispatch", "order"]
 
 GIGABYTE = 10**9
+ATTEMPTS = 100
+"""Maximum number of windows to try until one has a decision; short windows may have none."""
 
 
 def order(slots: int = 16, jobs: int = 256, render_mode: str | None = None) -> SchedulingEnv:
@@ -53,6 +55,7 @@ def order(slots: int = 16, jobs: int = 256, render_mode: str | None = None) -> S
         Slots(slots),
         MinusMeanBoundedSlowdown(),
         stage="order",
+        attempts=ATTEMPTS,
         render_mode=render_mode,
     )
 
@@ -73,6 +76,7 @@ def backfill(slots: int = 16, jobs: int = 256, render_mode: str | None = None) -
         Slots(slots, decline=True),
         MinusMeanWait(scale=3600),
         stage="backfiller",
+        attempts=ATTEMPTS,
         render_mode=render_mode,
     )
 

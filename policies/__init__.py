@@ -39,6 +39,11 @@ from hpcsimkit.policies.placing.placements import (
     WorstFit,
 )
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.predicting.aged import Aged, RateColumn
+from hpcsimkit.policies.predicting.bounded import Bounded, KeyColumn, Weighted
+from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.predicted import Predicted
+from hpcsimkit.policies.predicting.predictor import Predictor
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
@@ -59,8 +64,10 @@ __all__ = [
     "UNICEF",
     "WFP3",
     "Actual",
+    "Aged",
     "BestFit",
     "BestFitBinPacking",
+    "Bounded",
     "BreadthFirst",
     "Conservative",
     "DepthFirst",
@@ -69,7 +76,9 @@ __all__ = [
     "FCFSShortest",
     "FirstFit",
     "Greedy",
+    "History",
     "HoldUnfit",
+    "KeyColumn",
     "KindsByExecution",
     "KindsInRun",
     "LargestFirst",
@@ -81,13 +90,17 @@ __all__ = [
     "OracleSAF",
     "OracleSJF",
     "Pipeline",
+    "Predicted",
+    "Predictor",
     "RandomOrder",
     "RandomPlacement",
+    "RateColumn",
     "Reservations",
     "RoundRobin",
     "ShortestPredicted",
     "SlurmMultifactor",
     "SuitsKind",
+    "Weighted",
     "WorstFit",
     "XFactor",
 ]

@@ -18,6 +18,14 @@ from hpcsimkit.policies.placing.kinds import LearnedKinds
 from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.portfolio.looking_ahead import LookingAhead
+from hpcsimkit.policies.predicting.aged import Aged
+from hpcsimkit.policies.predicting.boosting import Boosting
+from hpcsimkit.policies.predicting.bounded import Bounded, Weighted
+from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.mixture import Mixture
+from hpcsimkit.policies.predicting.predicted import Predicted
+from hpcsimkit.policies.predicting.regression import Regression
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.recorded import Recorded
 from hpcsimkit.policies.slurm import SlurmMultifactor
@@ -43,6 +51,13 @@ def easy_saf() -> Parts:
     return {"backfiller": EASY(candidates=orders.SAF())}
 
 
+def easy_weighted(
+    mean: float = 0.0, harmonic: float = 0.0, requested: float = 0.0, size: float = 0.0
+) -> Parts:
+    """EASY with backfill candidates in order of a product of powers, as in the order ``weighted``."""
+    return {"backfiller": EASY(candidates=Weighted(mean, harmonic, requested, size))}
+
+
 def easy_bestfit() -> Parts:
     """EASY with backfill candidates in order of size, largest first, to leave the fewest nodes idle."""
     return {"backfiller": EASY(candidates=orders.LargestFirst())}
@@ -66,6 +81,30 @@ def easy_plus_plus() -> Parts:
 def conservative_replan() -> Parts:
     """Conservative backfilling that replans from scratch at every pass, so reservations may be violated."""
     return {"backfiller": Reservations(count=None)}
+
+
+def history(
+    length: int = 12, decay: float = 0.85, shrinkage: float = 2.0, *, reservations: bool = False
+) -> Parts:
+    """Predictions from the last run times of the same user, request and size."""
+    return {"estimates": Predicted(History(length, decay, shrinkage), reservations)}
+
+
+def regression(rate: float = 10_000.0, degree: int = 2, *, reservations: bool = False) -> Parts:
+    """Predictions by an on-line regression with an asymmetric loss."""
+    return {"estimates": Predicted(Regression(rate, degree), reservations)}
+
+
+def boosting(
+    refit: int = 2000, window: int = 10_000, iterations: int = 30, *, reservations: bool = False
+) -> Parts:
+    """Predictions by gradient-boosted quantiles, fitted anew as jobs end; needs scikit-learn."""
+    return {"estimates": Predicted(Boosting(refit, window, iterations), reservations)}
+
+
+def mixture(decay: float = 0.995, *, reservations: bool = False) -> Parts:
+    """Predictions by a mixture of predictors, weighted by their recent losses."""
+    return {"estimates": Predicted(Mixture(decay=decay), reservations)}
 
 
 def no_backfilling() -> Parts:
@@ -130,8 +169,13 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "random": orders.RandomOrder,
         "oracle-sjf": OracleSJF,
         "oracle-saf": OracleSAF,
+        "shortest-predicted": ShortestPredicted,
+        "weighted": Weighted,
+        "bounded": Bounded,
+        "aged": Aged,
         "fcfs-shortest": orders.FCFSShortest,
         "drf": DominantShare,
+        "looking-ahead": LookingAhead,
         "published-wfp3": InvertedWFP3,
         "published-unicef": InvertedUNICEF,
     },
@@ -142,6 +186,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "easy-sjf": easy_sjf,
         "easy-saf": easy_saf,
         "easy-bestfit": easy_bestfit,
+        "easy-weighted": easy_weighted,
         "easy-k": Reservations,
         "easy-ar": easy_ar,
         "easy-noise": easy_noise,
@@ -151,7 +196,15 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "greedy": Greedy,
         "published-easy": PublishedEASY,
     },
-    "estimates": {"actual": Actual, "noisy": Noisy, "last-two": LastTwo},
+    "estimates": {
+        "actual": Actual,
+        "noisy": Noisy,
+        "last-two": LastTwo,
+        "history": history,
+        "regression": regression,
+        "boosting": boosting,
+        "mixture": mixture,
+    },
     "pipeline": {"binpacking": binpacking, "random-fit": random_fit, "optimization": Optimization},
     "placement": {
         "first-fit": placements.FirstFit,

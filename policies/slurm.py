@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ class SlurmMultifactor(Order):
     The priority is the weighted sum of six factors in [0, 1]:
 
     * age: min(wait / `max_age`, 1);
-    * fair share: 2^(-usage / share), where usage is the user's fraction of all node-seconds used so far in
-      this run (by completed and running jobs) and share is the fraction that the user is entitled to;
+    * fair share: 2^(-usage / share), where usage is the user's fraction of all usage so far in this run (by
+      completed and running jobs) and share is the fraction that the user is entitled to. The usage of a job
+      is its billing times its run time, and loses half of its value in each `half_life`;
     * size: nodes / nodes of the cluster;
     * attribute: 1 - requested time / longest requested time, which favours short jobs;
     * partition: the priority of the job's partition (column ``queue``) / the largest one;
@@ -38,7 +39,8 @@ class SlurmMultifactor(Order):
     By default, the order uses no future information: all users seen so far are entitled to equal shares, and
     the longest requested time is that of the jobs seen so far. Priorities of partitions and QOS are part of
     Slurm's configuration and not recorded in logs. If they are not given, Slurm's defaults apply, equal for
-    all: 1 for a partition (``PriorityJobFactor``), 0 for a QOS (``Priority``). Usage does not decay.
+    all: 1 for a partition (``PriorityJobFactor``), 0 for a QOS (``Priority``). Usage decays with Slurm's
+    default half-life of a week, and the billing of a job is its size: nodes, or CPUs on machines.
 
     On a cluster with :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own queue, in
     which the factor of that partition would be equal for all jobs. It needs no priorities here: which
@@ -54,8 +56,18 @@ class SlurmMultifactor(Order):
         Weights of the factors, >= 0.
     max_age : int
         Waiting time at which the age factor reaches 1 [s], >= 1.
-    shares : {"equal", "log"}
-        Source of the users' shares.
+    shares : {"equal", "log"} or mapping of str to float
+        Source of the users' shares, or the shares themselves by name, above 0, such as ``{"ada": 2, "ben":
+        1}``, for all users in the log (``RawShares`` of ``sshare``). Default: ``"equal"``.
+    shares_by : {"user", "group"}
+        Column of those who have shares: users or accounts. Default: ``"user"``.
+    half_life : float
+        Time in which usage loses half of its value [s] (``PriorityDecayHalfLife``), 0 for no decay. Default:
+        a week.
+    billing : mapping of str to float, optional
+        Weights of the resources of the machines in the billing of a job (``TRESBillingWeights``), >= 0, of
+        memory per GiB, such as ``{"cpus": 1, "gpus": 16, "memory": 0.25}``. By default 1 for each node, or
+        for each unit of the first resource.
     partition_priority, qos_priority : mapping of str to float, optional
         Priorities by name, >= 0, such as ``{"high": 10, "normal": 1}``, for all partitions or QOS in the log.
         Jobs without a partition or QOS have the default priority.
@@ -87,7 +99,10 @@ class SlurmMultifactor(Order):
         partition: float = 1000,
         qos: float = 1000,
         max_age: int = 7 * 24 * 3600,
-        shares: str = "equal",
+        shares: str | Priorities = "equal",
+        shares_by: str = "user",
+        half_life: float = 7 * 24 * 3600,
+        billing: Priorities | None = None,
         partition_priority: Priorities | None = None,
         qos_priority: Priorities | None = None,
     ) -> None:
@@ -99,6 +114,9 @@ class SlurmMultifactor(Order):
         self.qos = qos
         self.max_age = max_age
         self.shares = shares
+        self.shares_by = shares_by
+        self.half_life = half_life
+        self.billing = billing
         self.partition_priority = partition_priority
         self.qos_priority = qos_priority
 
@@ -107,8 +125,9 @@ class SlurmMultifactor(Order):
         self._check()
         workload = system.workload
         self._system = system
-        self._charged = 0
-        users, self._user_of = np.unique(workload.user, return_inverse=True)
+        self._charged, self._decayed_at = 0, system.now
+        users, self._user_of = np.unique(workload.column(self.shares_by), return_inverse=True)
+        self._billing = _billing(self.billing, workload).tolist()
         self._used = np.zeros(len(users))
         self._seen = np.zeros(len(users), dtype=bool)
         self._longest = 1.0
@@ -117,6 +136,8 @@ class SlurmMultifactor(Order):
             "partition": _factors("partition", workload, "queue", self.partition_priority, 1),
             "qos": _factors("qos", workload, "qos", self.qos_priority, 0),
         }
+        if isinstance(self.shares, Mapping):
+            self._given = _named("shares", workload, self.shares_by, self.shares, users.tolist())
         if self.shares == "log":
             area = np.multiply(workload.run_time, workload.size, dtype=np.float64)
             self._share = _parts_of(area, self._user_of, len(users))
@@ -128,24 +149,38 @@ class SlurmMultifactor(Order):
         self._standing = self.partition * factors["partition"] + self.qos * factors["qos"]
 
     def _check(self) -> None:
-        if self.shares not in ("equal", "log"):
-            raise UsageError(f"slurm: shares needs 'equal' or 'log', found {self.shares!r}")
-        for name in (*WEIGHTS, "max_age"):
+        if not isinstance(self.shares, Mapping) and self.shares not in ("equal", "log"):
+            raise UsageError(
+                f"slurm: shares needs 'equal' or 'log', or numbers by name, found {self.shares!r}"
+            )
+        if self.shares_by not in ("user", "group"):
+            raise UsageError(f"slurm: shares_by needs 'user' or 'group', found {self.shares_by!r}")
+        for name in (*WEIGHTS, "max_age", "half_life"):
             value, least = getattr(self, name), int(name == "max_age")
             if not (isinstance(value, int | float) and least <= value < float("inf")):
                 raise UsageError(f"slurm: {name} needs a number of at least {least}, found {value!r}")
 
     def _usage(self, now: int) -> Shares:
-        """Return the fraction of all node-seconds used so far by each user."""
+        """Return each user's fraction of all usage so far."""
         system = self._system
+        if self.half_life:
+            self._used *= 0.5 ** ((now - self._decayed_at) / self.half_life)
+            self._decayed_at = now
         for row in system.ended[self._charged :]:
-            job = system.jobs[row]
-            self._used[self._user_of[row]] += job.size * (system.finishes[row] - system.starts[row])
+            self._used[self._user_of[row]] += self._usage_of(row, system.finishes[row], now)
         self._charged = len(system.ended)
         used = self._used.copy()
         for row in system.running.rows:
-            used[self._user_of[row]] += system.jobs[row].size * (now - system.starts[row])
-        return used / max(used.sum(), 1.0)
+            used[self._user_of[row]] += self._usage_of(row, now, now)
+        return used / max(used.sum(), 1e-9)
+
+    def _usage_of(self, row: int, end: int, now: int) -> float:
+        """Return what the usage of a job until `end` is worth now."""
+        start, half_life = self._system.starts[row], self.half_life
+        if not half_life:
+            return float(self._billing[row] * (end - start))
+        worth = 0.5 ** ((now - end) / half_life) - 0.5 ** ((now - start) / half_life)
+        return float(self._billing[row] * worth * half_life / np.log(2))
 
     def _look_at(self, jobs: JobColumns) -> Shares:
         """Record the users and requested times of waiting jobs, and return the shares of all users."""
@@ -153,7 +188,8 @@ class SlurmMultifactor(Order):
             return self._share
         self._seen[self._user_of[jobs.index]] = True
         self._longest = max(self._longest, float(jobs.requested_time.max()))
-        return np.full(len(self._seen), 1 / np.count_nonzero(self._seen))
+        given = self._given if isinstance(self.shares, Mapping) else np.ones(len(self._seen))
+        return given / given[self._seen].sum()
 
     def scores(self, jobs: JobColumns, now: int) -> np.ndarray[Any, Any]:
         """Return minus the current priorities."""
@@ -174,25 +210,57 @@ def _factors(
     """Return the priority of each job's partition or QOS, relative to the largest one."""
     if priorities is None:
         return np.full(len(workload), float(default))
-    if not isinstance(priorities, Mapping):
-        raise UsageError(f"slurm: {what}_priority needs numbers by name, found {priorities!r}")
-    for name, value in priorities.items():
-        if not (isinstance(value, int | float) and 0 <= value < float("inf")):
-            raise UsageError(
-                f"slurm: {what}_priority of {name!r} needs a number of at least 0, found {value!r}"
-            )
     numbers, number_of = np.unique(workload.column(column), return_inverse=True)
-    given = np.full(len(numbers), float(default))
-    for place, number in enumerate(numbers.tolist()):
-        if number >= 0:
-            name = workload.label(column, number)
-            if name not in priorities:
-                raise UsageError(
-                    f"slurm: {what}_priority needs a number for {name!r}, which jobs of the log have"
-                )
-            given[place] = priorities[name]
+    given = _named(f"{what}_priority", workload, column, priorities, numbers.tolist(), default)
     factors: Shares = (given / max(*priorities.values(), default, 1e-300))[number_of]
     return factors
+
+
+def _named(
+    what: str,
+    workload: Workload,
+    column: str,
+    values: Priorities,
+    numbers: Sequence[int],
+    default: float = 1,
+) -> Shares:
+    """Return the value that is given for the name of each number in a column, or a default for none."""
+    _check_numbers(what, values)
+    given = np.full(len(numbers), float(default))
+    for place, number in enumerate(numbers):
+        if number >= 0:
+            name = workload.label(column, number)
+            if name not in values:
+                raise UsageError(f"slurm: {what} needs a number for {name!r}, which jobs of the log have")
+            given[place] = values[name]
+    if what == "shares" and not given.all():
+        raise UsageError("slurm: shares of 0 entitle to nothing; numbers above 0 are needed")
+    return given
+
+
+def _check_numbers(what: str, values: Priorities) -> None:
+    if not isinstance(values, Mapping):
+        raise UsageError(f"slurm: {what} needs numbers by name, found {values!r}")
+    for name, value in values.items():
+        if not (isinstance(value, int | float) and 0 <= value < float("inf")):
+            raise UsageError(f"slurm: {what} of {name!r} needs a number of at least 0, found {value!r}")
+
+
+def _billing(weights: Priorities | None, workload: Workload) -> Shares:
+    """Return the weighted sum of the resources of each job, of memory in GiB."""
+    if weights is None:
+        return workload.size.astype(np.float64)
+    _check_numbers("billing", weights)
+    unknown = [name for name in weights if name not in workload.resources]
+    if unknown:
+        there = ", ".join(workload.resources) or "none"
+        raise UsageError(f"slurm: billing needs resources of the log ({there}), found {unknown[0]!r}")
+    factor = np.where(workload.column("spread") == 1, 1, workload.nodes)
+    units = {"memory": 1024**3}
+    amounts = [
+        workload.column(name) * (factor * (weight / units.get(name, 1))) for name, weight in weights.items()
+    ]
+    return np.sum(amounts, axis=0, initial=0.0) if amounts else np.zeros(len(workload))
 
 
 def _parts_of(area: Shares, group_of: NDArray[np.intp], groups: int) -> Shares:

@@ -87,6 +87,8 @@ TRAININGS = {
             "pg",
             "dql",
             "cem",
+            "cma-es",
+            "aggrevate",
             "imitation",
             "maskable-ppo",
             "sb3-ppo",

@@ -38,6 +38,7 @@ HEAVY = {
     "typer",
     "jinja2",
     "joblib",
+    "sklearn",
     "torch",
     "gymnasium",
     "stable_baselines3",
@@ -47,6 +48,7 @@ HEAVY = {
     "dask",
     "dask_jobqueue",
     "distributed",
+    "pettingzoo",
 }
 """Libraries that take long to load: the function that needs one imports it."""
 
@@ -56,6 +58,7 @@ PYDANTIC = (
     "evaluation",
     "experiment",
     "generate",
+    "learn.settings",
     "mimics",
     "source",
     "sweep.sweep",
@@ -65,10 +68,13 @@ PYDANTIC = (
 )
 TYPER = (
     "command",
+    "changing",
     "comparing",
     "explaining",
     "flags",
     "learning",
+    "ordering",
+    "predicting",
     "reproducing",
     "sweeping",
     "validating",
@@ -81,8 +87,8 @@ TORCH = (
     *(
         f"training.{name}"
         for name in (
-            "a2c", "checkpoints", "cross_entropy", "dql", "global_chance", "imitation", "network_trainer", "on_policy",
-            "ppo", "seat_trainer", "spinning_up", "together", "trainer", "workers",
+            "a2c", "aggrevate", "checkpoints", "dql", "global_chance", "imitation", "network_trainer", "on_policy", "population",
+            "ppo", "seat_trainer", "together", "trainer", "workers",
         )
     ),
 )  # fmt: skip
@@ -90,6 +96,7 @@ HEAVY_AT_THE_TOP = {
     "run": {"typer"},
     "envs.environment": {"gymnasium"},
     "envs.gymnasium_vector": {"gymnasium"},
+    "envs.pettingzoo_aec": {"gymnasium", "pettingzoo"},
     "envs.vector_environment": {"stable_baselines3"},
     "agents.networks.model_metadata": {"pydantic"},
     "agents.training.sb3": {"torch", "stable_baselines3"},

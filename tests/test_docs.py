@@ -283,7 +283,7 @@ def test_all_modules_are_in_the_reference(generate: ModuleType, tmp_path: Path) 
         ("hpcsimkit.kernel", "simulation"),
         ("hpcsimkit.policies", "orders"),
         ("hpcsimkit.workloads.readers", "swf"),
-        ("hpcsimkit.reproductions.dras", "reproduction"),
+        ("hpcsimkit.reproductions.dras", "own"),
     ):
         assert f".. automodule:: {package}.{module}\n   :members: " in pages[package]
 

@@ -12,7 +12,15 @@ import hpcsimkit
 
 WALKED = pkgutil.walk_packages(hpcsimkit.__path__, "hpcsimkit.")
 MODULES = ["hpcsimkit", *(m.name for m in WALKED if not m.name.endswith(".__main__"))]
-OPTIONAL = {"torch", "gymnasium", "stable_baselines3", "sb3_contrib", "safetensors", "tensorboard"}
+OPTIONAL = {
+    "torch",
+    "gymnasium",
+    "stable_baselines3",
+    "sb3_contrib",
+    "safetensors",
+    "tensorboard",
+    "pettingzoo",
+}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -22,7 +30,7 @@ def test_examples(name: str, tmp_path, monkeypatch) -> None:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name in OPTIONAL:
-            pytest.skip(f"{name} needs {error.name}: install the extra [rl]")
+            pytest.skip(f"{name} needs {error.name}: install the extras [rl] and [learn]")
         raise
     outcome = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert outcome.failed == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -119,7 +118,7 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
     seconds = workload.submit_time + clock.offset
     sections: dict[str, Rows] = {
         "jobs": _jobs(workload),
-        "time": _time(workload, machine, *clock),
+        "time": _time(workload, machine),
         **(_requests(workload) if workload.resources else _nodes(workload, machine)),
         "run times [s]": _distribution(workload.run_time),
         "jobs by run time": _run_time_classes(workload.run_time),
@@ -165,12 +164,14 @@ def _jobs(workload: Workload) -> Rows:
     return rows
 
 
-def _time(workload: Workload, machine: int | None, start: int | None, zone: timezone) -> Rows:
+def _time(workload: Workload, machine: int | None) -> Rows:
     first, last = int(workload.submit_time.min()), int(workload.submit_time.max())
     rows: Rows = {"first submission [s]": first, "last submission [s]": last}
-    if start is not None:
+    if (calendar := calendar_of(workload)) is not None:
         for label, moment in (("first submission", first), ("last submission", last)):
-            rows[label] = datetime.fromtimestamp(start + moment, zone).strftime("%a %d %b %Y %H:%M %Z")
+            rows[label] = calendar.text(moment)
+        if not calendar.name:
+            rows["clock"] = "time zone not given"
     rows["span [days]"] = workload.span / DAY
     if not workload.resources:
         rows["machine [nodes]"] = machine or "unknown"

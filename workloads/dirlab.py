@@ -18,7 +18,10 @@ from hpcsimkit.workloads.readers.swf import read_swf_lines, swf_workload
 from hpcsimkit.workloads.readers.swf_header import header_number, read_header
 from hpcsimkit.workloads.readers.swf_lines import Lines
 
-__all__ = ["CODES", "Code", "published_starts", "read_published"]
+__all__ = ["CODES", "REPLACED", "Code", "published_starts", "read_published"]
+
+REPLACED = "requested time replaced by the run time as published"
+"""Note for jobs with a requested time that is not used."""
 
 FAILED_RUN = 10
 """Run time that these code bases assume if it is unknown [s]."""
@@ -124,7 +127,7 @@ def _as_loaded(
     skipped = {"run time 0: dropped as published": dropped}
     notes = {
         f"run time unknown: {FAILED_RUN} s taken as published": unknown,
-        "requested time replaced by the run time as published": replaced,
+        REPLACED: replaced,
         "larger than the machine: cut down as published": too_large,
     }
     kept = replace(lines, fields=fields[:, ~dropped], line=line[~dropped])

@@ -27,6 +27,7 @@ __all__ = [
     "dras_environment",
     "evolved_environment",
     "hidden_of",
+    "reward_of",
 ]
 
 WINDOW = 50
@@ -115,7 +116,7 @@ def dras_environment(
         TwoLevel(External(), window),
         _encoder(nodes, longest_time, window),
         Slots(window),
-        _reward(objective, reserved=True),
+        reward_of(objective, reserved=True),
         stage=STAGE,
         skip=False,
     )
@@ -139,7 +140,7 @@ def decima_environment(
         Pipeline(order=External(), fitting=True, window=window),
         _encoder(nodes, longest_time, window),
         Slots(window),
-        _reward(objective, reserved=False),
+        reward_of(objective, reserved=False),
         stage="order",
         skip=False,
     )
@@ -151,7 +152,21 @@ def _encoder(nodes: int, longest_time: int | None, window: int) -> JobsAndNodes:
     return JobsAndNodes(window, nodes, float(nodes), float(longest_time))
 
 
-def _reward(objective: Objective, *, reserved: bool) -> Reward:
+def reward_of(objective: Objective, *, reserved: bool) -> Reward:
+    """Return the reward of an objective.
+
+    Parameters
+    ----------
+    objective : {"capability", "capacity", "waiting"}
+        Reward.
+    reserved : bool
+        Whether a job that gets a reservation is rewarded at once.
+
+    Examples
+    --------
+    >>> reward_of("capacity", reserved=True)
+    Capacity(reserved=True)
+    """
     if objective == "waiting":
         return MinusLongWaits()
     return (Capability if objective == "capability" else Capacity)(reserved=reserved)

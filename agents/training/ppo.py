@@ -40,6 +40,10 @@ class PPOSettings(Settings):
         sampled the round: the first epoch with a larger mean over its updates is the last one. (Stable-
         Baselines3 stops before the first update beyond 1.5 times its threshold; Spinning Up before the first
         pass over the whole round beyond it, and only for the policy.)
+    separate_updates : bool
+        Whether each update is over all steps, and the `n_epochs` updates of the value function come after
+        those of the policy, even if these were stopped, as in Spinning Up. It needs a `value_learning_rate`;
+        `batch_size` and `vf_coef` have no effect.
     """
 
     n_epochs: Count = 10
@@ -48,6 +52,7 @@ class PPOSettings(Settings):
     clip_range_vf: Positive | None = None
     normalise: str = "round"
     target_kl: NonNegative | None = None
+    separate_updates: bool = False
 
 
 class PPO(OnPolicyTrainer):
@@ -58,14 +63,24 @@ class PPO(OnPolicyTrainer):
 
     def build(self, seed: int) -> None:
         """Make networks and their optimiser."""
-        if self.settings.normalise not in NORMALISATIONS:
-            raise UsageError(
-                f"ppo: normalise needs one of {', '.join(NORMALISATIONS)}, found {self.settings.normalise!r}"
-            )
+        normalise, separate = self.settings.normalise, self.settings.separate_updates
+        if separate and (self.settings.value_learning_rate is None or normalise != "round"):
+            raise UsageError(f"{self.algorithm} needs a value_learning_rate, and normalise='round'")
+        if normalise not in NORMALISATIONS:
+            known = ", ".join(NORMALISATIONS)
+            raise UsageError(f"{self.algorithm}: normalise needs one of {known}, found {normalise!r}")
         super().build(seed)
+        vectors = [group["params"][0] for group in self.optimiser.param_groups]
+        self._vectors = [(vector, vector.grad) for vector in vectors]
 
     def learn(self, batch: Batch) -> dict[str, float]:
-        """Run several epochs of updates over the shuffled steps."""
+        """Run several epochs of updates."""
+        return (
+            self._learn_separately(batch) if self.settings.separate_updates else self._learn_together(batch)
+        )
+
+    def _learn_together(self, batch: Batch) -> dict[str, float]:
+        """Update policy and value function from minibatches of the shuffled steps."""
         settings = self.settings
         if settings.normalise == "round":
             batch = batch._replace(advantages=_normalised(batch.advantages))
@@ -93,6 +108,52 @@ class PPO(OnPolicyTrainer):
         self.step((scores, values), (of_scores, of_values * settings.vf_coef))
         policy, entropy, approx_kl = measures
         return torch.stack((policy, loss, entropy, approx_kl))
+
+    def _learn_separately(self, batch: Batch) -> dict[str, float]:
+        """Update the policy until it exceeds the divergence threshold, and the critic in all epochs."""
+        settings = self.settings
+        centred = batch.advantages - batch.advantages.mean()
+        batch = batch._replace(advantages=centred / (centred.std() + 1e-8))
+        of_policy: list[torch.Tensor] = []
+        for _ in range(settings.n_epochs):
+            scores = self.networks.scores(batch.observations, batch.valid)
+            with torch.no_grad():
+                measures, gradient = policy_loss(scores, batch, settings.clip_range, settings.ent_coef)
+            of_policy.append(torch.stack(measures))
+            self._descend(0, scores, gradient)
+            if settings.target_kl is not None and measures[2] > settings.target_kl:
+                break
+        of_value: list[torch.Tensor] = []
+        for _ in range(settings.n_epochs):
+            values = self.networks.values(batch.observations)
+            with torch.no_grad():
+                loss, gradient = value_loss(values, batch, settings.clip_range_vf)
+            of_value.append(loss)
+            self._descend(1, values, gradient)
+        return self._told(torch.stack(of_policy), torch.stack(of_value))
+
+    def _told(self, of_policy: torch.Tensor, of_value: torch.Tensor) -> dict[str, float]:
+        """Return the measures of a round to report."""
+        self.check_finite(torch.cat([of_policy.flatten(), of_value]))
+        first, last = of_policy[0].tolist(), of_policy[-1].tolist()
+        return {
+            "policy_loss": last[0],
+            "value_loss": float(of_value[-1]),
+            "entropy": first[1],
+            "approx_kl": last[2],
+            "passes": float(len(of_policy)),
+        }
+
+    def _descend(self, part: int, outputs: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Update the policy (0) or the critic (1); Adam skips parameters without a gradient."""
+        for number, (vector, moves) in enumerate(self._vectors):
+            vector.grad = moves if number == part else None
+        moves = self._vectors[part][1]
+        moves.zero_()
+        torch.autograd.backward([outputs], [gradient])
+        length = torch.linalg.vector_norm(moves)
+        moves.mul_((self.settings.max_grad_norm / (length + 1e-6)).clamp(max=1.0))
+        self.optimiser.step()
 
 
 def policy_loss(

@@ -90,7 +90,7 @@ def classes_of(factory: Any) -> list[type]:
     if factory is None or inspect.isclass(factory):
         return [factory] if factory else []
     stages = [part for part in factory().values() if hasattr(part, "reset")]
-    inner = [getattr(stage, "candidates", None) for stage in stages]
+    inner = [getattr(stage, name, None) for stage in stages for name in ("candidates", "predictor")]
     return [type(each) for each in (*stages, *filter(None, inner))] or [Pipeline]
 
 

@@ -13,7 +13,7 @@ import typer
 from hpcsimkit.io.budget import LIMITS, raise_limits
 
 if TYPE_CHECKING:
-    from hpcsimkit.experiments.experiment import Experiment
+    from hpcsimkit.experiments import source as sources
 
 __all__ = [
     "EXAMPLES",
@@ -33,7 +33,7 @@ PROGRAM = "python -m hpcsimkit.run"
 RESULTS = Path("results")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Kind = TypeVar("Kind", bound="Experiment")
+Kind = TypeVar("Kind", bound="sources.Source")
 
 EXAMPLES: dict[Callable[..., Any], str] = {}
 """Examples at the end of the help text of each command."""
@@ -110,6 +110,37 @@ Jobs = Annotated[
 ]
 Skip = Annotated[
     int | None, typer.Option(metavar="N", help="Number of first jobs to leave out, by submission.  [0]")
+]
+TimeZone = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ZONE",
+        help="Time zone of the local times in a log that names none, such as Europe/Berlin.  [not known]",
+    ),
+]
+Features = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--features",
+        metavar="FIELD",
+        help="Field of a Slurm log that becomes a required feature of the machines of a job: constraints, "
+        "partition or gpu_type; repeat the option for several.  [constraints]",
+    ),
+]
+FromDate = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="DATE",
+        help="Day or time (2024-03-01 or 2024-03-01T12:00:00) of the log: only jobs submitted from then "
+        "on.  [all]",
+    ),
+]
+ToDate = Annotated[
+    str | None,
+    typer.Option(
+        "--to", metavar="DATE", help="Day or time of the log's clock: only jobs submitted before it.  [all]"
+    ),
 ]
 NodeCount = Annotated[
     int | None,
@@ -283,6 +314,10 @@ Trace = Annotated[
 
 OF_EXPERIMENT: Mapping[str, Any] = {
     "policies": Policies,
+    "timezone": TimeZone,
+    "features": Features,
+    "from_date": FromDate,
+    "to_date": ToDate,
     "jobs": Jobs,
     "skip": Skip,
     "nodes": NodeCount,
@@ -309,7 +344,10 @@ OF_EXPERIMENT: Mapping[str, Any] = {
 }
 """Options by key of :class:`~hpcsimkit.experiments.experiment.Experiment`; a test holds both equal."""
 
-OF_JOBS = ("jobs", "skip", "nodes", "load_factor", "size", "strict")
+OF_JOBS = (
+    *("timezone", "features", "from_date", "to_date"),
+    *("jobs", "skip", "nodes", "load_factor", "size", "strict"),
+)
 """Names of the options that determine the jobs of an experiment."""
 
 NAMING = ("policies", "placement", "locality", "within", "inspector")

@@ -21,10 +21,11 @@ from hpcsimkit.cli.flags import (
     experiment_of,
     takes,
 )
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.io.printable import show
 
 if TYPE_CHECKING:
+    from hpcsimkit.experiments.sweep.results import SweepResults
     from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 
@@ -113,25 +114,29 @@ def sweep(
     place = found.out or RESULTS / (f"sweep-{source.stem}" if source else "sweep")
     run = SweepRun(found, place, sys.orig_argv, shard=_shard(shard), confirmed=yes)
     if collect:
-        run.collect()
+        frame = run.collect()
     else:
         with console.show_cells(quiet=quiet) as tell:
-            run.run(retry=retry, tell=tell)
-    if quiet:
-        return
+            frame = run.run(retry=retry, tell=tell)
     results = SweepResults(place)
-    if shard is not None and not collect:
+    if not quiet and (shard is None or collect):
+        _show_outcome(results, report=found.report)
+    elif not quiet:
         show(*state_lines(results.state()))
-        return
-    if found.report:
+    if (frame["status"] == "failed").all():
+        raise HpcsimkitError(f"all {len(frame)} cells failed; reasons are in {os.path.relpath(place)}")
+
+
+def _show_outcome(results: SweepResults, *, report: bool) -> None:
+    """Print what the cells show, remarks on them, and where the results are."""
+    if report:
         from hpcsimkit.reports.sweep.table import SweepTable
         from hpcsimkit.reports.sweep.texts import headline
 
         if text := headline(SweepTable.read(results.place)):
             show(text)
-    for remark in results.remarks():
-        show(remark)
-    show(f"results: {os.path.relpath(place)}/{'report.html' if found.report else 'cells.csv'}")
+    show(*results.remarks())
+    show(f"results: {os.path.relpath(results.place)}/{'report.html' if report else 'cells.csv'}")
 
 
 def _of_trainings(

@@ -43,7 +43,8 @@ def validate(
 
     Simulates a policy on a log with recorded waits. Prints the error of the start times, and the waits by
     partition, QOS and size as distributions: means and their ratio, Wasserstein and Kolmogorov-Smirnov
-    distance. Writes them as validation.csv, and the queue and the utilisation over time as validation.png.
+    distance. Writes them, and those by hour of the day, as validation.csv, and the queue and the
+    utilisation over time as validation.png.
     """
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.experiment import Experiment
@@ -77,7 +78,7 @@ def _show(policy: str, validation: Any) -> None:
     rows = [
         [row.group if row.by == "all" else f"{row.by} {row.group}", grouped(row.jobs)]
         + [number_text(value if value == value else None) for value in row[3:]]
-        for row in table.itertuples(index=False)
+        for row in table[table["by"] != "hour"].itertuples(index=False)
     ]
     median, most, near = validation.summary.values()
     show(plain_table(HEADINGS, rows))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsimkit.cluster import files as machine_files
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel, with_all
 from hpcsimkit.cluster.base import Candidates, Cluster, Room
+from hpcsimkit.cluster.constraint import SIGNS, satisfied
 from hpcsimkit.cluster.request import Mask, Need, Places, Shape, amounts_text
 from hpcsimkit.cluster.request_table import NeedTable
 from hpcsimkit.cluster.room import MachineRoom
@@ -243,8 +244,10 @@ class Machines(Cluster[MachineLevel, Allocation]):
         there = dict(zip(self.resources, self.totals, strict=True))
         asked = zip(request.resources, request.amounts, strict=True)
         lacking = {name: amount for name, amount in asked if amount and not there.get(name)}
-        wanted = {word.strip() for word in request.constraint.split("&")} - {""}
-        allowed = np.array([*map(wanted.issubset, self.features)], dtype=np.bool_) if wanted else None
+        wanted = request.constraint
+        allowed = (
+            np.array([satisfied(wanted, each) for each in self.features]) if wanted.strip("& ") else None
+        )
         return Need(
             self._shape,
             amounts,
@@ -409,8 +412,10 @@ def _each_once(what: str, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _features(words: Collection[str]) -> frozenset[str]:
-    if isinstance(words, str) or not all(isinstance(word, str) and "&" not in word for word in words):
-        raise UsageError(f"features need to be a list of words without '&', found {words!r}")
+    if isinstance(words, str) or not all(isinstance(word, str) and not SIGNS & {*word} for word in words):
+        raise UsageError(
+            f"features need to be a list of words without '&', '|' and brackets, found {words!r}"
+        )
     return frozenset(words)
 
 

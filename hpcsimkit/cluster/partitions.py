@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.io.units import resource_amount
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -45,6 +46,17 @@ class Partition:
         Requested time [s] of a job without one, at most `max_time`, which is the default.
     max_nodes : int, optional
         Largest number of nodes of a job; by default unlimited.
+    max_per_job : mapping of str to int or str, optional
+        Largest amounts of resources of a job on all of its nodes, such as ``{"gpus": 4, "memory": "1 TB"}``,
+        memory in bytes or with its unit; by default unlimited.
+    users, accounts, qos : collection of str, optional
+        Names of the users, accounts (column ``group``) and QOS whose jobs may run here; by default all. A job
+        of which the log does not record the name may run.
+    denied_accounts, denied_qos : collection of str
+        Names of accounts and QOS whose jobs may not run here. Default: none.
+    order : Order, optional
+        Order of the queue in place of that of the policy, which must be a pipeline. In a file, its name, such
+        as ``"sjf"``.
     default : bool
         Whether jobs without a partition belong to this one. Default: False.
 
@@ -61,6 +73,13 @@ class Partition:
     max_time: int | None = None
     default_time: int | None = None
     max_nodes: int | None = None
+    max_per_job: Mapping[str, int | str] = field(default_factory=dict)
+    users: Collection[str] | None = None
+    accounts: Collection[str] | None = None
+    qos: Collection[str] | None = None
+    denied_accounts: Collection[str] = ()
+    denied_qos: Collection[str] = ()
+    order: Any = None
     default: bool = False
 
     def __post_init__(self) -> None:
@@ -76,22 +95,60 @@ class Partition:
             raise self._invalid("priority", "a whole number", self.priority)
         if not isinstance(self.default, bool):
             raise self._invalid("default", "true or false", self.default)
-        if self.machines is not None:
-            if isinstance(self.machines, str) or not all(isinstance(name, str) for name in self.machines):
-                raise self._invalid("machines", "a list of names", self.machines)
-            object.__setattr__(self, "machines", tuple(self.machines))
+        for key in ("machines", "users", "accounts", "qos", "denied_accounts", "denied_qos"):
+            names = getattr(self, key)
+            if names is None:
+                continue
+            if isinstance(names, str) or not isinstance(names, Collection) or not all(map(_is_name, names)):
+                raise self._invalid(key, "a list of names", names)
+            object.__setattr__(self, key, tuple(names))
+        object.__setattr__(self, "max_per_job", self._amounts())
+
+    def _amounts(self) -> dict[str, int]:
+        """Return the largest amounts of a job, memory in bytes."""
+        if not isinstance(self.max_per_job, Mapping):
+            raise self._invalid("max_per_job", "amounts by resource", self.max_per_job)
+        try:
+            return {
+                name: int(each) if _is_whole(each) and each >= 0 else resource_amount(name, each)  # type: ignore[operator]
+                for name, each in self.max_per_job.items()
+            }
+        except UsageError as error:
+            raise UsageError(f"partition {self.name!r}: max_per_job: {error}") from None
 
     def _invalid(self, key: str, needed: str, found: object) -> UsageError:
         return UsageError(f"partition {self.name!r}: {key} needs {needed}, found {found!r}")
 
     def admits(self, workload: Workload) -> NDArray[np.bool_]:
-        """Return which jobs respect the limits of time and nodes, bool, shape (jobs,)."""
-        admitted = np.ones(len(workload), dtype=np.bool_)
+        """Return which jobs may run here and respect the limits of a job, bool, shape (jobs,)."""
+        admitted = self.allows(workload)
         if self.max_time is not None:
             admitted &= workload.column("requested_time") <= self.max_time
         if self.max_nodes is not None:
             admitted &= workload.column("nodes") <= self.max_nodes
+        factor = np.where(workload.column("spread") == 1, 1, workload.column("nodes"))
+        for name, most in self.max_per_job.items():
+            if name in workload.resources:
+                admitted &= workload.column(name) * factor.astype(float) <= most
         return admitted
+
+    def allows(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs are of users, accounts and QOS that may run here, bool, shape (jobs,)."""
+        allowed = np.ones(len(workload), dtype=np.bool_)
+        for column, names, denied in (
+            ("user", self.users, ()),
+            ("group", self.accounts, self.denied_accounts),
+            ("qos", self.qos, self.denied_qos),
+        ):
+            if names is None and not denied:
+                continue
+            numbers, number_of = np.unique(workload.column(column), return_inverse=True)
+            labels = [None if each < 0 else workload.label(column, each) for each in numbers.tolist()]
+            may = [
+                each is None or ((names is None or each in names) and each not in denied) for each in labels
+            ]
+            allowed &= np.array(may)[number_of]
+        return allowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +290,8 @@ class Partitions(Cluster[Any, Any]):
     def is_whole(self) -> bool:
         """Whether there is only one partition, which consists of the whole cluster."""
         numbers = self.views[0].numbers
-        return len(self.parts) == 1 and (numbers is None or len(numbers) == self.views[0].total)
+        alone = len(self.parts) == 1 and self.parts[0].order is None
+        return alone and (numbers is None or len(numbers) == self.views[0].total)
 
     # --- the jobs of each partition --------------------------------------------------------------------
 
@@ -250,6 +308,12 @@ class Partitions(Cluster[Any, Any]):
         return np.array(
             [jobs & part.admits(workload) & ~view.cluster.misfits(workload) for jobs, part, view in each]
         )
+
+    def refused(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs may not run in any partition that they name, bool, shape (jobs,)."""
+        named = self._named(workload)
+        allowed = [jobs & part.allows(workload) for jobs, part in zip(named, self.parts, strict=True)]
+        return ~np.any(allowed, axis=0)
 
     def _named(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs name each partition, bool, shape (partitions, jobs)."""
@@ -331,6 +395,10 @@ def _is_whole(value: object) -> bool:
 
 def _demand(job: Job) -> str:
     return f"it needs {job.nodes} nodes for {job.requested_time} s, as far as their sizes and limits go"
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str)
 
 
 def _view(part: Partition, machines: Machines | None) -> View:

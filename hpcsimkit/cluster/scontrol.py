@@ -2,8 +2,9 @@
 
 The text, in several lines or with ``--oneliner``, consists of blocks of ``key=value``, each of which begins
 with ``PartitionName``. ``Nodes`` (without machines: ``TotalNodes``), ``MaxTime, DefaultTime, MaxNodes,
-PriorityTier, Default, State`` are read; all other keys are ignored. Partitions with the state ``DOWN`` or
-``INACTIVE`` are left out, since no job starts in them. See https://slurm.schedmd.com/scontrol.html.
+PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read; all other keys are
+ignored, among them ``AllowGroups``: Unix groups are not in the accounting. Partitions with the state
+``DOWN`` or ``INACTIVE`` are left out, since no job starts in them. See https://slurm.schedmd.com/scontrol.html.
 """
 
 from __future__ import annotations
@@ -23,6 +24,14 @@ STATES = {"UP": True, "DRAIN": True, "DOWN": False, "INACTIVE": False}
 """States of a partition, and whether jobs start in it; ``DRAIN`` only refuses new jobs."""
 
 UNLIMITED = {"UNLIMITED", "INFINITE", "NONE", "(NULL)", "N/A", ""}
+
+LISTS = {
+    "accounts": "AllowAccounts",
+    "denied_accounts": "DenyAccounts",
+    "qos": "AllowQos",
+    "denied_qos": "DenyQos",
+}
+"""Keys of the lists of names."""
 
 TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 PAIR = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
@@ -106,8 +115,14 @@ def _table(values: dict[str, str], *, machines: bool) -> dict[str, Any]:
         "max_nodes": _whole("MaxNodes", values.get("MaxNodes", "")),
         "priority": _whole("PriorityTier", values.get("PriorityTier", "")),
         "default": values.get("Default", "NO").upper() == "YES" or None,
+        **{key: _listed(values.get(name, "")) for key, name in LISTS.items()},
     }
     return {key: value for key, value in table.items() if value is not None}
+
+
+def _listed(text: str) -> list[str] | None:
+    """Return the names in a list; None for all or for no list."""
+    return None if text.upper() in {"ALL", *UNLIMITED} else text.split(",")
 
 
 def _whole(key: str, text: str) -> int | None:

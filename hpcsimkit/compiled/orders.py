@@ -13,8 +13,9 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import orders
 from hpcsimkit.policies.oracles import OracleSAF, OracleSJF
+from hpcsimkit.policies.predicting.bounded import KeyColumn
 
-__all__ = ["KEYS", "dense_ranks", "logarithms"]
+__all__ = ["KEYS", "dense_ranks", "keys_of", "logarithms"]
 
 Column = NDArray[Any]
 
@@ -47,6 +48,11 @@ KEYS: dict[type[Order], Callable[[Workload], tuple[Column, ...]]] = {
     OracleSAF: lambda jobs: (jobs.run_time * jobs.size,),
 }
 """Keys by class of order: columns of shape (jobs,), the most significant first."""
+
+
+def keys_of(order: Order, workload: Workload) -> tuple[Column, ...]:
+    """Return the keys of the jobs of a workload by a constant order."""
+    return (order.keys,) if isinstance(order, KeyColumn) else KEYS[type(order)](workload)
 
 
 def dense_ranks(keys: tuple[Column, ...]) -> NDArray[np.int64]:

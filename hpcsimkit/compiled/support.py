@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled.loading import announce, least_jobs
-from hpcsimkit.compiled.orders import KEYS, dense_ranks
+from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
@@ -26,7 +26,10 @@ from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.oracles import Actual
-from hpcsimkit.policies.predictions import CORRECTIONS, LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.policies.predicting.aged import RateColumn
+from hpcsimkit.policies.predicting.bounded import KeyColumn
+from hpcsimkit.policies.predicting.predicted import CORRECTIONS
+from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
+CONSTANT, VARYING = (*KEYS, KeyColumn), (*FORMULAS, RateColumn)
 ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo)
 BACKFILLERS = (type(None), EASY, Greedy, Reservations, Conservative)
 
@@ -84,7 +88,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         yield "it knows counted nodes only, not machines"
     if type(simulation.event_order) is not TextbookOrder:
         yield f"it knows the textbook's rules only, found {simulation.event_order.name!r}"
-    for name in ("dependencies", "period", "service_time"):
+    for name in ("dependencies", "period", "service_time", "begun"):
         if getattr(simulation, name):
             yield f"it knows no {name}, found {getattr(simulation, name)!r}"
     for observer in simulation.observers:
@@ -130,7 +134,7 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
     if policy.fitting and policy.window:
         yield "the pipeline has 'fitting' with a window"
     for seat, known in (
-        ("order", (type(None), orders.RandomOrder, *FORMULAS, *KEYS)),
+        ("order", (type(None), orders.RandomOrder, *VARYING, *CONSTANT)),
         ("backfiller", BACKFILLERS),
         ("estimates", ESTIMATORS),
     ):
@@ -140,7 +144,7 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
     if _reservations(policy.backfiller) is None:
         yield f"the number of reservations is {policy.backfiller.count!r}"
     candidates = _candidates(policy)
-    if type(candidates) not in (type(None), ShortestPredicted, *FORMULAS, *KEYS):
+    if type(candidates) not in (type(None), ShortestPredicted, *VARYING, *CONSTANT):
         yield f"the order of candidates {candidates!r} is not compiled"
 
 
@@ -232,7 +236,7 @@ def _jobs_and_rules(
         window=policy.window or 0,
         last_two=int(isinstance(policy.estimates, LastTwo)),
     )
-    if candidates is not None and type(candidates) in KEYS:
+    if candidates is not None and type(candidates) in CONSTANT:
         from hpcsimkit.compiled.scores import BY_KEY
 
         rules = rules._replace(candidates=BY_KEY)
@@ -246,6 +250,7 @@ def _code(order: Any) -> int:
     codes = {
         orders.WFP3: scores.WFP3,
         orders.UNICEF: scores.UNICEF,
+        RateColumn: scores.UNICEF,  # the same formula with another denominator
         orders.XFactor: scores.XFACTOR,
         ShortestPredicted: scores.BY_ESTIMATE,
     }
@@ -285,25 +290,28 @@ def _ranks(
     streams: np.random.SeedSequence,
 ) -> Integers:
     """Return the position of each job in the order of the policy; ties keep the order of arrival."""
-    if type(order) in FORMULAS:
+    if type(order) in VARYING:
         return arrival
     if type(order) is orders.RandomOrder:
         keys: tuple[NDArray[Any], ...] = (_random(streams).random(len(workload))[arrival],)
     else:
-        keys = KEYS[type(order)](workload)
+        keys = keys_of(order, workload)
     return _inverse(np.lexsort((arrival, *keys[::-1])))
 
 
 def _candidate_keys(workload: Workload, candidates: Any) -> NDArray[np.float64]:
     """Return the keys of jobs as candidates of backfilling."""
-    keys = KEYS.get(type(candidates))
-    return np.zeros(0) if keys is None else dense_ranks(keys(workload)).astype(np.float64)
+    if type(candidates) not in CONSTANT:
+        return np.zeros(0)
+    return dense_ranks(keys_of(candidates, workload)).astype(np.float64)
 
 
 def _weights(workload: Workload, order: Any) -> NDArray[np.float64]:
     """Return the constant factor of the formula of a time-dependent order."""
     if isinstance(order, orders.WFP3):
         return workload.size.astype(np.float64)
+    if isinstance(order, RateColumn):
+        return np.ascontiguousarray(order.products, dtype=np.float64)
     if isinstance(order, orders.UNICEF):
         weights: NDArray[np.float64] = np.log2(np.maximum(workload.size, 2)) * workload.requested_time
         return weights

@@ -273,13 +273,13 @@ def show_progress(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterato
 
 
 @contextmanager
-def show_cells(*, quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
+def show_cells(unit: str = "cells", *, quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
     """Show a progress bar of a sweep, as of a campaign; yields the callback ``tell(done, failed, of)``."""
-    with _progress_bar("cells", quiet=quiet) as bar:
+    with _progress_bar(unit, quiet=quiet) as bar:
 
         def tell(done: int, failed: int, total: int) -> None:
             failures = f", {grouped(failed)} failed" if failed else ""
-            bar.show(f"{grouped(done)} of {grouped(total)} cells{failures}", done + failed, total)
+            bar.show(f"{grouped(done)} of {grouped(total)} {unit}{failures}", done + failed, total)
             if done + failed == total:
                 bar.conclude()
 

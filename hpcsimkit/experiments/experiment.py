@@ -97,7 +97,7 @@ class Experiment(Source, Parallel):
     """Keys with names whose objects are constructed to check them."""
 
     inner: ClassVar = {**Source.inner, "engine": EngineTable}
-    flags: ClassVar = {"policies": "-p"}
+    flags: ClassVar = {**Source.flags, "policies": "-p"}
 
     policies: list[str] = Field(list(STANDARD_POLICIES))
     dependencies: bool = False

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.trust import CALLER, Trust
@@ -16,14 +16,25 @@ from hpcsimkit.io.units import memory_text
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Placement
+from hpcsimkit.kernel.policy import Order, Placement
 from hpcsimkit.kernel.service_time import ServiceTime, as_service_time
 from hpcsimkit.workloads import Description, describe
 
-__all__ = ["FITS_NOWHERE", "described", "fitting", "locality_of", "offered_loads", "placement_of"]
+__all__ = [
+    "FITS_NOWHERE",
+    "described",
+    "fitting",
+    "locality_of",
+    "offered_loads",
+    "placement_of",
+    "with_orders",
+]
 
 FITS_NOWHERE = "fits no machine"
 """Reason for which jobs are skipped."""
+
+MAY_NOT_RUN = "may not run in any of its partitions"
+"""Reason for which jobs are skipped that no partition allows."""
 
 
 def placement_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> Placement:
@@ -109,6 +120,8 @@ def fitting(
     WorkloadError
         No job fits; or, if `strict`, one does not.
     """
+    if isinstance(cluster, Partitions):
+        workload = _without_refused(workload, cluster, source, strict=strict)
     misfits = cluster.misfits(workload)
     if misfits.any() and (strict or misfits.all()):
         job = workload.jobs[int(np.argmax(misfits))]
@@ -117,6 +130,47 @@ def fitting(
         raise WorkloadError(f"{source}: job {name} {cluster.shortage(job, cluster.capacity)}{none}")
     size = None if workload.resources else cluster.size
     return replace(workload.without(misfits, FITS_NOWHERE), machine_size=size)
+
+
+def _without_refused(workload: Workload, cluster: Partitions, source: str, *, strict: bool) -> Workload:
+    """Return the jobs that may run in one of their partitions; the others are counted, or are errors."""
+    refused = cluster.refused(workload)
+    if refused.any() and (strict or refused.all()):
+        job = workload.label("id", int(workload.id[int(np.argmax(refused))]))
+        none = " (no job may)" if refused.all() else ""
+        raise WorkloadError(f"{source}: job {job} {MAY_NOT_RUN}{none}")
+    return workload.without(refused, MAY_NOT_RUN)
+
+
+def with_orders(partitions: Partitions, folder: str | None = None, trust: Trust = CALLER) -> Partitions:
+    """Return partitions with the orders that they name; parameters as for `placement_of`.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown, or refers to another kind of object.
+
+    Examples
+    --------
+    >>> with_orders(Partitions([Partition("gpu", nodes=2, order="sjf")])).parts[0].order
+    SJF()
+    """
+    parts = [
+        replace(part, order=_order_of(part, folder, trust)) if isinstance(part.order, str) else part
+        for part in partitions.parts
+    ]
+    return replace(partitions, parts=parts)
+
+
+def _order_of(part: Partition, folder: str | None, trust: Trust) -> Order:
+    try:
+        made = registry.make(part.order, folder, trust)
+    except UsageError as error:
+        raise UsageError(f"partition {part.name!r}: order: {error}") from None
+    order = made.order if isinstance(made, Pipeline) else None
+    if not isinstance(order, Order) or made != Pipeline(order=order):
+        raise UsageError(f"partition {part.name!r}: order needs the name of an order, found {part.order!r}")
+    return order
 
 
 def offered_loads(workload: Workload, cluster: Machines) -> dict[str, float]:

@@ -211,6 +211,7 @@ def simulated(
     workload: Workload,
     tell: Tell,
     trace: Path,
+    observers: Sequence[Observer] = (),
 ) -> Result:
     """Simulate a policy with the settings of an experiment.
 
@@ -226,10 +227,10 @@ def simulated(
         Callback, called from time to time with the number of ended jobs.
     trace : Path
         Path of the file of all events, if the experiment asks for it.
+    observers : sequence of Observer
+        Further observers of the run. Default: none.
     """
-    observers: list[Observer] = [Ended(tell)]
-    if experiment.trace:
-        observers.append(Trace(trace))
+    traces = [Trace(trace)] if experiment.trace else []
     return Simulation(
         workload,
         policy,
@@ -240,7 +241,7 @@ def simulated(
         dependencies=experiment.dependencies,
         period=experiment.period,
         event_order=EVENT_ORDERS[experiment.semantics](),
-        observers=observers,
+        observers=[Ended(tell), *traces, *observers],
         name=name,
         simulator=experiment.simulator,
     ).run()

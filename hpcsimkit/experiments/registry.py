@@ -6,14 +6,17 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hpcsimkit.errors import UsageError, close_words
+from hpcsimkit.errors import HpcsimkitError, UsageError, close_words
 from hpcsimkit.experiments.trust import CALLER, Trust, code_in, importing
 from hpcsimkit.io.catalogue import loaded, plug_ins
+from hpcsimkit.io.documents import json_value
+from hpcsimkit.io.files import read_bytes
 from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
@@ -35,6 +38,9 @@ __all__ = [
 
 AGENT = "agent:"
 """Prefix of names of trained-agent files."""
+
+LEARNED = "learned:"
+"""Prefix of names of files with the name of a learned policy."""
 
 ENTRY_POINT_GROUP = "hpcsimkit.policies"
 """Group of entry points that provide policies by name."""
@@ -78,7 +84,8 @@ def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
     Parameters
     ----------
     name : str
-        Parts joined by ``+``, each a name of :func:`entries`, ``module:Name``, ``file.py:Name`` or
+        ``learned:policy.json`` for a policy learned from a log, or
+        parts joined by ``+``, each a name of :func:`entries`, ``module:Name``, ``file.py:Name`` or
         ``agent:file.hpcsim``, with optional parameters in parentheses. The parts are stages of one pipeline,
         or a single complete policy. An agent has the parameters ``sample`` and ``parts``: the module or
         file.py with user-defined classes of its encoder and mask (see :meth:`Agent.load
@@ -174,10 +181,29 @@ def check(name: str, folder: str | None = None, trust: Trust = CALLER) -> list[_
 
     Parameters and errors are those of :func:`make`.
     """
+    if name.startswith(LEARNED):
+        return _learned(name, folder)
     components = [_parsed(component, name) for component in _components(name)]
     for component in components:
         _check(component, name, folder, trust)
     return components
+
+
+def _learned(name: str, folder: str | None) -> list[_Component]:
+    """Return the parts of the policy named in a file, which are registered heuristics with literals."""
+    path = name.removeprefix(LEARNED)
+    place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
+    content = read_bytes(place)
+    policy = None
+    with suppress(ValueError, HpcsimkitError):
+        record = json_value(content.decode(), place)
+        policy = record.get("policy") if isinstance(record, dict) else None
+    if not isinstance(policy, str) or policy.startswith((LEARNED, AGENT)) or f"+{AGENT}" in policy:
+        raise UsageError(f'{place}: {{"policy": "name of a heuristic"}} is needed, found {policy!r}')
+    try:
+        return check(policy, folder, Trust(()))
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
 
 
 def code_of(name: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.generate import Generate
-from hpcsimkit.experiments.on_machines import fitting, locality_of, placement_of
+from hpcsimkit.experiments.on_machines import fitting, locality_of, placement_of, with_orders
 from hpcsimkit.experiments.toml_lines import Location
 from hpcsimkit.experiments.trust import Trust, code_in
 from hpcsimkit.io.files import read_bytes
@@ -28,6 +28,8 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.workloads import read_log
+from hpcsimkit.workloads.readers.cells import date
+from hpcsimkit.workloads.readers.local_time import calendar_of
 from hpcsimkit.workloads.readers.logs import options_of
 
 __all__ = ["Source", "sha256_of"]
@@ -74,6 +76,15 @@ class Source(Table):
     locality : str, optional
         Name of the model by which placements change run times; see
         :func:`hpcsimkit.experiments.on_machines.locality_of`. By default they do not.
+    timezone : str, optional
+        Name of the time zone of local times in a log that names none, such as ``Europe/Berlin``; see
+        :func:`~hpcsimkit.workloads.readers.sacct.read_sacct`.
+    features : list of str, optional
+        Fields of the log that become required features of a job's machines, for a reader with such an option:
+        ``constraints``, ``partition``, ``gpu_type``. Default: that of the reader.
+    from_date, to_date : str, optional
+        Days (midnight) or times, on the clock of the log: only jobs submitted from the first on and before
+        the second are simulated. By default all.
     jobs : int, optional
         Number of jobs to simulate, the first ones by submission; by default all.
     skip : int
@@ -106,6 +117,7 @@ class Source(Table):
     """Keys with names whose objects are constructed to check them."""
 
     inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate}
+    flags: ClassVar[Mapping[str, str]] = {"from_date": "--from", "to_date": "--to"}
 
     log: str | None = Field(None, min_length=1)
     sha256: str | None = None
@@ -119,6 +131,10 @@ class Source(Table):
     partition_column: Literal["partition", "queue", "qos"] = "partition"
     placement: str | None = None
     locality: str | None = None
+    timezone: str | None = Field(None, min_length=1)
+    features: list[str] | None = None
+    from_date: str | None = None
+    to_date: str | None = None
     jobs: int | None = Field(None, ge=1)
     skip: int = Field(0, ge=0)
     nodes: int | None = Field(None, ge=1, lt=2**31)
@@ -139,11 +155,24 @@ class Source(Table):
             )
         return found
 
+    @field_validator("from_date", "to_date")
+    @classmethod
+    def _a_date(cls, found: str | None) -> str | None:
+        try:
+            if found is not None:
+                date(found)
+        except HpcsimkitError as error:
+            raise ValueError(str(error)) from None
+        return found
+
     @model_validator(mode="after")
     def _consistent_source(self) -> Self:
         for one, other in (("log", "generate"), ("nodes", "machines")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise ValueError(f"one of {one!r} and {other!r} is needed, both are given")
+        for name in ("timezone", "features"):
+            if getattr(self, name) is not None and self.log is None:
+                raise ValueError(f"{name!r} needs a log")
         for name in ("placement", "locality"):
             if getattr(self, name) is not None and self.machines is None:
                 raise ValueError(f"{name!r} needs 'machines': nodes that are only counted are all alike")
@@ -268,9 +297,11 @@ class Source(Table):
         if self.partitions is None:
             return self.cluster
         if isinstance(self.partitions, list):
-            return partitions_of_tables(self.partitions, self.cluster, self.partition_column)
-        _check_hash(self.partitions, self.partitions_sha256)
-        return read_partitions(self.partitions, self.cluster, self.partition_column)
+            found = partitions_of_tables(self.partitions, self.cluster, self.partition_column)
+        else:
+            _check_hash(self.partitions, self.partitions_sha256)
+            found = read_partitions(self.partitions, self.cluster, self.partition_column)
+        return with_orders(found, self.import_from, Trust(tuple(self.allow_code or ())))
 
     @cached_property
     def service_time(self) -> ServiceTime | None:
@@ -338,8 +369,11 @@ class Source(Table):
         if self.log is None:
             return self.generator.workload()
         _check_hash(self.log, self.sha256)
-        size = {} if self.size == "requested" else {"size": self.size}
-        workload = read_log(self.log, strict=self.strict, **size, **self._default_times(self.log))
+        options: dict[str, Any] = {} if self.size == "requested" else {"size": self.size}
+        for name in ("timezone", "features"):
+            if (value := getattr(self, name)) is not None:
+                options[name] = value
+        workload = read_log(self.log, strict=self.strict, **options, **self._default_times(self.log))
         return workload if self.nodes is None else replace(workload, machine_size=self.nodes)
 
     def _default_times(self, log: str) -> dict[str, Any]:
@@ -353,6 +387,7 @@ class Source(Table):
 
     def part(self, workload: Workload) -> Workload:
         """Select jobs of a workload and scale its load by the settings."""
+        workload = self._submitted_between(workload)
         whole = len(workload)
         limit = self.jobs if self.jobs is not None and not self._is_built_in else whole
         if self.skip or limit < whole:
@@ -360,6 +395,28 @@ class Source(Table):
         if not len(workload):
             raise WorkloadError(f"{workload.name}: no job is left of {whole} after skipping {self.skip}")
         return workload if self.load_factor == 1 else workload.scale_load(self.load_factor)
+
+    def _submitted_between(self, workload: Workload) -> Workload:
+        """Return the jobs submitted between the two dates."""
+        if self.from_date is None and self.to_date is None:
+            return workload
+        calendar = calendar_of(workload)
+        if calendar is None:
+            raise WorkloadError(
+                f"{workload.name}: a log with dates is needed for --from and --to, found none"
+            )
+        first, last = (
+            None if text is None else date(text, calendar.zone) - calendar.start
+            for text in (self.from_date, self.to_date)
+        )
+        submit = workload.submit_time
+        kept = workload.window(
+            int(submit.min()) if first is None else first, int(submit.max()) + 1 if last is None else last
+        )
+        if not len(kept):
+            span = " to ".join(calendar.text(int(end)) for end in (submit.min(), submit.max()))
+            raise WorkloadError(f"{workload.name}: jobs between --from and --to are needed, found {span}")
+        return kept
 
     @property
     def _is_built_in(self) -> bool:

@@ -30,6 +30,8 @@ class TextbookOrder(EventOrder):
         rows: list[int] = system.workload.arrival_order.tolist()
         if dependencies is not None:
             rows = dependencies.independent(rows)
+        if run.begun is not None:
+            rows = [row for row in rows if row not in run.begun.started]
         system.arrivals_left = len(rows)
         self._run = run
         self._coming = map(system.jobs.__getitem__, rows)
@@ -38,6 +40,8 @@ class TextbookOrder(EventOrder):
         # Shared by all events: SimPy does not change the lists.
         self._ends: list[Callable[[Any], None]] = [run.end]
         self._submissions: list[Callable[[Any], None]] = [self._submit]
+        if run.begun is not None:
+            run.take_over(run.begun)
         self._schedule_next(run.clock.now - 1)
 
     def _submit(self, event: Event) -> None:
@@ -51,7 +55,7 @@ class TextbookOrder(EventOrder):
         """Submit the next jobs of this instant, and schedule the first submission after it."""
         run, separately = self._run, self._separately
         for job in self._coming:
-            if separately or job.submit_time != now:
+            if separately or job.submit_time > now:
                 rank = run.rank(job) if separately else ARRIVAL
                 Instant(run.clock, rank, job.submit_time - run.clock.now, self._submissions, job)
                 return
@@ -107,7 +111,7 @@ class DirlabOrder(EventOrder):
     """
 
     name = "dirlab"
-    unsupported = ("dependencies", "period", "service_time")
+    unsupported = ("dependencies", "period", "service_time", "begun")
 
     def __init__(self, following: int | None = None) -> None:
         self.following = following

@@ -5,6 +5,7 @@ A single partition over the whole cluster is the plain run, whose system has the
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from itertools import compress
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 from simpy.events import Event
 
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
-from hpcsimkit.cluster.partitions import Partitions, View
+from hpcsimkit.cluster.partitions import Partition, Partitions, View
+from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.decision import Decision
-from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.kernel.run import Run, RunParameters
 from hpcsimkit.kernel.scheduler import Scheduler
 from hpcsimkit.kernel.stalls import stalled
@@ -74,6 +77,24 @@ class StartedInOne(Mapping[int, str]):
         return sum(1 for _ in self)
 
 
+def _policy_of(part: Partition, policy: Policy) -> Policy:
+    """Return the policy of a partition: that of the run, with the order of the partition, if it has one.
+
+    At an open order seat, it is the heuristic whose choice is the default.
+    """
+    if part.order is None:
+        return policy
+    if not isinstance(part.order, Order):
+        raise UsageError(f"partition {part.name!r}: order needs an Order, found {part.order!r}")
+    if not isinstance(policy, Pipeline):
+        raise UsageError(
+            f"partition {part.name!r} has an order of its own: a pipeline is needed, found {policy!r}"
+        )
+    changed = copy.copy(policy)
+    changed.order = External(part.order) if isinstance(policy.order, External) else part.order
+    return changed
+
+
 class PartitionScheduler(Scheduler):
     """The scheduler of one partition.
 
@@ -81,18 +102,19 @@ class PartitionScheduler(Scheduler):
     ----------
     run : PartitionedRun
         The run, which learns of all actions.
-    name : str
-        Name of the partition.
+    part : Partition
+        The partition.
     view : View
         The part of the cluster that belongs to the partition.
     """
 
-    def __init__(self, run: PartitionedRun, name: str, view: View) -> None:
+    def __init__(self, run: PartitionedRun, part: Partition, view: View) -> None:
         parameters = run.parameters
-        super().__init__(parameters, parameters.policy, run.system.workload, view.cluster, run.callbacks)
+        policy = _policy_of(part, parameters.policy)
+        super().__init__(parameters, policy, run.system.workload, view.cluster, run.callbacks)
         self.run, self.view = run, view
         self.neighbours: list[PartitionScheduler] = []
-        self.system.partition = name
+        self.system.partition = part.name
         self.share_record()
 
     def share_record(self) -> None:
@@ -161,7 +183,7 @@ class PartitionedRun(Run):
         self._started_in: dict[int, str] = {}
         system.started_in = self._started_in
         each = zip(partitions.parts, partitions.views, strict=True)
-        defined = [PartitionScheduler(self, part.name, view) for part, view in each]
+        defined = [PartitionScheduler(self, part, view) for part, view in each]
         priority = {part.name: part.priority for part in partitions.parts}
         self.schedulers = sorted(defined, key=lambda scheduler: -priority[scheduler.system.partition])
         for scheduler in defined:

@@ -24,6 +24,7 @@ from hpcsimkit.jobs.queue import JobColumns
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.parameters import Parameters
+from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
@@ -145,15 +146,21 @@ class Backfiller(Stage):
 class Estimator(Stage):
     """Run-time estimate used by the scheduler; by default the requested time.
 
-    Reservations and backfilling use these estimates; orders read the attributes of the job itself.
+    Reservations and backfilling use these estimates; orders read the attributes of the job itself, or
+    :meth:`prediction`.
     """
 
-    corrects = False
-    """Whether :meth:`correct` is called for a job that exceeds its estimate; otherwise *now + 1 s* is set."""
+    @property
+    def corrects(self) -> bool:
+        """Whether :meth:`correct` is called for a job that exceeds its estimate.
+
+        Otherwise, it is expected to end one second from now. A subclass may define a class attribute.
+        """
+        return False
 
     @property
     def requested(self) -> bool:
-        """Whether the estimates are the unchanged requested times."""
+        """Whether the estimates are the requested times, so that :meth:`estimate` need not be called."""
         return type(self).estimate is Estimator.estimate
 
     @property
@@ -164,6 +171,13 @@ class Estimator(Stage):
     def estimate(self, job: Job) -> int:
         """Return the estimate [s], >= 1; repeated calls for a job must return the same value."""
         return job.requested_time
+
+    def prediction(self, job: Job) -> Prediction:
+        """Return the predicted run time of a job, for orders; by default its estimate, as if it were certain.
+
+        Repeated calls for a job must return the same value.
+        """
+        return Prediction.certain(self.estimate(job))
 
     def correct(self, job: Job, elapsed: int) -> int:
         """Return a new estimate [s] for a job that has run for `elapsed` seconds and reached its estimate."""

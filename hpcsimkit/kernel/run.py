@@ -11,6 +11,7 @@ from simpy.events import Event
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun, resume
 from hpcsimkit.kernel.clock import ARRIVAL, Instant
 from hpcsimkit.kernel.dependencies import Dependencies
 from hpcsimkit.kernel.observers import Callbacks, Observer
@@ -32,6 +33,7 @@ class RunParameters(SchedulerParameters, Protocol):
     walltime: Literal["run", "kill"]
     dependencies: bool
     observers: tuple[Observer, ...]
+    begun: Begun | None
     event_order: EventOrder
 
 
@@ -100,6 +102,7 @@ class Run(Scheduler):
         kill = parameters.walltime == "kill"
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
         self.dependencies = Dependencies(workload) if parameters.dependencies else None
+        self.begun = parameters.begun
         self.cut_short: list[int] = []
         policy, cluster = self._scheduled(parameters)
         super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers))
@@ -149,6 +152,21 @@ class Run(Scheduler):
         self.pass_wanted = True
         for notify in self.callbacks.on_submit:
             notify(job, self.system)
+
+    def take_over(self, begun: Begun) -> None:
+        """Set the running jobs of a begun run, schedule their ends, and request a pass at once.
+
+        Raises
+        ------
+        ScheduleError
+            The jobs cannot run at the same time, or not with their allocations.
+        """
+        system = self.system
+        for row, start in begun.started.items():
+            job = system.jobs[row]
+            resume(job, start, begun.allocations.get(row), system)
+            self._schedule_end(job, start + job.run_time - system.now)
+        Instant(self.clock, ARRIVAL, 0, [self._wake])
 
     def submit_now(self, event: Event) -> None:
         """Process the event of a single submission; its value is the job."""

@@ -16,6 +16,7 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.clock import Clock, gc_frozen
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
@@ -62,6 +63,9 @@ class Simulation:
     event_order : EventOrder, optional
         The order of events within an instant; by default that of the textbook, see
         :mod:`~hpcsimkit.kernel.event_order`.
+    begun : Begun, optional
+        The time at which the run begins, and the jobs that are running by then; by default it begins with the
+        first submission and an empty cluster.
     observers : sequence of Observer
         The observers with callbacks for the events of the run.
     name : str, optional
@@ -98,6 +102,7 @@ class Simulation:
         period: int | None = None,
         service_time: ServiceTime | Penalty | None = None,
         event_order: EventOrder | None = None,
+        begun: Begun | None = None,
         observers: Sequence[Observer] = (),
         name: str | None = None,
         simulator: Literal["auto", "simpy", "compiled"] = "auto",
@@ -109,6 +114,7 @@ class Simulation:
         self.dependencies = dependencies
         self.period = period
         self.event_order = TextbookOrder() if event_order is None else event_order
+        self.begun = begun
         self.observers = tuple(observers)
         self.simulator = simulator
         self.choices: list[tuple[str, int]] = []
@@ -121,7 +127,10 @@ class Simulation:
             raise UsageError(
                 f"the rules {self.event_order.name!r} know no partitions, found {self.cluster!r}"
             )
-        clock = Clock(int(workload.submit_time.min()) if len(workload) else 0)
+        if begun is not None and isinstance(self.cluster, Partitions) and not self.cluster.is_whole:
+            raise UsageError(f"a begun run knows no partitions, found {self.cluster!r}")
+        first = int(workload.submit_time.min()) if len(workload) else 0
+        clock = Clock(first if begun is None else begun.at)
         self.guard = Guard(self.name, clock)
         self._run: Run | None = None  # begins with the first decision
         self._over = False
@@ -260,6 +269,8 @@ class Simulation:
             options["semantics"] = self.event_order.name
         if self.service_time is not None:
             options["service_time"] = repr(self.service_time)
+        if self.begun is not None:
+            options["begun"] = {"at": self.begun.at, "running": len(self.begun.started)}
         return options
 
     def _killed(self) -> NDArray[np.bool_]:
@@ -272,7 +283,16 @@ class Simulation:
 
     def another(self, policy: Policy) -> Simulation:
         """Return a run of another policy with otherwise equal parameters and without observers."""
-        same = ("seed", "walltime", "dependencies", "period", "service_time", "event_order", "simulator")
+        same = (
+            "seed",
+            "walltime",
+            "dependencies",
+            "period",
+            "service_time",
+            "event_order",
+            "begun",
+            "simulator",
+        )
         return type(self)(self.workload, policy, self.cluster, **{name: getattr(self, name) for name in same})
 
     def _check(self) -> None:
@@ -302,5 +322,11 @@ class Simulation:
                 raise UsageError(
                     f"the rules {self.event_order.name!r} know no {name}, found {getattr(self, name)!r}"
                 )
+        if self.begun is not None:
+            for name in ("dependencies", "service_time"):
+                if getattr(self, name):
+                    raise UsageError(f"a begun run knows no {name}, found {getattr(self, name)!r}")
+            kill = self.walltime == "kill"
+            self.begun.check(self.workload.killed_at_limit if kill else self.workload)
         self.policy.check()
         self.policy.check_workload(self.workload)

@@ -18,6 +18,7 @@ from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import QueueOrder, make_queue
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.service_time import ServiceTime
 
 __all__ = ["Listener", "Mode", "RunTimeEstimator", "Running", "State", "System"]
@@ -45,11 +46,14 @@ class State(IntEnum):
 class RunTimeEstimator(Protocol):
     """The part of the :class:`~hpcsimkit.kernel.policy.Estimator` interface that the system uses."""
 
-    corrects: bool
+    @property
+    def corrects(self) -> bool:
+        """Whether :meth:`correct` is called for a job that exceeds its estimate."""
+        ...
 
     @property
     def requested(self) -> bool:
-        """Whether the estimates are the unchanged requested times."""
+        """Whether the estimates are the requested times, so that :meth:`estimate` need not be called."""
         ...
 
     @property
@@ -59,6 +63,10 @@ class RunTimeEstimator(Protocol):
 
     def estimate(self, job: Job) -> int:
         """Return the estimate [s], >= 1."""
+        ...
+
+    def prediction(self, job: Job) -> Prediction:
+        """Return the predicted run time of a job."""
         ...
 
     def correct(self, job: Job, elapsed: int) -> int:

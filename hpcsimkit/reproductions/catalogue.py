@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.reproductions.papers import PAPERS
 
 if TYPE_CHECKING:
     from hpcsimkit.reproductions.reproduction import Reproduction
 
-__all__ = ["PAPERS", "SYSTEMS", "reproduction_named"]
+__all__ = ["SYSTEMS", "reproduction_named"]
 
-PAPERS: Mapping[str, Path] = {
-    plan.parent.name.replace("_", "-"): plan.parent
-    for plan in sorted(Path(__file__).parent.glob("*/plan.toml"))
-}
-"""Folders of this package with a plan, by name of the system."""
-
-WRITTEN: Mapping[str, str] = {
-    "masked-ppo": "hpcsimkit.reproductions.masked_ppo.reproduction:MaskedPPO",
-    "published-rules": "hpcsimkit.reproductions.published_rules.reproduction:PublishedRules",
-    "dras": "hpcsimkit.reproductions.dras.reproduction:DRAS",
-    "cush": "hpcsimkit.reproductions.cush.reproduction:CuSH",
-}
-"""Module and class of reproductions without a plan, by name."""
-
-SYSTEMS = (*WRITTEN, *PAPERS)
+SYSTEMS = tuple(PAPERS)
 """Names of all reproductions."""
 
 
@@ -48,9 +32,6 @@ def reproduction_named(name: str) -> type[Reproduction]:
     """
     if name not in SYSTEMS:
         raise UsageError(f"unknown system {name!r}{nearest(name, SYSTEMS)}")
-    if name not in WRITTEN:
-        from hpcsimkit.reproductions.plans.planned import reproduction_of
+    from hpcsimkit.reproductions.plans.planned import reproduction_of
 
-        return reproduction_of(PAPERS[name])
-    module, _, attribute = WRITTEN[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return reproduction_of(PAPERS[name])

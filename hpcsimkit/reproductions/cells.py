@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hpcsimkit.reproductions.sequences import Standing
-from hpcsimkit.results.statistics import p_value_text
+from hpcsimkit.results.statistics import Mean, p_value_text
 
-__all__ = ["Table", "number", "standings_table"]
+__all__ = ["Table", "mean_cells", "number", "standings_table"]
 
 
 class Table(NamedTuple):
@@ -82,9 +82,17 @@ def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
     return Table(headings, [[name, *_cells(standing)] for name, standing in rows.items()])
 
 
+def mean_cells(mean: Mean) -> list[str]:
+    """Return the cells of a mean and of its interval.
+
+    >>> mean_cells(Mean(2.0, 1.5, 2.25))
+    ['2.00', '1.50 to 2.25']
+    """
+    return [number(mean.mean), f"{number(mean.low)} to {number(mean.high)}"]
+
+
 def _cells(standing: Standing) -> list[str]:
-    mean, against = standing.mean, standing.against
-    cells = [number(mean.mean), f"{number(mean.low)} to {number(mean.high)}"]
+    against, cells = standing.against, mean_cells(standing.mean)
     if against is None:
         return [*cells, *[""] * 4]
     difference, relative = f"{against.difference.mean:+.2f}", f"{100 * against.relative:+.1f} %"

@@ -15,7 +15,7 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.reproduction import Reproduction
 from hpcsimkit.reproductions.rivals import RIVALS
-from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, Standing, standings
+from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, Standing, standings
 
 __all__ = ["Contest", "ContestReproduction", "Scores", "TrainedAndRun"]
 
@@ -81,6 +81,12 @@ class Scores(Generic[C]):
     def mean(self, row: str, measure: str = BSLD) -> float:
         """Return the mean of a measure of a row; NaN if the row does not exist."""
         return float(self.of(row, measure).mean()) if row in self.values else float("nan")
+
+    def promises(self, row: str) -> tuple[float, float, float]:
+        """Return the numbers of reservations and of violations of a row, and the mean delay [s]."""
+        made, broken, delay = (self.of(row, measure) for measure in OF_PROMISES)
+        total = float(broken.sum())
+        return float(made.sum()), total, float((broken * delay).sum()) / max(total, 1.0)
 
     def standings(
         self, one: str, rows: Iterable[str] | None = None, measure: str = BSLD
@@ -162,10 +168,8 @@ class ContestReproduction(TrainedAndRun, Generic[C]):
         agents, sets = len(self.trained), len(self.contests)
         if RIVALS in self.chosen:
             return f"{sets} set{'s' * (sets != 1)} of sequences with heuristics only"
-        return (
-            f"{agents} agent{'s' * (agents != 1)}, {sets} set{'s' * (sets != 1)} of sequences "
-            "with all their rivals"
-        )
+        learned = f"{agents} agent{'s' * (agents != 1)}, " if agents else ""
+        return f"{learned}{sets} set{'s' * (sets != 1)} of sequences with all their rivals"
 
     def scores(self, store: Store) -> list[Scores[C]]:
         """Return the measured values of all comparisons."""

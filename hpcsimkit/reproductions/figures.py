@@ -15,7 +15,7 @@ from hpcsimkit.reports.plots import plot_boxes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_boxes", "draw_rewards", "panels"]
+__all__ = ["apart", "draw_boxes", "draw_rewards", "panels"]
 
 COLUMNS = 3
 
@@ -28,6 +28,15 @@ def panels(count: int, width: float, height: float, columns: int = COLUMNS) -> t
     for ax in figure.axes[count:]:
         ax.set_axis_off()
     return figure, columns
+
+
+def apart(count: int) -> NDArray[np.float64]:
+    """Return vertical offsets within a row that keep neighbouring dots apart, by the golden ratio.
+
+    >>> apart(3).round(3).tolist()
+    [-0.3, 0.071, -0.158]
+    """
+    return np.asarray(-0.3 + 0.6 * (np.arange(count) * 0.618 % 1), dtype=np.float64)
 
 
 @style()

@@ -107,6 +107,15 @@ class Learner:
         """Return a policy with further agents at its seats, from the folder of all tasks; by default none."""
         return policy
 
+    @property
+    def size(self) -> int:
+        """Number of training steps (decisions)."""
+        return self.settings.total_timesteps
+
+    def agents(self, folder: Path, *, sample: bool) -> list[Agent]:
+        """Return the trained agents, one for each seat, from the folder of the training; by default one."""
+        return [trained_agent(self, folder, sample=sample)]
+
     def train(self, folder: Path, tell: Tell) -> Agent:
         """Train the agent, or resume its training from the checkpoint in the folder."""
         env = SchedulingEnv(
@@ -148,7 +157,7 @@ class Training(Task):
     @property
     def size(self) -> int:
         """Number of training steps (decisions)."""
-        return self.learner.settings.total_timesteps
+        return self.learner.size
 
     @property
     def requires(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from hpcsimkit.policies import (
 )
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
-from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, compared
+from hpcsimkit.results.statistics import Comparison, compared
 
 __all__ = ["RIVALS", "RULES", "Field", "field_of", "measured_fields", "parted"]
 
@@ -140,10 +140,14 @@ def field_of(
     rows : mapping of str to Meeting
         Runs of all policies, agents included, by row.
     rules : mapping of str to Pipeline
-        Additional baselines. Default: `RULES`.
+        Additional baselines, except those of the same name as a row. Default: `RULES`.
     """
     apart = SequenceSet(f"{sequences.name}-{RIVALS}", sequences.scenarios)  # separate folders
-    added = {row: [Meeting(Contestant(row, rule, "textbook"), apart, seed)] for row, rule in rules.items()}
+    added = {
+        row: [Meeting(Contestant(row, rule, "textbook"), apart, seed)]
+        for row, rule in rules.items()
+        if row not in rows
+    }
     known, learned = parted(rows)
     return Field(name, known, added, learned, USUAL)
 
@@ -224,5 +228,5 @@ def _beside(values: Floats, best: Floats, against: Comparison) -> str:
     """Return the relative difference between a mean and the best; a star marks a significantly lower one."""
     if not best.mean():
         return ""
-    below = against.difference.mean > 0 and max(against.t_test_holm, against.wilcoxon_holm) < SIGNIFICANT
-    return f"{100 * (float(values.mean()) / float(best.mean()) - 1):+.1f} %{'*' * bool(below)}"
+    below = against.difference.mean > 0 and against.is_significant
+    return f"{100 * (float(values.mean()) / float(best.mean()) - 1):+.1f} %{'*' * below}"

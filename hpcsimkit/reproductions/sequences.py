@@ -18,11 +18,12 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
-from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.reproductions.learners import Learner, trained_agent
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.policies.one_seat.two_level import TwoLevel
+from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.results.metrics import evaluate
-from hpcsimkit.results.statistics import SIGNIFICANT, Comparison, Mean, compared, mean_of
+from hpcsimkit.results.statistics import Comparison, Mean, compared, mean_of
 
 __all__ = [
     "BSLD",
@@ -154,22 +155,24 @@ class Contestant:
         """Return the policy; agents are loaded from the folder of all tasks."""
         if self.learner is None:
             return self.policy
-        agent = trained_agent(self.learner, store / self.learner.name, sample=self.sample)
-        if self.changes:
-            encoder = copy.copy(agent.encoder)
-            vars(encoder).update(self.changes)
-            agent = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
         policy = self.learner.with_others(self.policy, store, sample=self.sample)
-        return with_agent(policy, agent)
+        for agent in self.learner.agents(store / self.learner.name, sample=self.sample):
+            taken = agent
+            if self.changes:
+                encoder = copy.copy(agent.encoder)
+                vars(encoder).update(self.changes)
+                taken = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
+            policy = with_agent(policy, taken)
+        return policy
 
 
 def with_agent(policy: Policy, agent: Agent) -> Policy:
-    """Return a pipeline with an agent at its open seat, and the heuristic behind it."""
-    assert isinstance(policy, Pipeline)
-    pipeline = copy.copy(policy)
-    agent.base = getattr(policy, agent.stage).base
-    setattr(pipeline, agent.stage, agent)
-    return pipeline
+    """Return a copy of a policy with an agent at its open seat, and the heuristic behind it."""
+    seat = "seat" if isinstance(policy, Dispatch | TwoLevel) else agent.stage
+    seated = copy.copy(policy)
+    agent.base = getattr(policy, seat).base
+    setattr(seated, seat, agent)
+    return seated
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,7 @@ class Meeting(Task):
 
     Examples
     --------
+    >>> from hpcsimkit import Pipeline
     >>> from hpcsimkit.policies import Greedy
     >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9, 9, 50], "nodes": [3, 4, 1]}, machine_size=4)
     >>> greedy = Contestant("greedy", Pipeline(backfiller=Greedy()), rules="textbook")
@@ -297,9 +301,7 @@ class Standing:
         method, must be below 0.05.
         """
         found = self.against
-        if found is None or not found.difference.mean < 0:
-            return False
-        return found.t_test_holm < SIGNIFICANT and found.wilcoxon_holm < SIGNIFICANT
+        return found is not None and found.difference.mean < 0 and found.is_significant
 
 
 def standings(values: Mapping[str, Floats], one: str) -> dict[str, Standing]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hpcsimkit.experiments.console import plain_table
 from hpcsimkit.reproductions.cells import Table
 
-__all__ = ["Target", "targets_json", "targets_rows", "targets_table"]
+__all__ = ["Target", "same_digits", "targets_json", "targets_rows", "targets_table"]
 
 
 class Target(NamedTuple):
@@ -35,6 +35,18 @@ class Target(NamedTuple):
     ours: float
     spread: float | None
     met: bool | None
+
+
+def same_digits(ours: float, published: float) -> bool:
+    """Return whether a number equals a published one with two decimals, either rounded or truncated.
+
+    >>> same_digits(333.196, 333.19), same_digits(192.893, 192.89), same_digits(50.9018, 50.9)
+    (True, True, True)
+    >>> same_digits(192.90, 192.89)
+    False
+    """
+    hundredths = round(100 * published)
+    return not math.isnan(ours) and hundredths in (round(100 * ours), math.floor(100 * ours))
 
 
 def targets_rows(targets: Sequence[Target]) -> Table:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import UsageError
 from hpcsimkit.results.metrics import select
 from hpcsimkit.results.result import MODE_NAMES, Result
+from hpcsimkit.workloads.readers.local_time import local_time
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +31,18 @@ NOTHING = -1
 """Size class of jobs that occupy none of the machines' first resource."""
 
 By = Literal[
-    "size", "run_time", "mode", "gpus", "kind", "user", "group", "executable", "queue", "partition", "qos"
+    "size",
+    "run_time",
+    "mode",
+    "hour",
+    "gpus",
+    "kind",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "qos",
 ]
 
 GROUPS: tuple[By, ...] = ("partition", "queue", "qos", "group", "user", "executable")
@@ -55,9 +67,10 @@ def breakdown(
     ----------
     result : Result
         The result of a run; rejected jobs are ignored.
-    by : {"size", "run_time", "mode", "gpus", "kind", "user", "group", "executable", "queue", ...}
+    by : {"size", "run_time", "mode", "hour", "gpus", "kind", "user", "group", "executable", "queue", ...}
         Criterion: size by powers of two (1, 2, 3-4, 5-8, ...) in nodes or in the machines' first resource,
-        simulated run time by `RUN_TIME_CLASSES`, start mode, use of GPUs, job type, or a column of the log:
+        simulated run time by `RUN_TIME_CLASSES`, start mode, hour of the day of the submission (local
+        standard time, or of the log's clock), use of GPUs, job type, or a column of the log:
         one of `GROUPS`. Jobs of a run with partitions are divided by the partition in which they started.
         Default: ``"size"``.
     top : int, optional
@@ -162,6 +175,11 @@ def _by_mode(result: Result) -> Classes:
     return result.mode.astype(np.int64), MODE_NAMES.__getitem__
 
 
+def _by_hour(result: Result) -> Classes:
+    seconds = result.submit_time + local_time(result.workload).offset
+    return seconds % 86_400 // 3600, lambda hour: f"{hour:02d}:00"
+
+
 def _by_gpus(result: Result) -> Classes:
     workload = result.workload
     gpus = workload.column("gpus") if "gpus" in workload.resources else np.zeros(len(workload))
@@ -190,6 +208,7 @@ _CLASSES: Mapping[str, Callable[[Result], Classes]] = {
     "size": _by_size,
     "run_time": _by_run_time,
     "mode": _by_mode,
+    "hour": _by_hour,
     "gpus": _by_gpus,
     "kind": _by_label("kind"),
     **{column: _by_label(column) for column in GROUPS},

@@ -86,6 +86,11 @@ class Placements:
         """Number of machines of each job, int64, shape (jobs,)."""
         return np.bincount(self.job, minlength=self.jobs)
 
+    def allocation(self, row: int) -> Allocation:
+        """Return the allocation of a job by its row; it is empty if the job never ran."""
+        first, end = np.searchsorted(self.job, [row, row + 1])
+        return Allocation(self.machine[first:end].tolist(), self.amounts[first:end])
+
     def words(self) -> list[str]:
         """Return the names of each job's machines, joined by blanks."""
         names = np.array(self.cluster.names, dtype=object)[self.machine].tolist()

@@ -97,6 +97,11 @@ class Comparison:
     t_test_holm: float
     wilcoxon_holm: float
 
+    @property
+    def is_significant(self) -> bool:
+        """Whether both corrected p-values are below 0.05."""
+        return self.t_test_holm < SIGNIFICANT and self.wilcoxon_holm < SIGNIFICANT
+
 
 def mean_of(values: Floats) -> Mean:
     """Return the mean of values and its confidence interval.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.timeline import Steps, Sweep
 from hpcsimkit.jobs.workload import SCALED
-from hpcsimkit.results.breakdown import By, classes_of
+from hpcsimkit.results.breakdown import GROUPS, By, classes_of
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NEAR = 600
 GRADES: Mapping[str, tuple[float, float]] = {"good": (0.1, 1.25), "fair": (0.25, 2.0)}
 """Largest KS distance of the waits, and largest factor between their means, of each grade; else ``poor``."""
 
-WAYS: tuple[By, ...] = ("partition", "qos", "size")
+WAYS: tuple[By, ...] = ("partition", "qos", "size", "hour")
 TOP = 10
 
 Floats = NDArray[np.float64]
@@ -107,7 +107,7 @@ class Validation:
 
     @cached_property
     def table(self) -> pandas.DataFrame:
-        """Waits of all jobs and by partition, QOS and size, a row for each group.
+        """Waits of all jobs and by partition, QOS, size and hour of submission, a row for each group.
 
         Columns: ``by, group, jobs``, ``recorded, simulated`` (mean waits [s]), ``ratio`` (of the simulated to
         the recorded mean; NaN if that is 0), ``wasserstein`` (distance of the distributions [s]), ``ks``
@@ -118,7 +118,7 @@ class Validation:
 
         rows = [("all", "all jobs", *self._compared(np.ones(len(self.error), dtype=bool)))]
         for by in WAYS:
-            number, label = classes_of(self.result, by, None if by == "size" else TOP)
+            number, label = classes_of(self.result, by, TOP if by in GROUPS else None)
             number = number[self.jobs]
             known = np.unique(number)
             if len(known) > 1:

@@ -6,7 +6,15 @@ With ``semantics="dirlab"`` (:mod:`hpcsimkit.kernel.event_order`) and the log re
 
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates, PublishedEASY, ShortestFitting
 from hpcsimkit.policies.dirlab.orders import ORDERS
-from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS, learned_backfilling, published
+from hpcsimkit.policies.dirlab.pipelines import (
+    MAX_INTERVAL,
+    MAX_REJECTIONS,
+    learned_backfilling,
+    meant_order_of,
+    order_of,
+    published,
+    textbook,
+)
 
 __all__ = [
     "MAX_INTERVAL",
@@ -16,5 +24,8 @@ __all__ = [
     "PublishedEASY",
     "ShortestFitting",
     "learned_backfilling",
+    "meant_order_of",
+    "order_of",
     "published",
+    "textbook",
 ]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LRF",
+    "MEANT",
     "ORDERS",
     "CorrectedUNICEF",
     "InvertedUNICEF",
@@ -179,3 +180,6 @@ ORDERS: Mapping[str, Mapping[str, Callable[[], Order]]] = {
     },
 }
 """The orders of each code base, by hpcsimkit's names; ties go to the job submitted first."""
+
+MEANT: Mapping[str, Callable[[], Order]] = {"wfp3": orders.WFP3, "unicef": CorrectedUNICEF}
+"""The orders whose published code differs from the formula, as meant."""

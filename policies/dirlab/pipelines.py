@@ -6,10 +6,19 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector, Order
+from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates, PublishedEASY
-from hpcsimkit.policies.dirlab.orders import ORDERS
+from hpcsimkit.policies.dirlab.orders import MEANT, ORDERS
 
-__all__ = ["MAX_INTERVAL", "MAX_REJECTIONS", "learned_backfilling", "order_of", "published"]
+__all__ = [
+    "MAX_INTERVAL",
+    "MAX_REJECTIONS",
+    "learned_backfilling",
+    "meant_order_of",
+    "order_of",
+    "published",
+    "textbook",
+]
 
 MAX_INTERVAL = 600
 """Maximum time until SchedInspector decides again on a rejected job [s]."""
@@ -30,6 +39,15 @@ def order_of(code: str, order: str) -> Order:
         known = ORDERS.get(code, ORDERS)
         raise UsageError(f"{code!r} with order {order!r} is not known; known are {', '.join(known)}")
     return ORDERS[code][order]()
+
+
+def meant_order_of(code: str, order: str) -> Order:
+    """Return an order of one of the code bases; WFP3 and UNICEF by the formula that their code misses.
+
+    >>> meant_order_of("rlscheduler", "unicef"), meant_order_of("rlscheduler", "sjf")
+    (CorrectedUNICEF(), SJF())
+    """
+    return MEANT[order]() if order in MEANT else order_of(code, order)
 
 
 def published(
@@ -73,6 +91,21 @@ def published(
         max_interval=MAX_INTERVAL,
         max_rejections=max_rejections,
     )
+
+
+def textbook(
+    code: str, order: str, *, backfilling: bool = False, candidates: Order | None = None
+) -> Pipeline:
+    """Return the textbook's counterpart of :func:`published`, to be run with textbook semantics.
+
+    WFP3 and UNICEF are as meant: their published code differs from the formula.
+
+    Examples
+    --------
+    >>> textbook("rlscheduler", "wfp3", backfilling=True)
+    Pipeline(order=WFP3(), backfiller=EASY())
+    """
+    return Pipeline(meant_order_of(code, order), backfiller=EASY(candidates) if backfilling else None)
 
 
 def learned_backfilling(

@@ -60,6 +60,22 @@ def test_each_partition_has_its_own_head(cli: CLI, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "provenance.json").read_text())
 
 
+def test_who_may_not_run_is_counted_and_an_order_has_its_name(cli: CLI, tmp_path: Path) -> None:
+    (tmp_path / "day.swf").write_text(DAY)
+    two = TWO.replace("nodes = 4", 'nodes = 4\norder = "sjf"').replace(
+        "nodes = 2", 'nodes = 2\nusers = ["9"]'
+    )
+    (tmp_path / "two.toml").write_text(two)
+    common = ("compare", "day.swf", "--partitions", "two.toml", "-p", "fcfs", "--no-report", "--out", "out")
+    outcome = cli(*common)
+    assert outcome.code == 0, outcome.err
+    assert "1 may not run in any of its partitions; 1 fits no machine" in outcome.out
+    assert starts_of(tmp_path / "out") == {1: 0, 2: 10}
+    assert cli(*common, "--strict").line() == "day.swf: job 3 may not run in any of its partitions"
+    (tmp_path / "two.toml").write_text(two.replace("sjf", "easy"))
+    assert cli(*common).line() == "partition '2': order needs the name of an order, found 'easy'"
+
+
 def test_the_column_is_chosen(cli: CLI, tmp_path: Path) -> None:
     (tmp_path / "day.swf").write_text(DAY)
     (tmp_path / "two.toml").write_text(TWO)
@@ -91,3 +107,27 @@ def test_an_unknown_partition_is_one_line(cli: CLI, tmp_path: Path) -> None:
     outcome = cli("compare", "day.swf", "--partitions", "one.toml", "-p", "fcfs", "--out", "out")
     assert outcome.code == 2
     assert outcome.err.splitlines() == ["hpcsimkit: job 1 needs a partition: 1; found partition '2'"]
+
+
+def test_partitions_as_features_and_dates(cli: CLI, tmp_path: Path) -> None:
+    """Without a file of partitions, `--features partition` confines jobs; dates are those of the log."""
+    (tmp_path / "day.sacct").write_text(
+        SACCT.replace("2|cpu|2024-03-01T00:00:00", "2|gpu|2024-03-02T00:00:00")
+    )
+    (tmp_path / "machines.csv").write_text("MachineName,TotalCPUs,TotalMemory,Features\nm,4,1 GB,cpu\n")
+    common = ("compare", "day.sacct", "--machines", "machines.csv", "-p", "fcfs", "--no-report")
+    assert "2 jobs kept" in cli(*common, "--out", "all").out
+    assert "1 job kept" in cli(*common, "--features", "partition", "--out", "confined").out
+    assert "1 job kept" in cli(*common, "--to", "2024-03-02", "--out", "first").out
+    zone = ("--timezone", "Europe/Berlin")
+    assert "2 jobs kept" in cli(*common, *zone, "--from", "2024-03-01", "--out", "zone").out
+    shown = cli("describe", "day.sacct", "--no-picture", *zone).out
+    assert "Fri 01 Mar 2024 00:00 CET" in shown
+    assert "UTC" not in cli("describe", "day.sacct", "--no-picture").out
+    assert cli(*common, "--from", "2024-03-03").line() == (
+        "day: jobs between --from and --to are needed, found Fri 01 Mar 2024 00:00 to Sat 02 Mar 2024 00:00"
+    )
+    assert cli(*common, "--from", "March").line() == (
+        "--from: a time such as 2024-01-31T23:59:59 needed, found 'March'"
+    )
+    assert cli("compare", "--timezone", "Europe/Berlin").line() == "'timezone' needs a log"

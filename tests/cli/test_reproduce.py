@@ -9,33 +9,35 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
-from hpcsimkit.agents.spaces.episodes import AnyOf
-from hpcsimkit.agents.spaces.rewards import MinusMeanWait
-from hpcsimkit.reproductions.catalogue import SYSTEMS
-from hpcsimkit.reproductions.masked_ppo import learners, reproduction
-from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, Contestant, Playing
-from hpcsimkit.reproductions.masked_ppo.data import QUICK, Beocat, Scale
-from hpcsimkit.reproductions.masked_ppo.learners import Family, published
+from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
+from hpcsimkit.reproductions.masked_ppo import own
+from hpcsimkit.reproductions.masked_ppo.own import Playing
+from hpcsimkit.reproductions.sequences import SequenceSet
 from tests.reproductions.beocat_months import write_months
 from tests.waiting import until
 
-TINY = Scale(
-    sets=2, steps=6144, random_seeds=2, large_jobs=40, gpu_jobs=3, low=30, high=60, least=20,
-    improved_steps=1, population=4, episodes=1, copies=1,
-)  # fmt: skip
+KIND: Any = reproduction_named("masked-ppo")
+TINY = {
+    **KIND.paper.size(quick=True), "sets": [1, 2], "steps": 6144, "random_seeds": 2, "large_jobs": 40, "gpu_jobs": 3,
+    "low": 30, "high": 60, "least": 20, "improved_steps": 1, "population": 4, "elite": 1, "episodes": 1, "copies": 1,
+}  # fmt: skip
 REPORT = ["report.md", "targets.json", "training-improved.png", "training-published.png", "utilisation-test.png",
           "utilisation-unseen.png", "wait-test.png", "wait-unseen.png"]  # fmt: skip
+
+
+def small(monkeypatch: pytest.MonkeyPatch, **sizes: Any) -> None:
+    changed = {"sizes": {**KIND.paper.sizes, "quick": {**TINY, **sizes}}}
+    monkeypatch.setattr(KIND, "paper", KIND.paper.model_copy(update=changed))
 
 
 @pytest.fixture
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """Two months of a few days each, in the format of Beocat; and a scale that suits them."""
-    monkeypatch.setattr(reproduction, "QUICK", TINY)
+    small(monkeypatch)
     write_months(tmp_path)
     return ["march.csv", "april.csv"]
 
@@ -54,8 +56,8 @@ def numbers(report: Path) -> str:
 
 @pytest.mark.pictures
 def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(reproduction, "QUICK", replace(TINY, steps=512))
-    monkeypatch.setattr(learners, "SETTINGS", replace(learners.SETTINGS, n_steps=256, n_epochs=1))
+    small(monkeypatch, steps=512)
+    monkeypatch.setattr(own, "SETTINGS", replace(own.SETTINGS, n_steps=256, n_epochs=1))
     outcome = cli("reproduce", "masked-ppo", *logs, "--quick", "--out", "out", "--workers", 2)
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
@@ -66,9 +68,8 @@ def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
         "  3 days of the test (30 to 60 jobs)",
         "  3 unseen days from 2021-04-01 on, thinned to as many jobs",
     ]
-    assert lines[4].startswith("  agents published: 2 for wait and 2 for utilisation, 512 decisions each")
-    assert lines[5].startswith("  agents improved: 3 for wait, 1 decisions each")
-    assert lines[6].startswith("40 tasks; ")
+    assert lines[4] == "7 agents, 1 set of sequences with all their rivals"
+    assert lines[5].startswith("40 tasks; ")
     assert lines[-1] == "results: out/report.md"
     assert files(tmp_path / "out") == sorted([*REPORT, "reproduction.json"])
     for picture in (tmp_path / "out").glob("*.png"):
@@ -90,41 +91,25 @@ def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
     assert f"| FCFS | 2779.20 | {fcfs['ours']:.2f} |" in report
 
 
-def second_family(beocat: Beocat) -> list[Family]:
-    """The published agents, and others for wait only, trained on days, the best by a validation kept."""
-    first = published(beocat)
-    (learner,) = first.learners["wait"]
-    days = AnyOf(list(beocat.test_days.values()), NINE_MACHINES)
-    other = replace(
-        learner, name="other-wait", episodes=days, reward=MinusMeanWait(3600.0), skip=True, validate=contents
-    )
-    return [first, Family("other", "trained on days", {"wait": [other]})]
-
-
-def contents(agent: Agent) -> float:
-    return float(sum(abs(values).sum() for values in agent.network.tensors.values()))
-
-
 @pytest.mark.slow
 @pytest.mark.pictures
 def test_one_month_is_enough_and_equal_seeds_give_equal_numbers(cli, logs, tmp_path, monkeypatch) -> None:
-    few = Scale(sets=1, steps=2048, random_seeds=1, large_jobs=20, gpu_jobs=1, low=10, high=50, least=10)
-    monkeypatch.setattr(reproduction, "QUICK", few)
-    monkeypatch.setattr(reproduction, "families", second_family)
+    few = {"sets": [1], "steps": 2048, "random_seeds": 1, "large_jobs": 20, "gpu_jobs": 1}
+    small(monkeypatch, **few, low=10, high=50, least=10)
     for place, seed in (("one", 7), ("two", 7), ("three", 8)):
         flags = ["--quick", "--out", place, "--seed", seed, "-q", "--workers", 2]
         assert cli("reproduce", "masked-ppo", logs[0], *flags) == (0, "", "")
     one, two, three = (numbers(tmp_path / name / "report.md") for name in ("one", "two", "three"))
     assert one == two != three
-    assert "Agents *other*: trained on days." in one
-    assert "other, for wait, greedy" in one.split("Table II")[1], (
+    assert "Agents *improved*: see run times to be expected" in one
+    assert "improved, for wait, greedy" in one.split("Table II")[1], (
         "in all tables, whatever they are trained for"
     )
-    assert (tmp_path / "one" / "training-other.png").exists()
+    assert (tmp_path / "one" / "training-improved.png").exists()
     what = [target["what"] for target in json.loads((tmp_path / "one" / "targets.json").read_text())]
-    assert "other: wait below BFBP's by 16.9 %, unseen days [%]" in what
-    assert "other: utilisation at most 0.1 points below BFBP's, test days [points]" in what
-    assert (tmp_path / "one" / "tasks" / "other-wait" / "best.hpcsim").exists()
+    assert "improved: wait below BFBP's by 16.9 %, unseen days [%]" in what
+    assert "improved: utilisation at most 0.1 points below BFBP's, test days [points]" in what
+    assert (tmp_path / "one" / "tasks" / "improved-wait-01" / "last.hpcsim").exists()
 
 
 # --- going on --------------------------------------------------------------------------------------------
@@ -132,13 +117,13 @@ def test_one_month_is_enough_and_equal_seeds_give_equal_numbers(cli, logs, tmp_p
 PAUSING = f"""
 import sys, time
 from hpcsimkit.agents.training import trainer
-from hpcsimkit.reproductions.masked_ppo import reproduction
-from hpcsimkit.reproductions.masked_ppo.data import Scale
+from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.run import main
 trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 write = trainer.Trainer._write
 trainer.Trainer._write = lambda self, folder: (write(self, folder), time.sleep(5))
-reproduction.QUICK = {TINY!r}
+kind = reproduction_named("masked-ppo")
+kind.paper = kind.paper.model_copy(update={{"sizes": {{"full": {TINY!r}}}}})
 main(sys.argv[1:])
 """
 """The command line in small; trainings pause at their first checkpoint, after their first round."""
@@ -196,7 +181,7 @@ def test_killed_and_gone_on_bit_for_bit(cli, logs, tmp_path, environment) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nosuch"], "unknown system 'nosuch'; known: masked-ppo"),
+        (["nosuch"], "unknown system 'nosuch'; known: "),
         (["masked-pppo"], "unknown system 'masked-pppo'; nearest: masked-ppo"),
         (["masked-ppo"], "masked-ppo needs logs of Beocat, one or more months, as job tables (JobName, "),
         (["masked-ppo", "no.csv"], "no.csv: no such file"),
@@ -236,17 +221,19 @@ def test_packages_that_are_not_installed(cli, logs, monkeypatch) -> None:
 # --- the real log ------------------------------------------------------------------------------------------
 
 
-def test_the_authors_baselines_on_a_day_of_the_log(shared, tmp_path) -> None:
+def test_the_authors_baselines_on_a_day_of_the_log(shared, tmp_path, monkeypatch) -> None:
     """Equal to the author's own code, its tie rule included, from the month's log on."""
-    beocat = Beocat([shared / "traces" / "beocat-2021-05.csv.gz"], QUICK, 0)
+    small(monkeypatch, sets=[], low=900, high=1100, least=10**9)
+    found = KIND([shared / "traces" / "beocat-2021-05.csv.gz"], quick=True)
+    beocat, (contest,) = found.traces, found.contests
+    policies = {each.name: each for each in contest.contestants}
     summary = json.loads((shared / "refs/beocat/beocat_summary.json").read_text())
     (day,) = (day for day in beocat.test_days if str(day) == "2021-06-03")
     assert len(beocat.test_days) == 6
     for row, algorithm in (("FCFS", "fcfs"), ("SJF", "sjf"), ("Oracle SJF", "oracle"), ("BFBP", "bfbp")):
-        contestant = Contestant(row, row, BASELINES[row])
-        ((_, _, wait, utilisation, _),) = Playing(contestant, {day: beocat.test_days[day]}).run(
-            tmp_path, lambda done: None
-        )
+        scenarios = [each for each in beocat.sequences.scenarios if each.workload is beocat.all_days[day]]
+        outcome = Playing(policies[row], SequenceSet("day", scenarios)).run(tmp_path, lambda done: None)
+        ((wait,),), ((utilisation,),) = outcome["wait"], outcome["utilisation"]
         (author,) = (
             each
             for each in summary

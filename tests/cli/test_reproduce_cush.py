@@ -5,32 +5,60 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hpcsimkit.reproductions.cush import learners, reproduction
-from hpcsimkit.reproductions.cush.data import Scale
-from hpcsimkit.reproductions.cush.methods import ADDED, CUSH, FRESH, HEURISTICS, OUTSIDE
+from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.reproductions.catalogue import reproduction_named
+from hpcsimkit.reproductions.cush.figures import HEURISTICS, SHOWN
+from hpcsimkit.reproductions.plans.parts import Parts
 from tests.cli.conftest import CLI
 
-TINY = Scale(
-    systems=("sierra",), epochs=2, job_sets=1, simulations=2, seeds=2, fresh_seeds=1, taught_seeds=1,
-    taught_epochs=1, evolved_seeds=1, evolved_steps=30, whole_queue_steps=30, validation=1, unseen=2, draws=2, sweep_epochs=1, nodes=(4, 128), horizons=(2,),
-    sweep_unseen=1,
-)  # fmt: skip
+KIND: Any = reproduction_named("cush")
+TINY: dict[str, Any] = {
+    **KIND.paper.size(quick=True), "epochs": 2, "job_sets": 1, "simulations": 2, "seeds": [0, 1],
+    "taught_epochs": 1, "evolved_steps": 30, "whole_queue_steps": 30, "validation": 1, "unseen": 2, "draws": 2,
+    "sweep_epochs": 1, "nodes": [4, 128], "horizons": [2], "sweep_unseen": 1,
+}  # fmt: skip
+OUTSIDE = ("SJF (best allocation, of ten jobs)", "SJF (best allocation, whole queue)")
+CUSH, FRESH, TAUGHT, EVOLVED = SHOWN
+BEYOND = ("SJF (best allocation)", "SJF (best allocation, in sight)", *OUTSIDE)
+ADDED = (*BEYOND, FRESH, TAUGHT, EVOLVED, f"{EVOLVED[:-1]}, in sight)", f"{EVOLVED[:-1]}, whole queue)")
 
 HEADER = "jobset,job,arrival,t,cpus,gpus,type(0=dgemm 1=daxpy)\n"
 JOBS = "0,0,0,4,200,10,0\n0,1,1,2,100,20,1\n1,0,0,6,1,300,1\n1,1,0,3,30,300,0\n"
 
 
+def small(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, Any]) -> None:
+    """Run little, and with few of the kit's heuristics."""
+    plan = KIND.paper
+    comparisons = {}
+    for name, each in plan.comparisons.items():
+        rows = [
+            every.model_copy(
+                update={"rows": [row for row in every.rows if "easy" not in row and row != "conservative"]}
+            )
+            for every in each.rows
+        ]
+        comparisons[name] = each.model_copy(update={"rows": rows})
+    changes = {"sizes": {"full": sizes}, "comparisons": comparisons}
+    monkeypatch.setattr(KIND, "paper", plan.model_copy(update=changes))
+
+
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
     """A file for each system; hardly any learning."""
-    monkeypatch.setattr(reproduction, "QUICK", TINY)
-    for name in list(OUTSIDE)[2:]:
-        monkeypatch.delitem(OUTSIDE, name)  # type: ignore[arg-type]
-    few = replace(learners.EVOLVED, population=2, elite=1, episodes=1)
-    monkeypatch.setattr(learners, "EVOLVED", few)
+    small(monkeypatch, TINY)
+    made = Parts.made
+
+    def few(self: Parts, value: Any) -> Any:
+        found = made(self, value)
+        if isinstance(found, CrossEntropySettings):
+            return replace(found, population=2, elite=1, episodes=1)
+        return found
+
+    monkeypatch.setattr(Parts, "made", few)
     for name in ("sierra.csv", "mine-Summit.csv"):
         (tmp_path / name).write_text(HEADER + JOBS)
     return ["sierra.csv", "mine-Summit.csv"]
@@ -44,7 +72,7 @@ def test_the_whole_of_it(cli: CLI, files: list[str], tmp_path: Path) -> None:
     lines = outcome.out.splitlines()
     assert lines[0].startswith("Sierra: 128 nodes of 2 CPUs and 4 GPUs; 1 job sets to learn from")
     assert lines[1:3] == ["sierra.csv: 2 job sets for Sierra", "mine-Summit.csv: 2 job sets for Summit"]
-    assert lines[3] == "11 trainings, 12 contests"
+    assert lines[3] == "11 agents, 12 sets of sequences with all their rivals"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     page_is_whole(report)
@@ -79,8 +107,7 @@ def page_is_whole(report: str) -> None:
                     "How far CuSH sees (section 4.2.2)", "Trainings", "Targets"):  # fmt: skip
         assert f"\n## {heading}\n" in report
     assert "**The quick version** (`--quick`)" in report
-    outside = ADDED[2 : ADDED.index(FRESH)]
-    added = [f"*{name}*" for name in ADDED if name in OUTSIDE or name not in outside]
+    added = [f"*{name}*" for name in ADDED]
     for part in ("the job sets learned from", "unseen job sets"):
         rows = table(report, f"Sierra: table 1 on {part}")
         assert list(rows)[: 1 + len(HEURISTICS) + len(added)] == [CUSH, *HEURISTICS, *added]
@@ -129,8 +156,7 @@ def test_rivals_alone(cli: CLI, files: list[str], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_without_files(cli: CLI, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    none = replace(TINY, seeds=1, nodes=(), horizons=())
-    monkeypatch.setattr(reproduction, "QUICK", none)
+    small(monkeypatch, {**TINY, "seeds": [0], "nodes": [], "horizons": []})
     outcome = cli("reproduce", "cush", "--quick", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")
     report = (tmp_path / "results" / "cush-quick" / "report.md").read_text()

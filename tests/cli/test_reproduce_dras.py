@@ -5,33 +5,32 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hpcsimkit import Workload
-from hpcsimkit.reproductions.dras import reproduction
-from hpcsimkit.reproductions.dras.data import Scale
-from hpcsimkit.reproductions.dras.methods import OUTSIDE, SLOTS
+from hpcsimkit.reproductions.catalogue import reproduction_named
+from hpcsimkit.reproductions.dras.measured import outside
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 
-TINY = Scale(
-    sampled=1, synthetic=1, jobs=20, learners=("dras-pg", "dras-ppo"), seeds=2, decima_seeds=1, waiting_seeds=1, evolved_seeds=1,
-    evolved_steps=1,
-    orders=("sampled, real, synthetic", "real only"), repeats=1,
-)  # fmt: skip
+KIND: Any = reproduction_named("dras")
+TINY = {
+    **KIND.paper.sizes["full"], "sampled": 1, "synthetic": 1, "jobs": 20, "learners": ["pg", "ppo"], "seeds": [0, 1],
+    "decima_seeds": [0], "waiting_seeds": [0], "evolved_seeds": [0], "evolved_steps": 1, "slots": [1, 2],
+    "orders": KIND.paper.sizes["full"]["orders"][:2], "repeats": 1,
+}  # fmt: skip
+SLOTS = ["Slot 1, two levels", "Slot 2, two levels"]
 DAYS = 110
 """Of a log: three months, and nearly three weeks to be tested on."""
 
 
 @pytest.fixture
-def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> list[str]:
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None, few_rivals: None) -> list[str]:
     """A log called as Theta's, which is made smaller, and one paid by equation 2; hardly any learning."""
-    monkeypatch.setattr(reproduction, "QUICK", TINY)
-    for rows in (OUTSIDE, SLOTS):
-        for name in list(rows)[2:]:
-            monkeypatch.delitem(rows, name)  # type: ignore[arg-type]
+    monkeypatch.setitem(KIND.paper.sizes, "quick", TINY)
     names = ["ALCF-Theta-2022.swf", "HPC2N-mine.swf"]
     for seed, name in enumerate(names):
         write_swf(stretched(default_workload(np.random.default_rng(seed), jobs=300)), tmp_path / name)
@@ -87,7 +86,7 @@ def page_is_whole(report: str) -> None:
     metrics = table(report, "Theta-2022: metrics")
     assert list(metrics) == [
         "FCFS/EASY", "Optimization", "BinPacking", "Random", "*SJF/EASY*", "*Random, two levels*",
-        "*Shortest, two levels*", "*Largest, two levels*", *(f"*{name}*" for name in (*SLOTS, *OUTSIDE)),
+        "*Shortest, two levels*", "*Largest, two levels*", *(f"*{name}*" for name in (*SLOTS, *outside())),
         "Decima-PG", "DRAS-PG", "*DRAS-PG, drawn*", "DRAS-PPO", "*DRAS-PPO, drawn*",
         "*DRAS-DQL, paid for short waits*", "*Evolved, two levels*",
     ]  # fmt: skip
@@ -125,7 +124,7 @@ def test_rivals_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     report = (tmp_path / "out" / "report.md").read_text()
     rows = table(report, "Heuristics outside the paper")
-    assert {f"*{name}*" for name in OUTSIDE} | set(SLOTS) | {"FCFS/EASY"} <= set(rows)
+    assert {f"*{name}*" for name in outside()} | set(SLOTS) | {"FCFS/EASY"} <= set(rows)
     assert not [row for row in rows if "DRAS" in row or "Evolved" in row]
     assert {path.name.split("-")[0] for path in (tmp_path / "out" / "tasks").iterdir()} == {"runs"}
     other = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)

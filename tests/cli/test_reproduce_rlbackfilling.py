@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit import Workload
+from hpcsimkit import Pipeline, Workload
 from hpcsimkit.agents.rlbackfilling import settings as made
 from hpcsimkit.agents.rlbackfilling.reward import TimelyImprovement
+from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
+from hpcsimkit.policies.dirlab import FittingCandidates
 from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.draws import Draws
@@ -36,7 +39,6 @@ from hpcsimkit.reproductions.rlbackfilling.own import (
     Noise,
     OwnFindings,
     agent_row,
-    by_chance,
     noisy,
     row,
 )
@@ -316,7 +318,7 @@ def scores_of(values: dict[str, list[float]], **promises: list[float]) -> Scores
         for name, each in values.items()
     }
     plan = KIND.paper.comparisons["rest"]
-    contest = Comparison(plan, "rest", found.traces.first, Parts({}), sequences, rows, frozenset())
+    contest = Comparison(plan, "rest", found.traces.first, Parts({}), sequences, rows, {})
     return Scores(contest, measured)
 
 
@@ -327,7 +329,8 @@ def findings() -> OwnFindings:
 def test_who_draws_has_several_runs(tmp_path: Path) -> None:
     log = default_workload(np.random.default_rng(4), jobs=300, load=1.3)
     sequences = SequenceSet.of("x", log, [0, 150], 150)
-    who = Contestant(CHANCE, by_chance("fcfs"))
+    seat = Pipeline(backfiller=RandomAgent(Slots(128), FittingCandidates()))
+    who = Contestant(CHANCE, seat)
     told: list[int] = []
     both = Draws(who, sequences, seed=3, promises=True, draws=2)
     found = both.run(tmp_path, told.append)

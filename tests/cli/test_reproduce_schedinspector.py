@@ -120,7 +120,7 @@ def test_trained_and_tested_jobs_are_disjoint(
     assert all(scenario.following is not None for scenario in trace.rest.scenarios)
     (line,) = found.traces.lines()
     assert line.endswith("4 sequences of 256 (not 200: no more lie side by side) of the rest to be tested on")
-    assert len(trace.drawn_sequences.scenarios) == 200, "the published ones overlap, as published"
+    assert len(trace.drawn.scenarios) == 200, "the published ones overlap, as published"
 
 
 def test_rows_are_of_whom_they_say(logs: list[str], tmp_path: Path) -> None:

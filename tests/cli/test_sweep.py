@@ -156,3 +156,12 @@ def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path
     (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 0 and not"))
     assert apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out", "-q").code == 0
     assert {row["status"] for row in rows_of(tmp_path / "out")} == {"done"}, "changed code makes new cells"
+
+
+def test_failure_of_all_cells(apart: CLI, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 1/0 and not"))
+    outcome = apart("sweep", "s.toml", "-p", "mine:Slow", "--out", "out")
+    assert outcome.code == 2
+    assert outcome.err == "hpcsimkit: all 6 cells failed; reasons are in out\n"
+    assert "results: out/" in outcome.out, "the table has the reasons"
+    assert apart("sweep", "--status", "out").code == 0

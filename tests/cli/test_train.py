@@ -333,6 +333,22 @@ def test_killed_and_gone_on_bit_for_bit(cli, start, tiny, tmp_path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_cma_es_killed_and_gone_on_bit_for_bit(cli, start, tiny, tmp_path) -> None:
+    pytest.importorskip("cma", reason="needs the extra [learn]: pip install 'hpcsimkit[learn]'")
+    table = "[trainer]\nalgorithm = 'cma-es'\ntotal_timesteps = 2000\nepisodes = 1\npopulation = 4\n"
+    tiny.write_text(TINY[: TINY.index("[trainer]")] + table + TINY[TINY.index("[episodes]") :])
+    assert cli("train", tiny, "-q", "--out", "straight") == (0, "", "")
+    killed = start("train", "tiny.toml", "-q", "--out", "killed", before=partial(killed_after, 3))
+    _, err = killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, err
+    rounds = len(without_rates(tmp_path / "killed.partial"))
+    assert cli("train", tiny, "-q", "--out", "killed", "--resume") == (0, "", "")
+    assert rounds < len(without_rates(tmp_path / "killed"))
+    for file in ("best.hpcsim", "last.hpcsim", "training.toml"):
+        assert (tmp_path / "straight" / file).read_bytes() == (tmp_path / "killed" / file).read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 def test_ctrl_c(start, tiny, tmp_path) -> None:
     process = start("train", "tiny.toml", "--steps", 1_000_000, before=often)
     until((tmp_path / "results" / "lublin-16-ppo.partial" / "checkpoint.safetensors").exists, process)

@@ -51,3 +51,15 @@ def test_a_log_without_recorded_waits_is_one_line(cli: CLI, tmp_path: Path) -> N
     (tmp_path / "day.swf").write_text(DAY)
     assert cli("validate", "day.swf").line() == "day: recorded waits are needed, found none"
     assert not (tmp_path / "results").exists()
+
+
+def test_by_hour_of_submission(cli: CLI, tmp_path: Path) -> None:
+    """Second 0 of the log is 13:30 on a day in winter in Stockholm; the table on the screen has no hours."""
+    header = "; UnixStartTime: 1704112200\n; TimeZoneString: Europe/Stockholm\n"
+    (tmp_path / "waits.swf").write_text(header + WAITS.replace("4  15 835", "4 1815 0"))
+    outcome = cli("validate", "waits.swf", "-p", "recorded", "--out", "out")
+    assert "hour" not in outcome.out
+    table = pandas.read_csv(tmp_path / "out" / "validation.csv")
+    hours = table[table["by"] == "hour"].set_index("group")
+    assert hours["jobs"].to_dict() == {"13:00": 3, "14:00": 1}
+    assert hours["recorded"].to_dict() == {"13:00": 65, "14:00": 0}

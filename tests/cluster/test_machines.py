@@ -707,7 +707,7 @@ WRONG_MACHINES: dict[str, tuple[Callable[[], Machines], str]] = {
     "one text": (lambda: Machines("a", ["x"], [[1]]), "names of machines need to be text, found 'a'"),
     "features": (lambda: Machines(["a"], ["x"], [[1]], [["y"], []]), "1 machines need as many sets of features, found 2"),
     "feature text": (lambda: Machines.of(1, cpus=1, features="a100"), "features need to be a list of words"),
-    "feature &": (lambda: Machines.of(1, cpus=1, features=["a&b"]), "features need to be a list of words without '&'"),
+    "feature &": (lambda: Machines.of(1, cpus=1, features=["a&b"]), "features need to be a list of words without '&', '|' and brackets"),
     "count": (lambda: Machines.of(0, cpus=1), "machines need a count of at least 1, found 0"),
     "bool": (lambda: Machines.of(True, cpus=1), "machines need a count of at least 1, found True"),
     "float": (lambda: Machines.of(2.0, cpus=1), "machines need a count of at least 1, found 2.0"),  # type: ignore[arg-type]
@@ -737,7 +737,7 @@ MISFITS: dict[str, tuple[Asked, str]] = {
     "memory": (asked(0, 1, memory=64_000_000_001, spread=True),
                "needs 64 GB memory in all; the cluster has no memory"),
     "feature": (asked(0, 1, cpus=1, constraint="fast&old"), "needs a machine with 1 cpus that has fast&old; no machine has fast&old"),
-    "either": (asked(0, 1, cpus=1, constraint="big|fast"), r"needs a machine .*; no machine has big\|fast"),
+    "either": (asked(0, 1, cpus=1, constraint="old|new"), r"needs a machine .*; no machine has old\|new"),
     "gpus of big ones": (asked(0, 1, gpus=1, constraint="big"), "needs a machine with 1 gpus that has big; none has so much"),
     "whole": (asked(0, 1, cpus=9, exclusive=True), "needs a whole machine with 9 cpus; none has so much"),
     "whole total": (asked(0, 1, cpus=17, spread=True, exclusive=True, constraint="big"),

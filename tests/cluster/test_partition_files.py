@@ -42,6 +42,14 @@ def test_names_of_machines_may_have_wildcards(tmp_path: Path) -> None:
         ('[[partitions]]\nname = "a"\n', r"p.toml:1: partition 'a' needs a number of nodes"),
         ('[[partitions]]\nname = "a"\nnodes = 0\n', "nodes needs a whole number of at least 1, found 0"),
         ("[[partitions]]\nnodes = 4\n", "p.toml:1: a partition needs a name, found none"),
+        (
+            '[[partitions]]\nname = "a"\nnodes = 4\nusers = "ada"\n',
+            "'a': users needs a list of names, found 'ada'",
+        ),
+        (
+            '[[partitions]]\nname = "a"\nnodes = 4\nmax_per_job = {gpus = -1}\n',
+            "p.toml:1: partition 'a': max_per_job: gpus need a whole number of at least 0, found -1",
+        ),
         ('\n[[partitions]]\nname = "a"\nnode = 4\n', "p.toml:2: unknown key 'node' of a partition"),
         ('[[partitions]]\nname = "a"\nnodes = 4\n' * 2, "p.toml: partition 'a' is defined twice"),
         ("x = 1\n", r"tables \[\[partitions\]\] are needed, found x"),
@@ -56,7 +64,7 @@ def test_each_mistake_has_its_line(tmp_path: Path, text: str, message: str) -> N
 
 SCONTROL = """\
 PartitionName=cpu
-   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL
+   AllowGroups=staff AllowAccounts=physics,ml DenyQos=low AllowQos=ALL
    AllocNodes=ALL Default=YES QoS=N/A
    DefaultTime=01:00:00 DisableRootJobs=NO GraceTime=0 Hidden=NO
    MaxNodes=2 MaxTime=2-00:00:00 MinNodes=0 LLN=NO
@@ -81,6 +89,8 @@ PARTS = [
         max_time=172_800,
         default_time=3600,
         max_nodes=2,
+        accounts=["physics", "ml"],
+        denied_qos=["low"],
         default=True,
     ),
     Partition("gpu", machines=["gpu1"], priority=5),

@@ -25,6 +25,7 @@ class NaiveJob:
 class NaivePartition:
     machines: list[int]
     priority: int
+    order: str = ""
     waiting: list[NaiveJob] = field(default_factory=list)
     needs_pass: bool = False
 
@@ -35,10 +36,10 @@ def naive_starts(
     """Return the start time of each job, -1 if it never starts."""
     free, running = list(cpus), []
     ranked = sorted(partitions, key=lambda partition: -partition.priority)
-    key = {
+    keys = {
         "fcfs": lambda job: (job.submit, job.row),
         "sjf": lambda job: (job.requested, job.submit, job.row),
-    }[order]
+    }
 
     def first_fit(job, level, machines):
         able = [machine for machine in machines if level[machine] >= job.cpus]
@@ -65,6 +66,7 @@ def naive_starts(
                     partition.needs_pass = True
 
     def schedule(partition, now):
+        key = keys[partition.order or order]
         while partition.waiting:
             head = min(partition.waiting, key=key)
             where = first_fit(head, free, partition.machines)

@@ -26,6 +26,9 @@ NAMES = {
 }
 EXTRAS = ["", "+commit", "+window(2)", "+hold-unfit", "+commit+window(3)"]
 OWN_ESTIMATES = {"easy-ar", "easy-noise", "easy++"}
+SIMULATES = "looking-ahead"
+"""The order that simulates other orders: seconds a run, so not drawn among the others."""
+
 ORACLES = ("oracle-sjf", "oracle-saf", "easy-ar", "easy-noise", "actual", "noisy")
 
 

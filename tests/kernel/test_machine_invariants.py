@@ -26,12 +26,14 @@ from tests.kernel import naive_machines
 from tests.kernel.helpers import Row, deep, rows_and_size, run, workload
 from tests.kernel.machine_cases import KINDS, cases, given
 from tests.kernel.machine_helpers import Asked, jobs_on_machines, run_on
-from tests.kernel.test_invariants import NAMES, ORACLES
+from tests.kernel.test_invariants import NAMES, ORACLES, SIMULATES
 
 BACKFILLINGS = [
     "conservative", "conservative-replan", "easy-k(2)", "easy", "easy-sjf", "easy-saf", "easy-bestfit", "easy++",
     "greedy",
 ]  # fmt: skip
+
+QUICK = [name for name in NAMES["order"] if name != SIMULATES]
 
 # --- machines against counted nodes ------------------------------------------------------------------------
 
@@ -67,7 +69,12 @@ def test_machines_equal_counted_nodes(
 @pytest.mark.parametrize("jobs", [300, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name",
-    [*(f"fcfs+{name}" for name in BACKFILLINGS), *(f"{name}+easy" for name in NAMES["order"]), "binpacking"],
+    [
+        *(f"fcfs+{name}" for name in BACKFILLINGS),
+        *(f"{name}+easy" for name in QUICK),
+        pytest.param(f"{SIMULATES}+easy", marks=pytest.mark.slow),
+        "binpacking",
+    ],
 )
 def test_machines_equal_counted_nodes_on_a_log(name: str, jobs: int, shared: Path) -> None:
     same_on_machines(log(shared, "KTH-SP2-1996-2.1-cln", 100).first(jobs), name, 100)
@@ -252,7 +259,7 @@ def test_easy_never_delays_the_reserved_job(name: str, case: Any, placement: str
 
 @pytest.mark.parametrize("kind", KINDS)
 @drawn(
-    data=st.data(), order=st.sampled_from(NAMES["order"]), placement=st.sampled_from(NAMES["placement"]),
+    data=st.data(), order=st.sampled_from(QUICK), placement=st.sampled_from(NAMES["placement"]),
     walltime=st.sampled_from(["run", "kill"]),
 )  # fmt: skip
 def test_one_reservation_is_easy(

@@ -17,6 +17,7 @@ from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Estimator, Inspector, Order, Policy
+from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
@@ -218,7 +219,7 @@ def test_all_estimates_outlived_at_one_instant_are_corrected() -> None:
     jobs = Workload.from_jobs([Job(0, 1, 0, 90, 100, 1), Job(0, 2, 0, 90, 100, 1)], machine_size=2)
     system = System(jobs, Nodes(2), FCFS(), estimator, seed=0)
     estimator.reset(system)
-    estimator._predictions = {0: 5, 1: 5}
+    estimator._predictions = {0: Prediction.certain(5), 1: Prediction.certain(5)}
     for job in jobs.jobs:
         system.submit(job)
         system.start(job)
@@ -230,7 +231,7 @@ def test_all_estimates_outlived_at_one_instant_are_corrected() -> None:
 def test_corrections_of_a_long_job() -> None:
     """1 minute, and then 1, 5, 15, 30 minutes and an hour more: 2, 7, 22, 52, 112 minutes."""
     estimator, job = LastTwo(), Job(0, 1, 0, 9_000, 100_000, 1)
-    estimator._predictions = {0: 60}
+    estimator._predictions = {0: Prediction.certain(60)}
     found = [estimator.correct(job, 60 * minutes) // 60 for minutes in (1, 2, 7, 22, 52)]
     assert found == [2, 7, 22, 52, 112]
 

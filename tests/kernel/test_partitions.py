@@ -153,15 +153,29 @@ CPUS = (4, 4, 2, 8, 4)
 LABELS = ("a", "b", "c", "a,b", "b,c", "c,a", "a,b,c")
 
 
-def shared_case(seed: int) -> tuple[Workload, Partitions, list[NaiveJob], list[NaivePartition]]:
+def shared_case(
+    seed: int, *, limits: bool = False
+) -> tuple[Workload, Partitions, list[NaiveJob], list[NaivePartition]]:
     """Return random jobs on overlapping partitions, for the kernel and for the naive simulator."""
     rng = np.random.default_rng(seed)
     machines = Machines([f"m{number}" for number in range(5)], ["cpus"], [[amount] for amount in CPUS])
     sets = [sorted(rng.choice(5, size=int(rng.integers(1, 6)), replace=False).tolist()) for _ in NAMES]
     tiers = rng.integers(0, 3, 3).tolist()
+    own, most, members = [""] * 3, [100] * 3, [[0, 1, 2, 3]] * 3
+    if limits:
+        own = [str(rng.choice(["", "", "fcfs", "sjf"])) for _ in NAMES]
+        most = rng.integers(2, 7, 3).tolist()  # CPUs of a job
+        members = [rng.choice(4, size=3, replace=False).tolist() for _ in NAMES]  # accounts
     parts = [
-        Partition(name, machines=[f"m{number}" for number in numbers], priority=tier)
-        for name, numbers, tier in zip(NAMES, sets, tiers, strict=True)
+        Partition(
+            name,
+            machines=[f"m{number}" for number in sets[place]],
+            priority=tiers[place],
+            max_per_job={"cpus": most[place]},
+            accounts=[f"group{number}" for number in members[place]],
+            order=make(own[place]).order if own[place] else None,
+        )
+        for place, name in enumerate(NAMES)
     ]
     cluster = Partitions(parts, machines)
     jobs = 25
@@ -172,23 +186,31 @@ def shared_case(seed: int) -> tuple[Workload, Partitions, list[NaiveJob], list[N
         "nodes": rng.integers(1, 3, jobs),
         "cpus": rng.integers(1, 4, jobs),
         "partition": rng.integers(0, len(LABELS), jobs),
+        "group": rng.integers(-1, 4, jobs),
     }
-    workload = Workload(columns, labels={"partition": LABELS}, resources=("cpus",))
+    labels = {"partition": LABELS, "group": tuple(f"group{number}" for number in range(4))}
+    workload = Workload(columns, labels=labels, resources=("cpus",))
     workload = workload.without(cluster.misfits(workload), "no place")
     naive = []
     for job in workload.jobs:
         named = [NAMES.index(name) for name in LABELS[job.partition].split(",")]
         cpus = job.request.amounts[0]
-        able = [place for place in named if sum(CPUS[each] >= cpus for each in sets[place]) >= job.nodes]
+        able = [
+            place
+            for place in named
+            if sum(CPUS[each] >= cpus for each in sets[place]) >= job.nodes
+            and job.nodes * cpus <= most[place]
+            and (job.group == -1 or job.group in members[place])
+        ]
         naive.append(
             NaiveJob(job.index, job.submit_time, job.run_time, job.requested_time, job.nodes, cpus, able)
         )
-    naive_parts = [NaivePartition(numbers, tier) for numbers, tier in zip(sets, tiers, strict=True)]
+    naive_parts = [NaivePartition(*each) for each in zip(sets, tiers, own, strict=True)]
     return workload, cluster, naive, naive_parts
 
 
 def assert_as_naive(seed: int, order: str, backfilling: str) -> None:
-    workload, cluster, jobs, partitions = shared_case(seed)
+    workload, cluster, jobs, partitions = shared_case(seed, limits=True)
     found = Simulation(workload, make(f"{order}+{backfilling}"), cluster).run().start_time.tolist()
     assert found == naive_starts(jobs, partitions, list(CPUS), order, backfilling), seed
 
@@ -261,6 +283,40 @@ def test_limits_leave_the_other_partitions() -> None:
     workload = Workload({**columns, "partition": [0, 0]}, labels={"partition": ("short,long",)})
     parts = [Partition("short", nodes=4, max_time=60), Partition("long", nodes=1)]
     assert Partitions(parts).admitted(workload).tolist() == [[True, False], [True, True]]
+
+
+def test_who_may_use_a_partition() -> None:
+    columns = {"submit_time": [0] * 5, "run_time": [5] * 5, "nodes": [1] * 5, "partition": [0] * 5}
+    who = {"user": [0, 1, 0, -1, 0], "group": [0, 0, 1, -1, 0], "qos": [0, 0, 0, -1, 1]}
+    labels = {
+        "partition": ("a",),
+        "user": ("ada", "ben"),
+        "group": ("physics", "ml"),
+        "qos": ("normal", "high"),
+    }
+    workload = Workload({**columns, **who}, labels=labels)
+    for lists, allowed in (
+        ({}, [True] * 5),
+        ({"users": ["ada"]}, [True, False, True, True, True]),
+        ({"accounts": ["physics"]}, [True, True, False, True, True]),
+        ({"denied_accounts": ["physics"]}, [False, False, True, True, False]),
+        ({"qos": ["normal"], "users": ["ada"]}, [True, False, True, True, False]),
+        ({"denied_qos": ["high"]}, [True, True, True, True, False]),
+    ):
+        cluster = Partitions([Partition("a", nodes=4, **lists)])
+        assert cluster.admitted(workload).tolist() == [allowed]
+        assert (~cluster.refused(workload)).tolist() == allowed
+
+
+def test_a_partition_with_an_order_of_its_own() -> None:
+    jobs = [(0, 9, 4, 0), (1, 5, 4, 0), (2, 3, 4, 0), (0, 9, 4, 1), (1, 5, 4, 1), (2, 3, 4, 1)]
+    workload = small(jobs, ("x", "y"))
+    parts = [Partition("x", machines=["x1"]), Partition("y", machines=["y1"], order=make("sjf").order)]
+    found = Simulation(workload, Pipeline(), Partitions(parts, TWO)).run()
+    assert found.start_time.tolist() == [0, 9, 14, 0, 12, 9]
+    parts[1] = Partition("y", machines=["y1"], order="sjf")
+    with pytest.raises(UsageError, match="partition 'y': order needs an Order, found 'sjf'"):
+        Simulation(workload, Pipeline(), Partitions(parts, TWO)).run()
 
 
 def test_job_beyond_all_limits_is_one_line() -> None:

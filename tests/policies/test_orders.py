@@ -112,7 +112,14 @@ def test_slurm_multifactor_by_hand() -> None:
     """
     Spying.seen.clear()
     order = Spying(
-        age=1000, fair_share=2000, size=10, attribute=300, partition=500, max_age=100, shares="log"
+        age=1000,
+        fair_share=2000,
+        size=10,
+        attribute=300,
+        partition=500,
+        max_age=100,
+        shares="log",
+        half_life=0,
     )
     starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=order))
     third = 900 + 2000 * 2 ** (-7 / 6) + 10 + 225 + 200
@@ -126,13 +133,47 @@ def test_slurm_by_default_has_equal_shares_and_full_age() -> None:
     Job 3 (user 1, 200 of 800): 2^-(1/4 / 1/2); job 4 (user 2): 2^-(3/4 / 1/2); queues 1 and 1.
     """
     Spying.seen.clear()
-    order = Spying(age=1, fair_share=1, attribute=1, partition=1, max_age=100)
+    order = Spying(age=1, fair_share=1, attribute=1, partition=1, max_age=100, half_life=0)
     starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=order))
     assert Spying.seen[300] == pytest.approx({3: 1 + 2**-0.5 + 0.75 + 1, 4: 1 + 2**-1.5 + 0.875 + 1})
 
 
+def test_slurm_usage_decays() -> None:
+    """At 300 jobs 1 (user 1, 2 nodes, 0 to 100) and 2 (user 2, 2 nodes, 0 to 300) have ended.
+
+    With a half-life of 100 s, the usage of job 1 is worth 2 x (1/4 - 1/8), that of job 2 2 x (1 - 1/8), in
+    units of 100 s / ln 2: an eighth and seven eighths. User 1 has three quarters of the shares.
+    """
+    Spying.seen.clear()
+    weights = {"age": 0, "fair_share": 1, "attribute": 0, "partition": 0, "qos": 0}
+    order = Spying(**weights, half_life=100, shares={"1": 3, "2": 1})
+    starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=order))
+    assert Spying.seen[300] == pytest.approx({3: 2 ** (-1 / 8 / 0.75), 4: 2 ** (-7 / 8 / 0.25)})
+
+
+def test_slurm_charges_gpus() -> None:
+    """Users 0 and 1 used 4 CPUs for 10 s each, and user 1 two GPUs; a GiB costs as much as a CPU."""
+    from hpcsimkit import Machines, Simulation, Workload
+
+    columns = {"submit_time": [0, 0, 1, 1], "run_time": [10] * 4, "nodes": [1] * 4, "user": [0, 1, 1, 0]}
+    amounts = {"cpus": [4, 4, 8, 8], "gpus": [0, 2, 0, 0], "memory": [2**30] * 4}
+    log = Workload({**columns, **amounts}, resources=("cpus", "gpus", "memory"))
+    machine = Machines.of(1, cpus=8, gpus=2, memory="8 GB")
+
+    def last(**parameters: Any) -> int:
+        order = SlurmMultifactor(age=0, attribute=0, **parameters)
+        return int(Simulation(log, Pipeline(order=order), machine).run().start_time.argmax())
+
+    assert last() == 3  # in the order of submission
+    assert last(billing={"cpus": 1, "gpus": 8, "memory": 1}) == 2
+    with pytest.raises(UsageError, match=r"^slurm: billing needs resources of the log .*, found 'tpus'"):
+        last(billing={"tpus": 1})
+
+
 def test_slurm_shares_are_checked() -> None:
-    with pytest.raises(UsageError, match="'equal' or 'log', found 'mine'"):
+    with pytest.raises(UsageError, match="shares needs a number for '2', which jobs of the log have"):
+        starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=SlurmMultifactor(shares={"1": 1})))
+    with pytest.raises(UsageError, match="'equal' or 'log', or numbers by name, found 'mine'"):
         starts(workload(ROWS, 4, **COLUMNS), Pipeline(order=SlurmMultifactor(shares="mine")))
 
 

@@ -10,8 +10,9 @@ import pytest
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF
-from hpcsimkit.reproductions.catalogue import PAPERS, SYSTEMS, reproduction_named
+from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
 from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.papers import PAPERS
 from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, paper_files
 from hpcsimkit.reproductions.plans.planned import reproduction_of
@@ -27,7 +28,9 @@ def test_folders_with_a_plan_are_reproductions() -> None:
 def test_what_a_plan_names_is_there(name: str) -> None:
     plan, published = paper_files(PAPERS[name])
     assert not [each for each in parts_of(plan.model_dump()) if kit_part(each) is None]
-    assert all(issubclass(kit_part(each.learner), Learner) for each in plan.agents.values() if each.learner)
+    learners = [kit_part(each.learner) for each in plan.agents.values() if each.learner]
+    needed = ("of", "size", "train", "agents", "with_others", "requires")
+    assert all(hasattr(learner, name) for learner in (Learner, *learners) for name in needed)
     used = {row for each in plan.comparisons.values() for rows in each.rows for row in rows.rows}
     assert used == set(plan.rows), "no row is left over"
     assert {target.published for target in plan.targets} - {""} <= set(published)
@@ -40,7 +43,9 @@ def parts_of(value: Any) -> list[str]:
     if isinstance(value, dict):
         inner = [name for each in value.values() for name in parts_of(each)]
         return inner + [
-            name for key in ("part", "copy") if isinstance(name := value.get(key), str) and ":" in name
+            name
+            for key in ("part", "copy")
+            if isinstance(name := value.get(key), str) and ":" in name and "{" not in name
         ]
     return [name for each in value for name in parts_of(each)] if isinstance(value, list | tuple) else []
 

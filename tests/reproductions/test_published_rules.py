@@ -26,22 +26,36 @@ from hpcsimkit.policies.dirlab import (
     published,
 )
 from hpcsimkit.policies.orders import F1, SAF
-from hpcsimkit.reproductions.published_rules import rules as by
-from hpcsimkit.reproductions.published_rules.data import FULL, Scale, Trace, Trial
-from hpcsimkit.reproductions.published_rules.effects import Measured, effects
+from hpcsimkit.reproductions.catalogue import reproduction_named
+from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.published_rules.figures import _lowest_nodes
-from hpcsimkit.reproductions.published_rules.minimal_cases import CASES, DRAWN
-from hpcsimkit.reproductions.published_rules.published_numbers import AGENTS, BASES, same_digits
-from hpcsimkit.reproductions.published_rules.reproduction import PublishedRules
-from hpcsimkit.reproductions.published_rules.rules import (
-    Scheduler,
-    as_meant,
-    one_rule_at_a_time,
-    untrained,
+from hpcsimkit.reproductions.published_rules.own import (
+    AGENT,
+    CASES,
+    COLUMNS,
+    DRAWN,
+    ESTIMATES,
+    GUARDED,
+    HEAD,
+    MEANT,
+    PUBLISHED,
+    RULES,
+    SOURCES,
+    TEXTBOOK,
+    UNFIT,
+    UNFIT_FREE,
+    UNGUARDED,
+    Cell,
+    OwnFindings,
+    PartialEASY,
+    effects,
+    published_logs,
+    published_mean,
+    share_of_gain,
 )
-from hpcsimkit.reproductions.published_rules.runs import Cell, Runs, all_runs
-from hpcsimkit.reproductions.published_rules.tables import recomputed, recomputed_tables, share_of_gain
-from hpcsimkit.reproductions.published_rules.variants import PartialEASY
+from hpcsimkit.reproductions.sequences import Contestant, Meeting
+from hpcsimkit.reproductions.targets import same_digits
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.workloads import default_workload, write_swf
 from hpcsimkit.workloads.dirlab import read_published
@@ -49,6 +63,7 @@ from tests.kernel.dirlab_cases import backfilled, load, rows
 from tests.kernel.helpers import rows_and_size, workload
 
 ORDERS = {"fcfs": FCFS(), "sjf": SJF(), "f1": F1(), "saf": SAF()}
+KIND: type[PaperReproduction] = reproduction_named("published-rules")  # type: ignore[assignment]
 
 
 # --- minimal cases -----------------------------------------------------------------------------------------
@@ -56,8 +71,9 @@ ORDERS = {"fcfs": FCFS(), "sjf": SJF(), "f1": F1(), "saf": SAF()}
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_minimal_cases_by_hand(case: object) -> None:
-    assert case.by_published_rules.start_time.tolist() == list(case.published)  # type: ignore[attr-defined]
-    assert case.by_the_textbook.start_time.tolist() == list(case.textbook)  # type: ignore[attr-defined]
+    by_published, by_textbook = (each.start_time.tolist() for each in case.schedules)  # type: ignore[attr-defined]
+    assert by_published == list(case.published)  # type: ignore[attr-defined]
+    assert by_textbook == list(case.textbook)  # type: ignore[attr-defined]
     assert case.equal == 2  # type: ignore[attr-defined]
     assert replace(case, textbook=case.published).equal == 1  # type: ignore[type-var, attr-defined]
 
@@ -77,13 +93,13 @@ def test_minimal_cases_are_those_of_the_references(shared: Path) -> None:
         jobs = read_published(file, case.code)
         columns = (jobs.submit_time, jobs.run_time, jobs.nodes, jobs.requested_time)
         listed = [tuple(row) for row in np.stack(columns, axis=1)[: len(case.jobs)].tolist()]
-        assert (listed, jobs.machine_size) == (list(case.jobs), case.nodes)
+        assert (listed, jobs.machine_size) == (list(map(tuple, case.jobs)), case.nodes)
 
 
 def test_drawn_jobs_lie_side_by_side_within_the_machine() -> None:
     assert [case.name for case in CASES if case.name in DRAWN] == list(DRAWN)
     for case in CASES:
-        for result in (case.by_published_rules, case.by_the_textbook):
+        for result in case.schedules:
             lows = _lowest_nodes(result)
             busy = np.zeros((int(result.end_time.max()), case.nodes), dtype=np.int64)
             for job, low in enumerate(lows):
@@ -162,142 +178,211 @@ def test_partial_easy_against_the_references(shared: Path) -> None:
     assert compared >= 12 * 3 * len(variants)
 
 
-def test_the_shortest_candidate_is_the_references_agent(shared: Path) -> None:
+# --- who is compared with whom -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> PaperReproduction:
+    write_swf(default_workload(np.random.default_rng(1), jobs=3100, load=1.1), tmp_path / "lublin-1.swf")
+    return KIND([tmp_path / "lublin-1.swf"])
+
+
+def contest_of(paper: PaperReproduction, protocol: str, order: str, *, backfilling: bool) -> Comparison:
+    found = [
+        each for each in paper.contests
+        if (each.protocol, each.variables.get("order")) == (protocol, order)
+        and each.variables.get("backfilling") is backfilling
+    ]  # fmt: skip
+    assert len(found) == 1
+    return found[0]
+
+
+def rows_of(contest: Comparison) -> dict[str, Contestant]:
+    return {each.name: each for each in contest.contestants}
+
+
+def test_one_rule_at_a_time_changes_one_rule(paper: PaperReproduction) -> None:
+    contest = contest_of(paper, "rlbackfilling", "sjf", backfilling=True)
+    rows = rows_of(contest)
+    base = published("rlbackfilling", "sjf", backfilling=True)
+    assert list(rows)[: 1 + len(RULES)] == [PUBLISHED, *RULES]
+    for row in (PUBLISHED, "events together", ESTIMATES):
+        assert rows[row].policy == base
+        assert rows[row].rules == ("textbook" if row == "events together" else "dirlab")
+    assert list(contest.apart) == [ESTIMATES, "unguarded random", "guarded random"]
+    assert (rows[TEXTBOOK].policy, rows[TEXTBOOK].rules) == (Pipeline(SJF(), backfiller=EASY()), "textbook")
+    changed = {HEAD: base.backfiller, "nobody skipped": PublishedEASY(),
+               "candidates in order": PublishedEASY(SJF()),
+               "+ reservation anew": PartialEASY(spare_nodes=False, last_second=False),
+               "+ last second": PartialEASY(spare_nodes=False), "+ spare nodes": EASY()}  # fmt: skip
+    for rule, backfiller in changed.items():
+        policy = rows[rule].policy
+        assert isinstance(policy, Pipeline)
+        assert (policy.order, policy.backfiller) == (base.order, backfiller), rule
+        assert (policy.commit, rows[rule].rules) == (rule != HEAD, "dirlab"), rule
+    bare = rows_of(contest_of(paper, "schedinspector", "f1", backfilling=False))
+    assert list(bare) == [PUBLISHED, HEAD, "events together", ESTIMATES, TEXTBOOK, UNFIT, UNFIT_FREE]
+    assert bare[TEXTBOOK].policy.backfiller is None  # type: ignore[attr-defined]
+
+
+def test_a_log_without_requested_times_has_no_others(shared: Path) -> None:
+    paper = KIND([shared / "traces" / "lublin-1.swf"], quick=True)
+    assert not [each for each in paper.contests if ESTIMATES in rows_of(each)]
+
+
+def test_what_was_meant_keeps_to_the_published_rules_otherwise(paper: PaperReproduction) -> None:
+    rows = rows_of(contest_of(paper, "rlscheduler", "unicef", backfilling=True))
+    assert list(rows) == [PUBLISHED, MEANT, TEXTBOOK]
+    coded, meant, textbook = (each.policy for each in rows.values())
+    assert isinstance(coded, Pipeline) and isinstance(meant, Pipeline) and isinstance(textbook, Pipeline)
+    assert meant.commit
+    assert meant.order != coded.order
+    assert textbook.order == meant.order
+
+
+def test_who_needs_no_learning_sits_on_the_agents_seat(paper: PaperReproduction) -> None:
+    rows = rows_of(contest_of(paper, "schedinspector", "sjf", backfilling=False))
+    assert rows[UNFIT].policy == published("schedinspector", "sjf", inspector=HoldUnfit())
+    limits = [rows[row].policy.max_rejections for row in (UNFIT, UNFIT_FREE)]  # type: ignore[attr-defined]
+    assert limits == [72, None]
+    rows = rows_of(contest_of(paper, "rlbackfilling", "fcfs", backfilling=True))
+    for row, guarded in ((UNGUARDED, False), (GUARDED, True)):
+        policy = rows[row].policy
+        assert isinstance(policy, Pipeline) and not policy.commit
+        seat = learned_backfilling("fcfs", guarded=guarded).backfiller.base  # type: ignore[union-attr]
+        assert policy.backfiller == ShortestFitting(seat)
+
+
+def test_the_shortest_candidate_is_the_references_agent(paper: PaperReproduction, shared: Path) -> None:
     scenario = Scenario.sequence(load(shared, "lublin256", "rlbf"), 4989, 256)
+    rows = rows_of(contest_of(paper, "rlbackfilling", "fcfs", backfilling=True))
     for guarded in (False, True):
-        pipeline = dict(untrained("rlbackfilling", "fcfs", backfilling=True))
-        row = by.GUARDED if guarded else by.UNGUARDED
-        found = scenario.simulation(pipeline[row].policy).run().start_time
+        found = scenario.simulation(rows[GUARDED if guarded else UNGUARDED].policy).run().start_time
         expected = backfilled(scenario, "fcfs", "sjf", guarded=guarded)[0].start_time
         np.testing.assert_array_equal(found, expected)
 
 
-# --- who is compared with whom -----------------------------------------------------------------------------
-
-
-def test_one_rule_at_a_time_changes_one_rule() -> None:
-    rows = dict(one_rule_at_a_time("rlbackfilling", "sjf", backfilling=True, estimates=True))
-    base = published("rlbackfilling", "sjf", backfilling=True)
-    assert list(rows) == [by.PUBLISHED, *by.RULES]
-    assert rows[by.PUBLISHED] == Scheduler(base)
-    assert rows[by.TOGETHER] == Scheduler(base, rules="textbook")
-    assert rows[by.ESTIMATES] == Scheduler(base, swapped=True)
-    assert rows[by.TEXTBOOK] == Scheduler(Pipeline(SJF(), backfiller=EASY()), rules="textbook")
-    changed = {by.HEAD: base.backfiller, by.NOT_SKIPPED: PublishedEASY(), by.IN_ORDER: PublishedEASY(SJF()),
-               by.ANEW: PartialEASY(spare_nodes=False, last_second=False),
-               by.LAST_SECOND: PartialEASY(spare_nodes=False), by.SPARE: EASY()}  # fmt: skip
-    for rule, backfiller in changed.items():
-        policy = rows[rule].policy
-        assert (policy.order, policy.backfiller) == (base.order, backfiller), rule
-        assert (policy.commit, rows[rule].rules) == (rule != by.HEAD, "dirlab"), rule
-    bare = dict(one_rule_at_a_time("schedinspector", "f1", backfilling=False, estimates=False))
-    assert list(bare) == [by.PUBLISHED, by.HEAD, by.TOGETHER, by.TEXTBOOK]
-    assert bare[by.TEXTBOOK].policy.backfiller is None
-
-
-def test_what_was_meant_keeps_to_the_published_rules_otherwise() -> None:
-    rows = dict(as_meant("unicef", backfilling=True))
-    assert list(rows) == [by.PUBLISHED, by.MEANT, by.TEXTBOOK]
-    assert rows[by.MEANT].policy.commit
-    assert rows[by.MEANT].policy.order != rows[by.PUBLISHED].policy.order
-    assert rows[by.TEXTBOOK].policy.order == rows[by.MEANT].policy.order
-
-
-def test_who_needs_no_learning_sits_on_the_agents_seat() -> None:
-    rows = dict(untrained("schedinspector", "sjf", backfilling=False))
-    assert rows[by.UNFIT].policy == published("schedinspector", "sjf", inspector=HoldUnfit())
-    assert (rows[by.UNFIT].policy.max_rejections, rows[by.UNFIT_FREE].policy.max_rejections) == (72, None)
-    rows = dict(untrained("rlbackfilling", "fcfs", backfilling=True))
-    seat = learned_backfilling("fcfs", guarded=True).backfiller.base  # type: ignore[union-attr]
-    shortest = rows[by.GUARDED].policy.backfiller
-    assert isinstance(shortest, ShortestFitting)
-    assert shortest.base == seat
-    assert rows[by.GUARDED_CHANCE].repeats == 5
-    assert not rows[by.UNGUARDED].policy.commit
-
-
-def test_who_draws_is_a_mean_of_several_runs() -> None:
-    log = default_workload(np.random.default_rng(3), jobs=300, load=1.3)
-    scenario = Scenario(log, semantics="dirlab")
-    drawing = dict(untrained("rlbackfilling", "fcfs", backfilling=True))[by.UNGUARDED_CHANCE]
-    once = replace(drawing, repeats=1)
-    values = [once.slowdown(scenario, seed) for seed in range(5, 10)]
-    assert len(set(values)) > 1
-    assert drawing.slowdown(scenario, 1) == pytest.approx(np.mean(values))
+def test_who_draws_runs_each_sequence_five_times_in_a_row(paper: PaperReproduction) -> None:
+    contest = contest_of(paper, "rlbackfilling", "fcfs", backfilling=True)
+    several = contest.apart["unguarded random"].scenarios
+    assert [several[place] for place in range(0, 50, 5)] == list(contest.sequences.scenarios)
+    assert several[5:10] == (several[5],) * 5
+    meeting = contest.meetings["unguarded random"]
+    few = replace(meeting, sequences=replace(meeting.sequences, scenarios=several[:5]))
+    values = few.run(Path(), lambda done: None)["mean_bounded_slowdown"]
+    assert len(set(values)) > 1, "each run has a seed of its own"
 
 
 # --- tests and numbers -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def trace(tmp_path: Path) -> Trace:
-    write_swf(default_workload(np.random.default_rng(1), jobs=3100, load=1.1), tmp_path / "lublin-1.swf")
-    return Trace(tmp_path / "lublin-1.swf")
-
-
-def test_swapped_estimates(trace: Trace) -> None:
-    inspected, asked = (trace.log(code) for code in ("schedinspector", "rlbackfilling"))
+def test_swapped_estimates(paper: PaperReproduction) -> None:
+    inspected, asked = (paper.traces.test_of(name).all[0].log for name in ("schedinspector", "rlbackfilling"))
     assert not np.array_equal(asked.requested_time, asked.run_time)
-    np.testing.assert_array_equal(inspected.requested_time, np.maximum(inspected.run_time, 1))
     by_id = dict(zip(asked.id.tolist(), asked.requested_time.tolist(), strict=True))
-    swapped = trace.log("schedinspector", swapped=True)
-    for job, time, run in zip(swapped.id, swapped.requested_time, swapped.run_time, strict=True):
-        assert time == by_id.get(int(job), max(int(run), 1))
-    back = trace.log("rlbackfilling", swapped=True)
-    np.testing.assert_array_equal(back.requested_time, np.maximum(back.run_time, 1))
-    assert trace.has_requests("schedinspector")
+    contest = contest_of(paper, "schedinspector", "sjf", backfilling=True)
+    pairs = zip(contest.sequences.scenarios, contest.apart[ESTIMATES].scenarios, strict=True)
+    for own, other in pairs:
+        jobs = other.workload
+        np.testing.assert_array_equal(own.workload.requested_time, np.maximum(own.workload.run_time, 1))
+        for job, time, run in zip(jobs.id, jobs.requested_time, jobs.run_time, strict=True):
+            assert time == by_id.get(int(job), max(int(run), 1))
+    assert len(inspected) >= len(asked)
+    for scenario in contest_of(paper, "rlbackfilling", "sjf", backfilling=True).apart[ESTIMATES].scenarios:
+        back = scenario.workload
+        np.testing.assert_array_equal(back.requested_time, np.maximum(back.run_time, 1))
 
 
-def test_sequences_of_several_seeds_come_seed_by_seed(trace: Trace) -> None:
-    several = Trial(trace, "schedinspector", (4, 1), 50)
-    assert several.starts[50:] == Trial.published(trace, "schedinspector", FULL).starts
-    assert [scenario.workload.id[0] for scenario in several.scenarios()] == [
-        start + 1 for start in several.starts
-    ]
+def test_sequences_of_several_seeds_come_seed_by_seed(paper: PaperReproduction) -> None:
+    """The published test of SchedInspector has seed 1."""
+    several = contest_of(paper, "seeds-schedinspector", "sjf", backfilling=False).sequences.scenarios
+    whole = contest_of(paper, "schedinspector", "sjf", backfilling=False).sequences.scenarios
+    assert (len(several), len(whole)) == (80 * 50, 50)
+    firsts = [[int(each.workload.id[0]) for each in scenarios] for scenarios in (several, whole)]
+    assert firsts[0][50:100] == firsts[1]
 
 
-def test_published_seeds(trace: Trace) -> None:
-    assert Trial.published(trace, "rlbackfilling", FULL).seeds == (40,)
-    assert Trial.published(trace, "rlscheduler", FULL).seeds == (1,)
-    assert Trial.published(trace, "rlscheduler", FULL).is_whole
-    assert not Trial.published(trace, "rlscheduler", Scale(share=0.2)).is_whole
+def test_tests_are_those_of_the_papers(paper: PaperReproduction, tmp_path: Path) -> None:
+    """Seeds found by search, or 1; and RLScheduler's sequences begin in the first 10 000 jobs."""
+    logs = {name: paper.traces.test_of(name).all[0] for name in SOURCES}
+    assert {name: log.test_seed for name, log in logs.items()} == {
+        "schedinspector": 1, "rlbackfilling": 40, "rlscheduler": 1,
+    }  # fmt: skip
+    assert {name: len(log.drawn.scenarios) for name, log in logs.items()} == {
+        "schedinspector": 50, "rlbackfilling": 10, "rlscheduler": 10,
+    }  # fmt: skip
+    write_swf(default_workload(np.random.default_rng(1), jobs=12_000), tmp_path / "other.swf")
+    other = KIND([tmp_path / "other.swf"])
+    assert other.traces.test_of("rlbackfilling").all[0].test_seed == 1
+    starts = other.traces.test_of("rlscheduler").all[0].starts(1)
+    assert starts == [1981, 2756, 4299, 8850, 3316, 2714, 5228, 7762, 4022, 7085]
 
 
-def test_every_published_number_is_computed(trace: Trace) -> None:
-    """On Lublin-1: the 15 numbers there are; and no two tasks have one name."""
-    from hpcsimkit.reproductions.published_rules.data import QUICK, Traces
+def test_every_published_number_is_computed(paper: PaperReproduction) -> None:
+    """And no two tasks have one name."""
+    for quick in (False, True):
+        contests = KIND(paper.logs, quick=quick).contests
+        names = [task.name for each in contests for task in each.meetings.values()]
+        assert len(set(names)) == len(names)
+        cells = {(each.protocol, each.variables.get("order"), each.variables.get("backfilling")): rows_of(each)
+                 for each in contests}  # fmt: skip
+        for code, columns in COLUMNS.items():
+            for order, backfilling, _ in columns:
+                assert PUBLISHED in cells[code, order, backfilling]
+    every = {code: [Cell(code, log, *column[:2]) for log in published_logs(code) for column in columns]
+             for code, columns in COLUMNS.items()}  # fmt: skip
+    columns = [(Cell(code, log, order, bf), kind) for code in COLUMNS for log in published_logs(code)
+               for order, bf, kind in COLUMNS[code]]  # fmt: skip
+    known = [cell for cell, kind in columns if not np.isnan(published_mean(cell, kind))]
+    assert (len(known), sum(cell.log == "Lublin-1" for cell in known)) == (64, 15)
+    agents = {(cell.code, cell.log, "" if cell.code == "rlscheduler" else cell.order, cell.backfilling)
+              for cells in every.values() for cell in cells if not np.isnan(published_mean(cell, AGENT))}  # fmt: skip
+    assert len(agents) == 20
 
-    for scale in (FULL, QUICK):
-        runs = list(all_runs(Traces([trace.path]), scale))
-        assert len({each.name for each in runs}) == len(runs)
-        cells = {each.cell: each.schedulers for each in runs if not each.of_seeds}
-        for base in BASES:
-            if base.log == "Lublin-1":
-                assert by.PUBLISHED in cells[Cell(base.code, base.log, base.order, base.backfilling)]
-    assert sum(base.log == "Lublin-1" for base in BASES) == 15
-    assert (len(BASES), len(AGENTS)) == (64, 20)
+
+def findings(paper: PaperReproduction, tested: dict[Cell, dict[str, np.ndarray]]) -> OwnFindings:  # type: ignore[type-arg]
+    found = OwnFindings(paper, Made())  # type: ignore[arg-type]
+    vars(found)["tested"] = tested
+    return found
 
 
-def test_recomputed_numbers_stand_beside_published_ones() -> None:
+def test_recomputed_numbers_stand_beside_published_ones(paper: PaperReproduction) -> None:
     cell = Cell("rlscheduler", "HPC2N", "sjf", False)
-    measured = Measured({cell: {by.PUBLISHED: np.array([157.0, 158.42])}}, {}, True)
-    base = next(each for each in BASES if (each.log, each.order, each.value) == ("HPC2N", "sjf", 157.71))
-    assert same_digits(recomputed(base, measured), base.value)
-    assert np.isnan(recomputed(next(iter(BASES)), measured))
-    table = dict(recomputed_tables(measured))["rlscheduler"]
-    assert table[1][0][:5] == ["HPC2N", "297.18 ()", "426.99 ()", "609.77 ()", "157.71"]
+    measured = findings(paper, {cell: {PUBLISHED: np.array([157.0, 158.42])}})
+    assert published_mean(cell) == 157.71
+    assert same_digits(measured.recomputed(cell), 157.71)
+    assert np.isnan(measured.recomputed(cell._replace(log="SDSC-SP2")))
+    table = measured.recomputed_table("rlscheduler")
+    assert table.rows[0][:5] == ["HPC2N", "297.18 ()", "426.99 ()", "609.77 ()", "157.71"]
+    assert [target.ours for target in measured.digit_targets()] == [0, 0, 1]
+
+
+def test_bases_with_a_published_agent_and_others_are_apart(paper: PaperReproduction) -> None:
+    cells = [
+        Cell("schedinspector", log, order, False)
+        for log in ("Lublin-1", "KTH-SP2")
+        for order in ("fcfs", "sjf", "f1")
+    ]
+    rows = {PUBLISHED: 333.2, UNFIT: 109.28, UNFIT_FREE: 33.44, TEXTBOOK: 33.44}
+    measured = findings(
+        paper, {cell: {row: np.array([mean]) for row, mean in rows.items()} for cell in cells}
+    )
+    with_agent, without = (measured.inspector_table(published=each).rows for each in (True, False))
+    assert with_agent == [["Lublin-1 SJF", "333.20", "27.97", "109.28", "33.44", "33.44", "", "73 %", "98 %"]]
+    assert [row[0] for row in without] == ["Lublin-1 F1", "KTH-SP2 SJF", "KTH-SP2 F1"]
+    assert {len(row) for row in without} == {6}
 
 
 def test_published_base_of_a_real_test(shared: Path) -> None:
     """SchedInspector's 333.19, and SJF that does not commit on the same sequences."""
-    trial = Trial.published(Trace(shared / "traces" / "lublin-1.swf"), "schedinspector", FULL)
-    rows = dict(one_rule_at_a_time("schedinspector", "sjf", backfilling=False, estimates=False))
-    runs = Runs(trial, "sjf", False, {row: rows[row] for row in (by.PUBLISHED, by.TEXTBOOK)})
-    told: list[int] = []
-    outcome = runs.run(Path(), told.append)
-    assert told[-1] == runs.size == 2 * 50 * 256
-    assert same_digits(float(np.mean(outcome[by.PUBLISHED])), 333.19)
-    assert round(float(np.mean(outcome[by.TEXTBOOK])), 2) == 33.44
+    paper = KIND([shared / "traces" / "lublin-1.swf"], quick=True)
+    contest = contest_of(paper, "schedinspector", "sjf", backfilling=False)
+    means = {
+        row: np.mean(contest.meetings[row].run(Path(), lambda done: None)["mean_bounded_slowdown"])
+        for row in (PUBLISHED, TEXTBOOK)
+    }
+    assert same_digits(float(means[PUBLISHED]), 333.19)
+    assert round(float(means[TEXTBOOK]), 2) == 33.44
 
 
 # --- effects -----------------------------------------------------------------------------------------------
@@ -322,7 +407,7 @@ def test_effects_are_paired_ratios() -> None:
 def test_share_of_gain() -> None:
     assert share_of_gain(100.0, 50.0, 25.0) == 150
     assert share_of_gain(100.0, 50.0, 110.0) == -20
-    assert np.isnan(share_of_gain(100.0, None, 25.0))
+    assert np.isnan(share_of_gain(100.0, np.nan, 25.0))
 
 
 # --- the page ----------------------------------------------------------------------------------------------
@@ -331,14 +416,14 @@ def test_share_of_gain() -> None:
 class Made:
     """Stands for a store on which everything is done: values drawn by chance."""
 
-    def outcome(self, task: Runs) -> dict[str, list[float]]:
+    def outcome(self, task: Meeting) -> dict[str, list[float]]:
         rng = np.random.default_rng(len(task.name))
-        return {row: (1 + rng.exponential(9, len(task.trial.starts))).tolist() for row in task.schedulers}
+        return {"mean_bounded_slowdown": (1 + rng.exponential(9, len(task.sequences.scenarios))).tolist()}
 
 
 def test_a_page_without_published_numbers(tmp_path: Path) -> None:
     write_swf(default_workload(np.random.default_rng(1), jobs=3100), tmp_path / "other.swf")
-    made = PublishedRules([tmp_path / "other.swf"], quick=True)
+    made = KIND([tmp_path / "other.swf"], quick=True)
     conclusion = made.conclude(Made(), tmp_path)  # type: ignore[arg-type]
     assert not (tmp_path / "agents.png").exists()
     assert (tmp_path / "seeds.png").exists()

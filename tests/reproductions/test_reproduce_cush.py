@@ -9,6 +9,8 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,59 +23,116 @@ from hpcsimkit.engine.identity import fingerprint
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, SuitsKind
+from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.contests import Scores
-from hpcsimkit.reproductions.cush.classes import SUMS, class_sums, mean_of_class, share_suited
-from hpcsimkit.reproductions.cush.contest import Contest, contests, swept_problems
-from hpcsimkit.reproductions.cush.data import FULL, QUICK, Given, JobSets, Scale, label_of
-from hpcsimkit.reproductions.cush.fields import fields
-from hpcsimkit.reproductions.cush.figures import SHOWN, look_of, stretches
-from hpcsimkit.reproductions.cush.learners import CushLearner, CushTraining, Learners
-from hpcsimkit.reproductions.cush.measured import FAMILIES, Measured, both_ways, drawing
-from hpcsimkit.reproductions.cush.methods import (
+from hpcsimkit.reproductions.cush.figures import HEURISTICS, SHOWN, TAUGHT, look_of, stretches
+from hpcsimkit.reproductions.cush.measured import (
     BEST_ALLOCATION,
     CUSH,
-    EVOLVED,
     EVOLVED_IN_SIGHT,
     EVOLVED_ON_ALL,
-    FRESH,
-    HEURISTICS,
-    IN_SIGHT,
-    LEARNED,
-    OUTSIDE,
-    RAND,
-    TAUGHT,
-    Method,
-    heuristics,
-    outsiders,
-    trained,
-)
-from hpcsimkit.reproductions.cush.published_numbers import GAINS, TABLE_1
-from hpcsimkit.reproductions.cush.reproduction import CuSH
-from hpcsimkit.reproductions.cush.runs import NTAT, REWARD, WAIT, Run, mean_return
-from hpcsimkit.reproductions.cush.tables import (
-    horizons_table,
-    in_short_table,
-    nodes_table,
-    placements_table,
-    ratios,
-    table_1,
-    trainings_table,
-    ways_table,
-)
-from hpcsimkit.reproductions.cush.targets import (
+    NTAT,
+    REWARD,
+    SUMS,
+    WAIT,
+    Measured,
+    both_ways,
+    class_sums,
+    drawing,
     file_targets,
     gain_targets,
+    mean_of_class,
     placement_targets,
+    share_suited,
     time_target,
 )
-from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.cush.own import (
+    CushLearner,
+    Given,
+    Run,
+    Trial,
+    Trials,
+    learned_from,
+    mean_return,
+)
+from hpcsimkit.reproductions.learners import Training
+from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
+from hpcsimkit.reproductions.plans.parts import Parts
+from hpcsimkit.reproductions.plans.plan import RowPlan
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
 from hpcsimkit.workloads import CushJobSets
 
-TINY = Scale(
-    systems=("sierra",), epochs=2, job_sets=2, simulations=2, seeds=2, fresh_seeds=1, taught_seeds=1,
-    taught_epochs=1, evolved_seeds=1, evolved_steps=50, validation=2, unseen=3, draws=2, sweep_epochs=1, nodes=(4, 128), horizons=(2, 5),
-    sweep_unseen=2,
-)  # fmt: skip
+KIND: Any = reproduction_named("cush")
+TABLES, FULL = KIND.published, KIND.paper.size(quick=False)
+TINY: dict[str, Any] = {
+    **FULL, "systems": ["sierra"], "epochs": 2, "job_sets": 2, "simulations": 2, "seeds": [0, 1], "fresh_seeds": [0],
+    "taught_seeds": [0], "taught_epochs": 1, "evolved_seeds": [0], "evolved_steps": 50, "validation": 2, "unseen": 3,
+    "draws": 2, "sweep_epochs": 1, "nodes": [4, 128], "horizons": [2, 5], "sweep_unseen": 2,
+}  # fmt: skip
+FRESH, IN_SIGHT = "CuSH (fresh job sets, T = 10)", "SJF (best allocation, in sight)"
+EVOLVED = "Evolved (best allocation)"
+
+
+def trials(paths: Sequence[Path] = (), sizes: Mapping[str, Any] = TINY, **changes: Any) -> Trials:
+    return Trials(paths, SimpleNamespace(**{**sizes, **changes}), 0)
+
+
+def paper(paths: Sequence[Path] = (), sizes: Mapping[str, Any] = TINY, **changes: Any) -> PaperReproduction:
+    found: PaperReproduction = KIND(paths)
+    vars(found)["traces"] = trials(paths, sizes, **changes)
+    return found
+
+
+def heuristics(problem: CushProblem, *groups: str) -> list[Contestant]:
+    """Return those of the paper and those added to its table, or others."""
+    scale = SimpleNamespace(**{**TINY, "systems": [], "seeds": [], "unseen": 1})
+    trial = Trial("system", problem, scale, 0)
+    made = Workshop(KIND.paper, SimpleNamespace(all=[trial], first=trial, scale=scale, seed=0))
+    *_, contest = made.comparisons()
+    chosen = groups or ("paper", "added")
+    return [who for who in contest.contestants if contest.rows[who.name].group in chosen]
+
+
+OUTSIDE = [each.name for each in heuristics(CushProblem(), "outside")]
+
+
+def agents(name: str, numbers: Sequence[int] = (0,)) -> list[Any]:
+    found = paper().workshop
+    return [found.agent(name, {**found.parts().variables, "number": each}) for each in numbers]
+
+
+def both(learner: Any) -> list[Contestant]:
+    """Return an agent with greedy and with sampled actions."""
+    return [
+        Contestant(f"{CUSH} 1{', drawn' * sample}", learner.policy, "textbook", learner, sample)
+        for sample in (False, True)
+    ]
+
+
+def contest_of(part: str, contestants: Sequence[Contestant], problem: CushProblem) -> Comparison:
+    """Return a comparison on no job sets; the family of a policy is the longest one that its name begins with."""
+    rows = {}
+    for who in contestants:
+        known = [*HEURISTICS, BEST_ALLOCATION, IN_SIGHT, *OUTSIDE, *TRAINED, *OTHERS]
+        family = max((each for each in known if who.name.startswith(each)), key=len)
+        group = next(name for name, of in GROUPS.items() if family in of)
+        rows[who.name] = RowPlan(name=who.name, family=family, group=group)
+    plan = KIND.paper.comparisons[part]
+    trace = SimpleNamespace(name="x", seed=0)
+    return Comparison(
+        plan, part, trace, Parts({"problem": problem}), SequenceSet(part, ()), contestants, rows
+    )
+
+
+TRAINED, OTHERS = (CUSH, FRESH, TAUGHT), (EVOLVED, EVOLVED_IN_SIGHT, EVOLVED_ON_ALL)
+GROUPS = {
+    "paper": HEURISTICS,
+    "added": (BEST_ALLOCATION, IN_SIGHT),
+    "outside": OUTSIDE,
+    "trained": TRAINED,
+    "evolved": OTHERS,
+}
 SMALL = CushProblem(nodes=4, jobs=5)
 FEW = CushSettings(epochs=2, job_sets=2, simulations=2)
 
@@ -88,36 +147,33 @@ def nobody(done: int) -> None:
 
 
 def test_names_of_problems() -> None:
-    problems = swept_problems(JobSets((), FULL, 0))
-    assert [label_of(each) for each in problems] == [
+    found = trials(sizes=FULL).all
+    assert [each.label for each in found if each.kind == "swept"] == [
         "sierra-16-nodes", "sierra-32-nodes", "sierra-64-nodes", "sierra", "sierra-256-nodes",
         "sierra-horizon-2", "sierra-horizon-10", "sierra-horizon-20",
     ]  # fmt: skip
 
 
 def test_job_sets_are_others_for_each_purpose() -> None:
-    sets, problem = JobSets((), TINY, 0), CushProblem()
-    parts = [sets.validation(problem), sets.unseen(problem)]
-    parts += [
-        SequenceSet("", learner.job_sets()) for learner in Learners(TINY, 0).cush(problem)
-    ]  # what is learned from
+    sets = trials().first
+    parts = [sets.validation, sets.unseen, *map(learned_from, agents("cush", numbers=(0, 1)))]
     hashes = [each.workload.hash for part in parts for each in part.scenarios]
     assert len(set(hashes)) == len(hashes) == 2 + 3 + 2 * 2
-    again = JobSets((), replace(TINY, unseen=5), 0).unseen(problem)
+    again = trials(unseen=5).first.unseen
     assert [each.workload.hash for each in again.scenarios][:3] == hashes[2:5], "more begin with the same"
 
 
 def test_other_clusters_are_asked_for_the_same_shares() -> None:
-    sets = JobSets((), TINY, 0)
-    usual, small, large = (sets.swept(CushProblem(nodes=nodes)) for nodes in (128, 16, 256))
+    first, *others = trials(nodes=[128, 16, 256], horizons=[]).all
+    usual, small, large = (each.unseen for each in others)
     assert [each.workload.hash for each in usual.scenarios] == [
-        each.workload.hash for each in sets.unseen(CushProblem()).scenarios[:2]
+        each.workload.hash for each in first.unseen.scenarios[:2]
     ]
     shares = [
         each.scenarios[0].workload.column("gpus") / (4 * nodes) for each, nodes in ((small, 16), (large, 256))
     ]
     assert np.abs(shares[0] - shares[1]).max() <= 1 / 64
-    assert len({usual.name, small.name, large.name, sets.unseen(CushProblem()).name}) == 4
+    assert len({usual.name, small.name, large.name, first.unseen.name}) == 4
 
 
 @pytest.mark.parametrize("fresh", [False, True])
@@ -134,7 +190,7 @@ def test_the_sets_learned_from_are_those_that_are_played(
         return found
 
     monkeypatch.setattr(CushProblem, "scenarios", noted)
-    learner = CushLearner("x", SMALL, replace(FEW, fresh=fresh), seed=5)
+    learner = CushLearner("x", SMALL, "cush", replace(FEW, fresh=fresh), seed=5)
     CushTrainer(learner.problem, learner.settings, seed=learner.seed).train()
     ours = [each.workload.hash for each in learner.job_sets()]
     first, second = drawn[-3:-1]
@@ -179,12 +235,16 @@ def test_files_that_do_not_do(tmp_path: Path, name: str, row: str, words: str) -
 # --- who meets -----------------------------------------------------------------------------------------
 
 
+def draws(run: Any) -> int:
+    """Return the number of runs on each job set."""
+    return int(run.draws)
+
+
 def test_everybody_meets(tmp_path: Path) -> None:
     (tmp_path / "sierra.csv").write_text(f"{HEADER}0,0,0,4,1,1,0\n")
     (tmp_path / "summit.csv").write_text(f"{HEADER}0,0,0,4,1,1,0\n")
-    sets = JobSets([tmp_path / "sierra.csv", tmp_path / "summit.csv"], TINY, 0)
-    found = list(contests(sets, Learners(TINY, 0)))
-    parts = [each.part for each in found]
+    found = paper([tmp_path / "sierra.csv", tmp_path / "summit.csv"]).contests
+    parts = [each.protocol for each in found]
     assert parts == [
         "validation",
         "learned",
@@ -192,7 +252,7 @@ def test_everybody_meets(tmp_path: Path) -> None:
         "unseen",
         "given",
         "given",
-        *["swept learned", "swept unseen"] * 3,
+        *["swept-learned", "swept-unseen"] * 3,
     ]
     rivals = [*HEURISTICS, BEST_ALLOCATION, IN_SIGHT, *OUTSIDE]
     assert list(found[5].meetings) == rivals, "nobody is trained for Summit"
@@ -206,64 +266,55 @@ def test_everybody_meets(tmp_path: Path) -> None:
         f"{CUSH} 2, drawn",
         *fresh,
     ]
-    drawn = {row for contest in found for row, run in contest.meetings.items() if run.draws == 2}
+    drawn = {row for contest in found for row, run in contest.meetings.items() if draws(run) == 2}
     assert drawn == {
-        f"{RAND} DF",
-        f"{RAND} BF",
+        "Rand DF",
+        "Rand BF",
         *(f"{CUSH} {number}, drawn" for number in (1, 2)),
         *fresh[1::2],
     }
-    assert not [run for run in found[3].meetings.values() if run.draws > 1], "unseen sets are many"
+    assert not [run for run in found[3].meetings.values() if draws(run) > 1], "unseen sets are many"
 
 
-@pytest.mark.parametrize("scale", [FULL, QUICK, TINY])
-def test_each_task_has_its_folder(scale: Scale, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "hpcsimkit.reproductions.cush.reproduction.FULL", replace(scale, unseen=1, sweep_unseen=1)
-    )
-    reproduction = CuSH(())
+@pytest.mark.parametrize("size", [FULL, KIND.paper.size(quick=True), TINY])
+def test_each_task_has_its_folder(size: Mapping[str, Any]) -> None:
+    reproduction, scale = paper((), size, unseen=1, sweep_unseen=1), SimpleNamespace(**size)
+    trained = [each.name for each in reproduction.trained]
     tasks = [task for stage in reproduction.stages() for task in stage]
     names = [task.name for task in tasks]
     assert len(set(names)) == len(names)
-    assert {task.kind for task in tasks} == set(CuSH.rates)
+    assert {task.kind for task in tasks} == set(KIND.rates)
     kinds = {
-        "cush": scale.seeds,
-        "fresh": scale.fresh_seeds,
-        "taught": scale.taught_seeds,
-        "evolved": scale.evolved_seeds,
+        "cush": len(scale.seeds),
+        "fresh": len(scale.fresh_seeds),
+        "taught": len(scale.taught_seeds),
+        "evolved": len(scale.evolved_seeds),
     }
     for kind, count in kinds.items():
-        assert sum(f"-{kind}-" in task.name for task in reproduction.trainings) == count * len(scale.systems)
+        assert sum(f"-{kind}-" in name for name in trained) == count * len(scale.systems)
     swept = {*scale.nodes, *(128 for _ in scale.horizons)}, set(scale.horizons) - {5}
-    assert sum("-swept-" in task.name for task in reproduction.trainings) == sum(map(len, swept))
-    in_sight = scale.evolved_seeds * len(scale.systems) + len(swept[1])
-    assert sum("-in-sight-" in task.name for task in reproduction.trainings) == in_sight
-
-
-def test_the_way_that_is_judged() -> None:
-    methods = [*heuristics(CushProblem()), *trained(CUSH, Learners(TINY, 0).cush(CushProblem()))]
-    contest = Contest(CushProblem(), "unseen", SequenceSet("", ()), methods, 0)
-    assert contest.families()[CUSH] == [f"{CUSH} 1", f"{CUSH} 2"]
-    assert contest.families({CUSH})[CUSH] == [f"{CUSH} 1, drawn", f"{CUSH} 2, drawn"]
-    assert contest.families({CUSH})["SJF BF"] == ["SJF BF"]
+    assert sum("-swept-" in name for name in trained) == sum(map(len, swept))
+    in_sight = len(scale.evolved_seeds) * len(scale.systems) + len(swept[1])
+    assert sum("-in-sight-" in name for name in trained) == in_sight
 
 
 def test_what_a_training_depends_on() -> None:
-    learner = Learners(TINY, 0).cush(CushProblem())[0]
+    (learner,) = agents("cush")
     others = [
         learner, replace(learner, seed=1), replace(learner, problem=CushProblem(horizon=2)),
         replace(learner, settings=replace(learner.settings, fresh=True)),
     ]  # fmt: skip
-    assert len({fingerprint(CushTraining(each).inputs()) for each in others}) == 4
-    taught = Learners(TINY, 0).taught(CushProblem())[0]
+    assert len({fingerprint(Training(each).inputs()) for each in others}) == 4
+    (taught,) = agents("taught")
     others_taught = [
         taught, replace(taught, seed=1), replace(taught, settings=replace(taught.settings, batch_size=9)),
-        replace(taught, evolving=replace(taught.evolving, elite=9)),
+        replace(taught, settings=replace(taught.settings, teacher_timesteps=9)),
     ]  # fmt: skip
-    assert len({fingerprint(CushTraining(each).inputs()) for each in others_taught}) == 4
+    assert len({fingerprint(Training(each).inputs()) for each in others_taught}) == 4
     runs = [
         Run(each, SequenceSet("", SMALL.scenarios(np.random.default_rng(1), 1)))
-        for each in trained(CUSH, others[:2])
+        for learner in others[:2]
+        for each in both(learner)
     ]
     assert len({fingerprint(run.inputs()) for run in (*runs, replace(runs[0], draws=2))}) == 5
 
@@ -284,7 +335,7 @@ def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: P
     assert given.system == system
     found = {}
     for method in heuristics(CushProblem(system=given.system)):
-        found[method.name] = Run(method, given.sequences, draws=10 if method.by_chance else 1).run(
+        found[method.name] = Run(method, given.sequences, draws=10 if "Rand" in method.name else 1).run(
             tmp_path, nobody
         )
     compared = 0
@@ -298,23 +349,21 @@ def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: P
             compared += 1
     assert compared == 7 * 10
     scores = Scores(
-        Contest(
-            CushProblem(system=given.system), "given", given.sequences, list(heuristics(CushProblem())), 0
-        ),
+        contest_of("given", heuristics(CushProblem()), CushProblem(system=given.system)),
         {
             name: {measure: np.array(values) for measure, values in each.items()}
             for name, each in found.items()
         },
     )
     measured = Measured.of([scores], ())
-    targets = list(file_targets("refs", measured))
+    targets = list(file_targets("refs", measured, TABLES[system]))
     assert len(targets) == 2 * len(HEURISTICS)
     missed = [target for target in targets if not target.met]
-    assert [target.what for target in missed if RAND not in target.what] == []
+    assert [target.what for target in missed if "Rand" not in target.what] == []
     for target in missed:  # the sets were selected with another stream of random numbers
         assert target.ours == pytest.approx(target.paper, rel=0.15)
-    near, far = targets[0], next(file_targets("refs", altered(measured, 1.2)))
-    assert (near.ours, near.paper) == (measured.mean("FCFS DF"), TABLE_1[system]["FCFS DF"].ntat)
+    near, far = targets[0], next(file_targets("refs", altered(measured, 1.2), TABLES[system]))
+    assert (near.ours, near.paper) == (measured.mean("FCFS DF"), TABLES[system].number("FCFS DF", "ntat"))
     assert far.met is False
 
 
@@ -381,34 +430,36 @@ def test_sums_by_class_by_hand() -> None:
     ("placement", "suited"), [(DepthFirst(), (1, 0)), (BreadthFirst(), (0, 1)), (SuitsKind(), (1, 1))]
 )
 def test_placements_that_suit(placement: object, suited: tuple[float, float], tmp_path: Path) -> None:
-    method = Method("x", SMALL.pipeline(SJF(), placement), "textbook", sample=False)
+    method = Contestant("x", SMALL.pipeline(SJF(), placement), "textbook", sample=False)
     sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 4))
     found = {name: np.array(each) for name, each in Run(method, sets).run(tmp_path, nobody).items()}
-    assert (share_suited(found, "dgemm"), share_suited(found, "daxpy")) == suited
+    assert (share_suited(found, "dgemm"), share_suited(found, "daxpy")) == tuple(
+        100 * each for each in suited
+    )
 
 
 def test_agents_take_both_seats(tmp_path: Path) -> None:
     """Placed by an agent that always says breadth-first, all jobs are."""
-    learner = CushLearner("sierra-cush-1", SMALL, FEW, seed=1)
+    learner = CushLearner("sierra-cush-1", SMALL, "cush", FEW, seed=1)
     learner.train(tmp_path / learner.name, nobody)
-    policy = learner.agents(tmp_path / learner.name, sample=False)["placement"]
+    _, policy = learner.agents(tmp_path / learner.name, sample=False)
     network = policy.network
     network.tensors["bias.1"][...] = [-1e6, 1e6]
     policy.save(tmp_path / learner.name / AGENTS["placement"])
-    greedy, drawing_one = trained(CUSH, [learner])
+    greedy, drawing_one = both(learner)
     assert (greedy.name, drawing_one.name) == (f"{CUSH} 1", f"{CUSH} 1, drawn")
     sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 3))
     for method in (greedy, drawing_one):
         found = {
             name: np.array(each) for name, each in Run(method, sets).run(tmp_path / "run", nobody).items()
         }
-        assert (share_suited(found, "dgemm"), share_suited(found, "daxpy")) == (0, 1)
+        assert (share_suited(found, "dgemm"), share_suited(found, "daxpy")) == (0, 100)
     assert isinstance(greedy.policy, Pipeline) and greedy.policy.placement.open, "it is as it was"
 
 
 def test_who_draws_is_run_several_times(tmp_path: Path) -> None:
     problem, told = CushProblem(), list[int]()
-    method = next(each for each in heuristics(problem) if each.name == f"{RAND} DF")
+    method = next(each for each in heuristics(problem) if each.name == "Rand DF")
     sets = SequenceSet("some", problem.scenarios(np.random.default_rng(1), 2))
     runs = [Run(method, sets, seed).run(tmp_path, nobody)[WAIT] for seed in (3, 1003)]
     both = Run(method, sets, 3, draws=2)
@@ -436,8 +487,8 @@ def test_mean_return_by_hand() -> None:
 
 def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
     """Asked to end, it ends between epochs 5 and 6; then it goes on, to the same agents."""
-    learner = CushLearner("x", SMALL, replace(FEW, epochs=7), seed=1)
-    task, told = CushTraining(learner), list[int]()
+    learner = CushLearner("x", SMALL, "cush", replace(FEW, epochs=7), seed=1)
+    task, told = Training(learner), list[int]()
 
     def interrupt(done: int) -> None:
         told.append(done)
@@ -447,7 +498,7 @@ def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         task.run(tmp_path / "stopped", interrupt)
     assert told == [each * 4 * 30 for each in range(1, 6)]
-    assert task.run(tmp_path / "stopped", told.append) == {"epochs": 7}
+    task.run(tmp_path / "stopped", told.append)
     assert told[5:] == [6 * 4 * 30, task.size]
     task.run(tmp_path / "straight", nobody)
     for name in (*AGENTS.values(),):
@@ -457,16 +508,14 @@ def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
 # --- what was measured ---------------------------------------------------------------------------------
 
 
-def scores(part: str, values: Mapping[str, Sequence[float]], **more: Sequence[float]) -> Scores[Contest]:
+def scores(part: str, values: Mapping[str, Sequence[float]], **more: Sequence[float]) -> Scores[Comparison]:
     """Return NTAT by row; everything else is 1."""
-    methods = []
+    contestants = []
     for name in values:
-        family = next(each for each in sorted(FAMILIES, key=len, reverse=True) if name.startswith(each))
-        learner = CushLearner(name, CushProblem(), FEW, 0) if family in LEARNED else None
-        methods.append(
-            Method(name, Pipeline(), family=family, selectors=learner, sample=name.endswith("drawn"))
-        )
-    contest = Contest(CushProblem(), part, SequenceSet(part, ()), methods, 0)  # type: ignore[arg-type]
+        learner: Any = CushLearner(name, CushProblem(), "cush", FEW, 0)
+        agent = learner if name.startswith((*TRAINED, *OTHERS)) else None
+        contestants.append(Contestant(name, Pipeline(), learner=agent, sample=name.endswith("drawn")))
+    contest = contest_of(part, contestants, CushProblem())
     ones = np.ones(len(next(iter(values.values()))))
     plain = dict.fromkeys((WAIT, REWARD, *SUMS), ones)
     extra = {name: np.array(each) for name, each in more.items()}
@@ -476,7 +525,7 @@ def scores(part: str, values: Mapping[str, Sequence[float]], **more: Sequence[fl
 def constant(**changes: Sequence[float]) -> dict[str, Sequence[float]]:
     """Return NTAT of all heuristics, on two sets."""
     return {
-        **dict.fromkeys((*HEURISTICS, *OUTSIDE), (9.0, 9.0)),
+        **dict.fromkeys((*HEURISTICS, BEST_ALLOCATION, *OUTSIDE), (9.0, 9.0)),
         BEST_ALLOCATION: [5.0, 7.0],
         "SJF BF": [6.0, 8.0],
         **changes,
@@ -490,7 +539,7 @@ def test_seeds_are_one_by_their_means_on_each_set() -> None:
     assert found.values[CUSH][NTAT].tolist() == [2.0, 4.0]
     assert found.agents[CUSH][NTAT].tolist() == [1.5, 4.5]
     assert next(iter(found.values)) == CUSH and found.sets == 2
-    assert (found.best, found.rivals) == ("SJF BF", ("SJF BF", BEST_ALLOCATION, next(iter(OUTSIDE))))
+    assert (found.best, found.rivals) == ("SJF BF", ("SJF BF", BEST_ALLOCATION, OUTSIDE[0]))
     assert found.gain(CUSH, "SJF BF") == pytest.approx([100 * (1 - 1.5 / 7), 100 * (1 - 4.5 / 7)])
     assert found.learned == [CUSH]
 
@@ -527,9 +576,6 @@ def test_to_draw_or_not_is_chosen_by_the_validation() -> None:
     }
     found = Measured.of([scores("unseen", rows)], drawing(ways))
     assert (found.mean(CUSH), found.mean(FRESH)) == (1.0, 4.0)
-    assert ways_table({"sierra": ways})[1] == [
-        [f"Sierra: {CUSH}", "4.00", "4.50", "best action"], [f"Sierra: {FRESH}", "5.00", "4.50", "drawn"]
-    ]  # fmt: skip
 
 
 def test_the_drawn_rows_of_a_family_alone_do_not_do() -> None:
@@ -555,28 +601,27 @@ def many(factor: float, sets: int = 20) -> Measured:
 
 
 def test_gains_by_hand() -> None:
-    assert GAINS == {"sierra": 19.0, "summit": 26.0}
-    heuristic, allocation, outside = gain_targets(many(0.8))
+    heuristic, allocation, outside = gain_targets(many(0.8), 19.0)
     assert (
         "Sierra, unseen job sets: CuSH, NTAT below that of SJF BF, the best heuristic of the paper"
         in heuristic.what
     )
-    assert f"{next(iter(OUTSIDE))}, the best heuristic of the kit" in outside.what
+    assert f"{OUTSIDE[0]}, the best heuristic of the kit" in outside.what
     assert (outside.paper, outside.ours, outside.met) == (None, pytest.approx(100 / 9, abs=0.3), False)
     assert (heuristic.paper, allocation.paper) == (19.0, None)
     assert heuristic.ours == pytest.approx(100 * (1 - 0.8 / 1.1), abs=0.3)
     assert allocation.ours == pytest.approx(20.0, abs=0.3)
     assert heuristic.spread is not None and 0 < heuristic.spread < 0.3
     assert (heuristic.met, allocation.met) == (True, True)
-    assert [target.met for target in gain_targets(many(0.85))] == [True, False, False], "22.7 and 15 %"
-    assert [target.met for target in gain_targets(many(0.7, sets=3))] == [False] * 3, (
+    assert [target.met for target in gain_targets(many(0.85), 19.0)] == [True, False, False], "22.7 and 15 %"
+    assert [target.met for target in gain_targets(many(0.7, sets=3), 19.0)] == [False] * 3, (
         "of 3 sets nothing is sure"
     )
 
 
 def test_gains_of_those_that_the_paper_lacks() -> None:
     rows = {**constant(), f"{EVOLVED} 1": [3.0, 3.0], f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0]}
-    both = list(gain_targets(Measured.of([scores("unseen", rows)], ())))
+    both = list(gain_targets(Measured.of([scores("unseen", rows)], ()), 19.0))
     assert [EVOLVED in target.what and target.paper is None for target in both] == [True] * 3
     assert [target.spread for target in both] == [None] * 3
     assert [target.met for target in both] == [False] * 3, "two sets"
@@ -598,7 +643,6 @@ def test_placements_by_hand() -> None:
     both = list(placement_targets(placed(990, 98)))
     assert [(target.ours, target.met) for target in both] == [(99.0, True), (98.0, False)]
     assert "dgemm" in both[0].what and "daxpy" in both[1].what
-    assert placements_table([placed(990, 98)])[1] == [[f"Sierra: {CUSH}", "99.00", "98.00"]]
 
 
 def test_time() -> None:
@@ -609,7 +653,7 @@ def test_time() -> None:
 
 def test_table_1() -> None:
     rows = {**constant(), f"{CUSH} 1": [5.0, 6.0], f"{CUSH} 2": [6.0, 7.0], f"{FRESH} 1": [6.0, 9.0]}
-    headings, lines = table_1(Measured.of([scores("unseen", rows)], ()))
+    headings, lines = Measured.of([scores("unseen", rows)], ()).table_1(TABLES["sierra"])
     table = {line[0]: dict(zip(headings, line, strict=True)) for line in lines}
     added = [f"*{name}*" for name in (BEST_ALLOCATION, *OUTSIDE, FRESH)]
     assert list(table) == [CUSH, *HEURISTICS, *added]
@@ -623,33 +667,27 @@ def test_table_1() -> None:
 
 
 def test_the_papers_table_is_complete() -> None:
-    for table in TABLE_1.values():
-        assert list(table) == [CUSH, *HEURISTICS]
-        for name in ("ntat", "wait", "rewards"):
-            assert len({getattr(each, name) for each in table.values()}) == 9
-    gains = [100 * (1 - table[CUSH].ntat / min(each.ntat for name, each in table.items() if name != CUSH))
-             for table in TABLE_1.values()]  # fmt: skip
-    assert [round(gain) for gain in gains] == list(GAINS.values())
+    for system in ("sierra", "summit"):
+        table = TABLES[system]
+        assert list(table.rows) == [CUSH, *HEURISTICS]
+        for place in range(3):
+            assert len({each[place] for each in table.rows.values()}) == 9
+        best = min(table.number(name, "ntat") for name in HEURISTICS)
+        gain = round(100 * (1 - table.number(CUSH, "ntat") / best))
+        assert gain == TABLES["gains"].number(system, "gain")
 
 
-def test_other_tables() -> None:
+def test_ratios() -> None:
     agents = {f"{CUSH} 1": [4.0, 4.0], f"{EVOLVED_IN_SIGHT} 1": [3.0, 3.0]}
     rows = constant(**{**agents, "FCFS DF": [8.0, 8.0]})  # type: ignore[arg-type]
-    measured = Measured.of([scores("swept unseen", rows)], ())
-    assert ratios(measured) == {"FCFS": 2.0, "SJF": 1.75, "DRF": 2.25, "Rand": 2.25, BEST_ALLOCATION: 1.5}
-    assert nodes_table({16: measured})[1] == [["16", "4.00", "2.000", "1.750", "2.250", "2.250", "1.500"]]
-    both = measured, altered(measured, 2.0)
-    assert horizons_table({10: both, 7: both})[1] == [
-        ["10", "3.34", "4.00", "6.00", "3.00", "8.00", "12.00", "6.00"],
-        ["7", "", "4.00", "6.00", "3.00", "8.00", "12.00", "6.00"],
-    ]  # fmt: skip
-    assert trainings_table([("a", 1200, 90.0, 7.25, float("nan"))])[1] == [["a", "1 200", "1.5", "7.25", ""]]
+    measured = Measured.of([scores("swept-unseen", rows)], ())
+    assert measured.ratios == {"FCFS": 2.0, "SJF": 1.75, "DRF": 2.25, "Rand": 2.25, BEST_ALLOCATION: 1.5}
 
 
 def test_in_short() -> None:
     """By hand: CuSH has 1.05 times the NTAT of SJF with the best allocation, and 0.8 times on others."""
     learned, unseen = many(1.05), many(0.8)
-    headings, (cush,) = in_short_table(learned, unseen)
+    headings, (cush,) = unseen.in_short_table(learned)
     assert headings[1:5] == [
         "NTAT, learned from", "to the paper's best", "to SJF (best allocation)", "to the kit's best",
     ]  # fmt: skip
@@ -659,7 +697,7 @@ def test_in_short() -> None:
 
 
 def test_who_is_ahead_of_the_rivals_that_see_the_whole_queue() -> None:
-    first = next(iter(OUTSIDE))
+    first = OUTSIDE[0]
     slow = {**constant(), first: [4.0, 4.0], f"{TAUGHT} 1": [5.0, 5.0]}
     found = Measured.of([scores("unseen", slow)], ())
     assert (found.best_outside, found.ahead) == (first, [])
@@ -674,7 +712,7 @@ def test_rivals_that_see_the_whole_queue() -> None:
     problem = CushProblem(nodes=4)
     starts = {
         each.name: problem.scenario(w).simulation(each.scheduler(Path())).run().start_time[-1]
-        for each in (*heuristics(problem), *outsiders(problem))
+        for each in heuristics(problem, "paper", "added", "outside")
     }
     assert starts[BEST_ALLOCATION] == starts["SJF + EASY (best allocation, order of five)"] == 5
     assert starts["SJF (best allocation, whole queue)"] == starts["SJF + EASY (best allocation)"] == 0
@@ -682,13 +720,12 @@ def test_rivals_that_see_the_whole_queue() -> None:
 
 def test_fields_are_about_the_tables(tmp_path: Path) -> None:
     (tmp_path / "sierra.csv").write_text(f"{HEADER}0,0,0,4,1,1,0\n")
-    sets = JobSets([tmp_path / "sierra.csv"], TINY, 0)
-    learned, unseen, given = fields(list(contests(sets, Learners(TINY, 0))))
+    learned, unseen, given = paper([tmp_path / "sierra.csv"]).fields()
     assert [each.name for each in (learned, unseen, given)] == [
         "Sierra, job sets learned from", "Sierra, unseen job sets", "sierra.csv",
     ]  # fmt: skip
     assert list(unseen.known) == [*HEURISTICS, BEST_ALLOCATION, IN_SIGHT]
-    assert list(unseen.rules) == list(OUTSIDE) and f"{EVOLVED_ON_ALL} 1" in unseen.learned
+    assert list(unseen.rules) == OUTSIDE and f"{EVOLVED_ON_ALL} 1" in unseen.learned
     assert {len(tasks) for tasks in learned.rules.values()} == {2}, "each seed has job sets of its own"
     assert {len(tasks) for tasks in given.rules.values()} == {1}
 
@@ -710,7 +747,7 @@ def test_means_over_stretches() -> None:
 def test_rand_is_uniform_among_those_that_fit() -> None:
     """Of three jobs that fit one at a time, each is first in a third of the runs; nothing is never chosen."""
     w = job_set(run_time=[1, 1, 1], gpus=[16, 16, 16], kind=[0, 0, 0])
-    method = next(each for each in heuristics(CushProblem(nodes=4)) if each.name == f"{RAND} DF")
+    method = next(each for each in heuristics(CushProblem(nodes=4)) if each.name == "Rand DF")
     first = np.zeros(3)
     for seed in range(300):
         scenario = replace(CushProblem(nodes=4).scenario(w), seed=seed)
@@ -721,8 +758,8 @@ def test_rand_is_uniform_among_those_that_fit() -> None:
 
 
 def test_generated_sets_are_what_is_said() -> None:
-    sets = JobSets((), TINY, 0)
-    assert sets.unseen(CushProblem()).scenarios[0].workload.hash == (
+    sets = trials()
+    assert sets.first.unseen.scenarios[0].workload.hash == (
         CushJobSets().generate(np.random.default_rng([0, 102]))[0].hash
     )
     line = (

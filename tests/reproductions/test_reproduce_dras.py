@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,63 +27,64 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
-from hpcsimkit.reproductions.dras import reproduction
-from hpcsimkit.reproductions.dras.behaviour import behaviour_table, best_constant, has_learned, verdict
-from hpcsimkit.reproductions.dras.data import MONTH, ORDERS, Scale, Trace, Traces
-from hpcsimkit.reproductions.dras.figures import look_of
-from hpcsimkit.reproductions.dras.habits import ENTROPY, LARGEST, OFTEN, SLOT_0, Habits
-from hpcsimkit.reproductions.dras.learners import Learners, reward_scale
-from hpcsimkit.reproductions.dras.measured import Family, Measured
-from hpcsimkit.reproductions.dras.methods import (
+from hpcsimkit.reproductions.catalogue import reproduction_named
+from hpcsimkit.reproductions.dras.figures import AXES, kiviat, look_of, waits_by_mode, weekly
+from hpcsimkit.reproductions.dras.measured import (
     ADDED_AGENTS,
     ADDED_RULES,
     CHANCE,
-    DRAS,
-    EVOLVED,
     FAMILIES,
     FCFS,
     OPTIMIZATION,
-    OUTSIDE,
-    SLOTS,
-    contests,
-    drawn,
-)
-from hpcsimkit.reproductions.dras.operation import best_of
-from hpcsimkit.reproductions.dras.overhead import Overhead
-from hpcsimkit.reproductions.dras.runs import MEASURED, REWARD, Earnings, earned, in_full_size, seated
-from hpcsimkit.reproductions.dras.statistics import (
-    AXES,
-    kiviat,
+    Family,
+    Measured,
     longest_large_wait,
-    waits_by_mode,
-    weekly,
+    outside,
 )
-from hpcsimkit.reproductions.dras.tables import (
+from hpcsimkit.reproductions.dras.own import (
+    MONTH,
     PUBLISHED,
+    MonthlyLog,
+    behaviour_table,
     large_table,
     metrics_table,
     modes_table,
     overhead_table,
-    trainings_table,
+    speed_targets,
+    waiting_targets,
 )
-from hpcsimkit.reproductions.dras.targets import speed_targets, waiting_targets
-from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.dras.runs import (
+    ENTROPY,
+    LARGEST,
+    MEASURED,
+    OFTEN,
+    REWARD,
+    SLOT_0,
+    Earnings,
+    Habits,
+    Overhead,
+    best_of,
+    earned,
+    in_full_size,
+)
+from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.sequences import Contestant, SequenceSet, with_agent
 from hpcsimkit.reproductions.spread import spread_of
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import write_swf
 
 DAY, HOUR = 86_400, 3600
-TINY = Scale(
-    sampled=1,
-    synthetic=2,
-    jobs=5,
-    learners=("dras-pg",),
-    seeds=2,
-    decima_seeds=1,
-    waiting_seeds=1,
-    evolved_seeds=1,
-    evolved_steps=99,
-)
+KIND: Any = reproduction_named("dras")
+TINY = {
+    **KIND.paper.sizes["full"], "sampled": 1, "synthetic": 2, "jobs": 5, "learners": ["pg"], "seeds": [0, 1],
+    "decima_seeds": [0], "waiting_seeds": [0], "evolved_seeds": [0], "evolved_steps": 99,
+}  # fmt: skip
+SLOTS = [f"Slot {slot}, two levels" for slot in TINY["slots"]]
+
+
+def trace_of(path: Path, seed: int = 0, *, full: bool = False) -> MonthlyLog:
+    """Return a log, split by months."""
+    return MonthlyLog(path, KIND.paper.logs, SimpleNamespace(**TINY, full=full), seed)
 
 
 def log_of(days: Sequence[float], **columns: object) -> Workload:
@@ -93,18 +96,32 @@ def log_of(days: Sequence[float], **columns: object) -> Workload:
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> Trace:
+def trace(tmp_path: Path) -> MonthlyLog:
     """Jobs every second day for 120 days: of three months are 46, a minute after a multiple of two days."""
     write_swf(log_of(range(0, 121, 2)), tmp_path / "mine.swf")
-    return Trace(tmp_path / "mine.swf", TINY, seed=3)
+    return trace_of(tmp_path / "mine.swf", seed=3)
+
+
+@pytest.fixture
+def paper(trace: MonthlyLog, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The reproduction on this log, of a small size."""
+    monkeypatch.setitem(KIND.paper.sizes, "quick", TINY)
+    return KIND([trace.path], quick=True, seed=7)
+
+
+def learner_of(paper: Any, name: str = "dras", **variables: Any) -> Learner:
+    """Return an agent of the plan."""
+    known = {"algorithm": "pg", "number": 0, **variables}
+    found: Learner = paper.workshop.agent(name, {**paper.workshop.parts().variables, **known})
+    return found
 
 
 # --- the data ------------------------------------------------------------------------------------------
 
 
-def test_months_are_cut_by_the_calendar_from_the_first_submission(trace: Trace) -> None:
+def test_months_are_cut_by_the_calendar_from_the_first_submission(trace: MonthlyLog) -> None:
     assert MONTH == 30.4 * DAY
-    parts = [trace.learned, trace.validation.scenarios[0].workload, trace.test.scenarios[0].workload]
+    parts = [trace.part, trace.validation.scenarios[0].workload, trace.test.scenarios[0].workload]
     days = [[(int(time) - 1_000_000) // DAY for time in part.submit_time] for part in parts]
     assert days == [list(range(0, 61, 2)), list(range(62, 92, 2)), list(range(92, 121, 2))]
 
@@ -113,21 +130,21 @@ def test_theta_is_a_tenth_unless_in_full_size(tmp_path: Path) -> None:
     log = log_of(range(0, 121, 2), nodes=[11] * 61)
     path = tmp_path / "ALCF-Theta-2022.swf"
     write_swf(log, path)
-    small, full = (Trace(path, TINY, 0, full_size=full) for full in (False, True))
-    assert (small.nodes, small.log.nodes.max(), small.full_nodes) == (4, 2, 40)
-    assert (full.nodes, full.log.nodes.max(), full.full_nodes) == (40, 11, 40)
+    small, full = (trace_of(path, full=full) for full in (False, True))
+    assert (small.nodes, small.log.nodes.max(), small.original.machine_size) == (4, 2, 40)
+    assert (full.nodes, full.log.nodes.max(), full.original.machine_size) == (40, 11, 40)
     assert small.is_theta and small.objective == "capability"
 
 
 def test_who_is_paid_by_equation_2(tmp_path: Path) -> None:
-    found = [Trace(tmp_path / name, TINY, 0).objective for name in ("HPC2N-2002.swf", "KTH.swf")]
+    found = [trace_of(tmp_path / name).objective for name in ("HPC2N-2002.swf", "KTH.swf")]
     assert found == ["capacity", "capability"]
 
 
 def test_jobs_are_killed_at_their_requests(tmp_path: Path) -> None:
     log = log_of(range(0, 121, 2), run_time=[3 * HOUR] * 61)
     write_swf(log, tmp_path / "mine.swf")
-    assert set(Trace(tmp_path / "mine.swf", TINY, 0).log.run_time) == {2 * HOUR}
+    assert set(trace_of(tmp_path / "mine.swf").log.run_time) == {2 * HOUR}
 
 
 @pytest.mark.parametrize(
@@ -140,10 +157,10 @@ def test_jobs_are_killed_at_their_requests(tmp_path: Path) -> None:
 def test_logs_that_are_too_short(tmp_path: Path, days: list[float], words: str) -> None:
     write_swf(log_of(days), tmp_path / "short.swf")
     with pytest.raises(UsageError, match=words):
-        Trace(tmp_path / "short.swf", TINY, 0).line()
+        trace_of(tmp_path / "short.swf").line()
 
 
-def test_job_sets_and_how_many_decisions(trace: Trace) -> None:
+def test_job_sets_and_how_many_decisions(trace: MonthlyLog) -> None:
     sizes = {phase: [len(jobs) for jobs in sets] for phase, sets in trace.job_sets.items()}
     assert sizes == {"sampled": [5], "real": [4, 3, 4, 3, 4, 3, 4, 3, 3], "synthetic": [5, 5]}
     assert trace.decisions == 5 + 31 + 10
@@ -154,64 +171,65 @@ def test_rewards_of_equation_2_are_made_about_one(tmp_path: Path) -> None:
     log = log_of(range(0, 121, 2), requested_time=requests, run_time=[1] * 61)
     for name, scale in (("HPC2N.swf", 1 / ((16 / 10 + 15 / 40) / 31)), ("mine.swf", 1.0)):
         write_swf(log, tmp_path / name)
-        assert reward_scale(Trace(tmp_path / name, TINY, 0)) == pytest.approx(scale)
+        assert trace_of(tmp_path / name).reward_scale == pytest.approx(scale)
 
 
 # --- who learns, and who meets -------------------------------------------------------------------------
 
 
-def test_learners(trace: Trace) -> None:
-    learners = Learners(seed=7)
-    second, real = learners.dras(trace, "dras-ppo", 1), learners.dras(trace, "dras-pg", order="real only")
+def test_learners(paper: Any) -> None:
+    second, real = (
+        learner_of(paper, algorithm="ppo", number=1),
+        learner_of(paper, suffix="-real", phases=["real"]),
+    )
     assert (second.name, second.seed, second.trainer) == ("mine-ppo-1", 8, "dras-ppo")
-    assert second is learners.dras(trace, "dras-ppo", 1), "made once"
+    assert second is learner_of(paper, algorithm="ppo", number=1), "made once"
     assert (real.name, real.seed) == ("mine-pg-real-0", 7)
     assert [len(jobs) for jobs in real.episodes.workloads] == [4, 3, 4, 3, 4, 3, 4, 3, 3]  # type: ignore[attr-defined]
     assert real.settings.total_timesteps == second.settings.total_timesteps == 46, (
         "the same weeks again, for as many decisions"
     )
     assert (second.validate_every, second.skip, second.stage) == (1, False, "two-level")
-    decima = learners.decima(trace)
+    decima, waiting, evolved = (learner_of(paper, name) for name in ("decima", "waiting", "evolved"))
     assert (decima.name, decima.trainer, decima.stage) == ("mine-decima-0", "dras-pg", "order")
-    waiting, evolved = learners.waiting(trace), learners.evolved(trace)
     assert (waiting.name, waiting.trainer) == ("mine-dql-waiting-0", "dras-dql")
     assert (evolved.name, evolved.trainer, evolved.settings.total_timesteps) == ("mine-evolved-0", "cem", 99)
     assert waiting.reward == evolved.reward != second.reward
-    marks = [fingerprint(each) for each in (second, real, decima, learners.dras(trace, "dras-ppo", 0))]
+    marks = [fingerprint(each) for each in (second, real, decima, learner_of(paper, algorithm="ppo"))]
     assert len(set(marks)) == 4
 
 
-def test_orders_begin_with_the_papers(trace: Trace) -> None:
-    found = Learners(0).in_orders(trace)
-    assert list(found) == list(ORDERS)
-    first = [each.episodes.workloads[0].name for each in found.values()]  # type: ignore[attr-defined]
+def test_orders_begin_with_the_papers(paper: Any) -> None:
+    (found,) = paper.studies
+    assert list(found.learners) == [each["name"] for each in TINY["orders"]]
+    first = [each.episodes.workloads[0].name for each in found.learners.values()]
     assert first == ["mine-sampled-1", "mine-week-1", "mine-week-1", "mine-synthetic-1"]
+    assert [each.name for each in found.learners.values()][:2] == ["mine-pg-0", "mine-pg-real-0"]
 
 
-def test_everybody_meets_and_rivals_are_paid_as_agents(trace: Trace) -> None:
-    validation, test = contests(Learners(0), [trace])
-    rivals = [FCFS, OPTIMIZATION, "BinPacking", "Random", *ADDED_RULES, *SLOTS, *OUTSIDE]
-    assert list(validation.meetings) == rivals[: -len(OUTSIDE)]
-    pg = [f"{name} {number}" for name in ("DRAS-PG", drawn("DRAS-PG")) for number in (1, 2)]
+def test_everybody_meets_and_rivals_are_paid_as_agents(paper: Any) -> None:
+    validation, test = paper.contests
+    rivals = [FCFS, OPTIMIZATION, "BinPacking", "Random", *ADDED_RULES, *SLOTS, *outside()]
+    assert list(validation.meetings) == rivals[: -len(outside())]
+    pg = [f"{name} {number}" for name in ("DRAS-PG", "DRAS-PG, drawn") for number in (1, 2)]
     agents = ["Decima-PG 1", *pg, *(f"{name} 1" for name in ADDED_AGENTS)]
     assert list(test.meetings) == [*rivals, *agents]
-    assert test.families["DRAS-PG"] == ["DRAS-PG 1", "DRAS-PG 2"]
     paid = {
         name: run.reward.reserved for name, run in test.meetings.items() if isinstance(run.reward, Capability)
     }
     assert paid == {
-        name: name in (FCFS, *ADDED_RULES, *SLOTS, *OUTSIDE, *agents[1:]) for name in (*rivals, *agents)
+        name: name in (FCFS, *ADDED_RULES, *SLOTS, *outside(), *agents[1:]) for name in (*rivals, *agents)
     }
     names = {run.name for contest in (validation, test) for run in contest.meetings.values()}
-    assert len(names) == len(rivals) * 2 - len(OUTSIDE) + len(agents), "a folder each"
+    assert len(names) == len(rivals) * 2 - len(outside()) + len(agents), "a folder each"
 
 
-def test_sizes_of_networks_decide_the_pace(trace: Trace) -> None:
-    learner = Learners(0).decima(trace)
+def test_sizes_of_networks_decide_the_pace(paper: Any) -> None:
+    learner = learner_of(paper, "decima")
     large = replace(learner, settings=replace(learner.settings, hidden=(4000, 1000)))  # type: ignore[call-arg]
     assert in_full_size("training", learner) == "training"
     assert in_full_size("training", large) == "training in full size"
-    assert "training in full size" in reproduction.DRAS.rates
+    assert "training in full size" in KIND.rates
 
 
 # --- what is earned ------------------------------------------------------------------------------------
@@ -235,9 +253,7 @@ def totals_of_the_seat(reward: Reward) -> float:
 
 def test_fcfs_with_easy_earns_what_its_seat_does() -> None:
     """Whoever chooses the oldest job on both levels is FCFS/EASY, and is paid for it just so."""
-    ours, result = earned(
-        Scenario(BUSY), Pipeline(backfiller=EASY()), Capability(reserved=True), reserves=True
-    )
+    ours, result = earned(Scenario(BUSY), Pipeline(backfiller=EASY()), Capability(reserved=True))
     assert ours == pytest.approx(totals_of_the_seat(Capability(reserved=True)))
     assert result.start_time.tolist() == [0, 0, 60, 30, 50, 110]
 
@@ -263,42 +279,38 @@ def test_earnings_by_hand() -> None:
     columns = {"submit_time": [0, 0, 0, 1], "run_time": [8, 4, 2, 16], "nodes": [1, 1, 2, 2]}
     scenario, easy = Scenario(Workload(columns, machine_size=2)), Pipeline(backfiller=EASY())
     started = -3 / 8 - 1 / 2
-    assert earned(scenario, easy, Capacity(reserved=True), reserves=True)[0] == pytest.approx(
-        started - 1 / 2 - 1 / 16
-    )
-    without, _ = earned(scenario, Pipeline(fitting=True), Capacity(), reserves=False)
+    assert earned(scenario, easy, Capacity(reserved=True))[0] == pytest.approx(started - 1 / 2 - 1 / 16)
+    without, _ = earned(scenario, Pipeline(fitting=True), Capacity())
     assert without == pytest.approx(started - 1 / 16), (
         "each when it starts; the last one leaves nobody waiting"
     )
 
 
-def agent_of(trace: Trace, algorithm: str = "dras-pg", number: int = 0) -> Agent:
+def agent_of(learner: Learner) -> Agent:
     """Return an agent that has learned nothing yet."""
-    learner = Learners(number).dras(trace, algorithm)
     env = SchedulingEnv(
         learner.episodes, learner.policy, learner.encoder, learner.mask, learner.reward, stage=learner.stage,
         skip=learner.skip,
     )  # fmt: skip
-    trainer = trainer_named(algorithm)(env, learner.settings, seed=number)
+    trainer = trainer_named(learner.trainer)(env, learner.settings, seed=0)
     trainer.rng, trainer.steps = np.random.default_rng(0), 0
     trainer._ended = 0
-    trainer.build(number)
+    trainer.build(0)
     return trainer.agent()
 
 
-def test_an_agent_takes_the_seat_of_two_levels(trace: Trace) -> None:
+def test_an_agent_takes_the_seat_of_two_levels(paper: Any) -> None:
     policy = TwoLevel(External(), 50)
-    agent = agent_of(trace)
-    with_it = seated(policy, agent)
+    agent = agent_of(learner_of(paper))
+    with_it = with_agent(policy, agent)
     assert isinstance(with_it, TwoLevel) and with_it.seat is agent and with_it.window == 50
     assert isinstance(policy.seat, External) and policy.seat is not agent, "the policy is as it was"
 
 
-def test_the_best_of_some_is_who_earned_most(trace: Trace, tmp_path: Path) -> None:
-    learners = Learners(0)
-    some = [learners.dras(trace, "dras-pg", number) for number in range(3)]
+def test_the_best_of_some_is_who_earned_most(paper: Any, tmp_path: Path) -> None:
+    some = [learner_of(paper, number=number) for number in range(3)]
     for learner, value in zip(some, (1.0, 3.0, 2.0), strict=True):
-        agent = agent_of(trace)
+        agent = agent_of(learner)
         agent.about = {"validation": value}
         (tmp_path / learner.name).mkdir()
         agent.save(tmp_path / learner.name / BEST)
@@ -399,11 +411,12 @@ def family(
         row: result_of([round(values["max_wait_time"] / 2)], mode=[1], nodes=[2], submit=[0])
         for row, values in rows.items()
     }
-    return Family(name, rows, dict(zip(rows, rewards, strict=False)), results)
+    reserves = name not in (OPTIMIZATION, "BinPacking", "Random", "Decima-PG")
+    return Family(name, rows, dict(zip(rows, rewards, strict=False)), results, reserves)
 
 
 @pytest.fixture
-def measured(trace: Trace) -> Measured:
+def measured(trace: MonthlyLog) -> Measured:
     """FCFS/EASY waits 10 h, Optimization 8 h; DRAS-PG earns more on the month to choose by than DRAS-PPO."""
     families = [
         family(FCFS, [10.0], longest=[2.0]),
@@ -424,20 +437,20 @@ def test_the_best_learner_is_chosen_by_the_mean_over_seeds(measured: Measured) -
 def test_targets_by_hand(measured: Measured) -> None:
     of_others = list(waiting_targets(measured, measured.best))
     assert {target.met for target in of_others} == {None}, "judged on Theta only"
-    on_theta = replace(measured, trace=Trace(Path("ALCF-Theta-2022.swf"), TINY, 0))
+    on_theta = replace(measured, trace=trace_of(Path("ALCF-Theta-2022.swf")))
     gain, gain_2, longest, large = waiting_targets(on_theta, measured.best)
     assert "Theta-2022: DRAS-PG, mean wait shorter than FCFS/EASY's" in gain.what
     assert (gain.ours, gain.spread, gain.met) == (pytest.approx(40), pytest.approx(20), True)
     assert (gain_2.ours, gain_2.spread, gain_2.met) == (pytest.approx(25), pytest.approx(25), True)
     assert (longest.ours, longest.met) == (pytest.approx(2.0), False), "4 days are not 1.5 times 2 days"
     assert (large.ours, large.met) == (pytest.approx(2.0), True)
-    assert {target.met for target in waiting_targets(on_theta, family(EVOLVED, [1.0]))} == {None}
+    assert {target.met for target in waiting_targets(on_theta, family(ADDED_AGENTS[1], [1.0]))} == {None}
 
 
-def test_times_are_judged_by_the_longest_and_the_largest(trace: Trace) -> None:
+def test_times_are_judged_by_the_longest_and_the_largest(paper: Any) -> None:
     small, large = Overhead("dras-dql", 40, 1), Overhead("dras-dql", 400, 1)
     overheads = [(small, {"update": 9.0}), (large, {"update": 1.5})]
-    learner = Learners(0).dras(trace, "dras-pg")
+    learner = learner_of(paper)
     training, update = speed_targets(learner, 4 * 3600.0, overheads)
     assert learner.name in training.what
     assert (training.ours, training.paper, training.met) == (4.0, 3.0, None), "of another size"
@@ -455,7 +468,7 @@ def test_metrics_table(measured: Measured) -> None:
     assert f"*{CHANCE}*" in rows, "not in the paper"
 
 
-def test_modes_table(trace: Trace) -> None:
+def test_modes_table(trace: MonthlyLog) -> None:
     shares = {"backfilled_job_share": 0.25, "ready_job_share": 0.5, "reserved_job_share": 0.25,
               "backfilled_area_share": 0.1, "ready_area_share": 0.2, "reserved_area_share": 0.7}  # fmt: skip
     measured = Measured(trace, {FCFS: family(FCFS, [1.0], shares=shares)}, {})
@@ -463,7 +476,7 @@ def test_modes_table(trace: Trace) -> None:
     assert headings[1:] == ["backfilled: jobs", "backfilled: core hours", "ready: jobs", "ready: core hours",
                             "reserved: jobs", "reserved: core hours"]  # fmt: skip
     assert lines == [[FCFS, "25.00", "10.00", "50.00", "20.00", "25.00", "70.00"]]
-    theta = replace(measured, trace=Trace(Path("ALCF-Theta-2022.swf"), TINY, 0))
+    theta = replace(measured, trace=trace_of(Path("ALCF-Theta-2022.swf")))
     beside = modes_table(theta)[1][0]
     assert beside[1::2] == ["79.25", "30.45", "9.88", "16.99", "10.87", "52.56"]
     assert beside[2::2] == lines[0][1:]
@@ -471,9 +484,6 @@ def test_modes_table(trace: Trace) -> None:
 
 def test_other_tables(measured: Measured) -> None:
     assert large_table(measured)[1][3] == ["DRAS-PG", "2.00 (1.50 to 3.00)", "4.00 (3.00 to 6.00)"]
-    assert trainings_table([("a", 12345, 90.0, np.array([1.0, 2.0, 7.25, 6.5]))])[1] == [
-        ["a", "12 345", "1.5", "7.25", "3", "6.5"]
-    ]
     found = {"weights": 21449004, "decision": 0.005, "update": 0.18}
     row = overhead_table([(Overhead("dras-dql", 4360, 1), found)])[1][0]
     assert row == ["DRAS-DQL", "4 360", "21 449 004", "5.00", "180.00", "2000"]
@@ -492,14 +502,14 @@ def test_waits_and_rewards_in_short(measured: Measured) -> None:
     assert measured.leaders == [pg]
     tied = replace(measured, families={**measured.families, "DRAS-PPO": replace(ppo, validations={"a": 7.0})})
     assert [each.name for each in tied.leaders] == ["DRAS-PG", "DRAS-PPO"]
-    rule, other = list(OUTSIDE)[:2]
+    rule, other = outside()[:2]
     ahead = {**measured.families, rule: family(rule, [5.0], longest=[3.0]), other: family(other, [1.0])}
     assert replace(measured, families=ahead).faster_rules == {(rule, other): ["DRAS-PG"], (): ["DRAS-PPO"]}
 
 
 def test_who_has_learned(measured: Measured) -> None:
     """Each seed earns more than chance, and than the slot that earns most on the month to choose by."""
-    slot, other = list(SLOTS)[:2]
+    slot, other = SLOTS[:2]
     rewards = {FCFS: 5.0, slot: 8.0, other: 1.0, CHANCE: 3.0}
 
     def earning(name: str, *values: float) -> Family:
@@ -515,10 +525,8 @@ def test_who_has_learned(measured: Measured) -> None:
     families = [replace(each, validations={}) for each in families]
     families += [earning("DRAS-PG", 6.5, 7.0), earning("DRAS-PPO", 5.9, 9.0), earning("DRAS-A2C", 6.0)]
     log = Measured(measured.trace, {each.name: each for each in families}, rewards)
-    assert best_constant(log) == slot
-    learned = [name for name in DRAS if name in log.families and has_learned(log, log.families[name])]
-    assert learned == ["DRAS-PG"], "one seed of DRAS-PPO is below chance, DRAS-A2C no better"
-    assert verdict(log).endswith("on the validation month: DRAS-PG.")
+    assert log.best_constant == slot
+    assert log.better_than_constant == ["DRAS-PG"], "one seed of DRAS-PPO is below chance, DRAS-A2C no better"
     headings, lines = behaviour_table(log, {"DRAS-PG": [
         {SLOT_0: 1.0, OFTEN: 0.0, LARGEST: 0.5, ENTROPY: 0.25}, {SLOT_0: 0.5, OFTEN: 3.0, LARGEST: 1.0, ENTROPY: 0.0},
     ]})  # fmt: skip
@@ -527,10 +535,10 @@ def test_who_has_learned(measured: Measured) -> None:
     assert (row["largest probability"], row["entropy / that of chance"]) == ("0.75", "0.12")
 
 
-def test_an_agent_is_watched(trace: Trace, tmp_path: Path) -> None:
+def test_an_agent_is_watched(paper: Any, tmp_path: Path) -> None:
     """An agent that prefers one slot by far: its other choices are forced."""
-    learner = Learners(0).dras(trace, "dras-pg")
-    agent = agent_of(trace)
+    learner = learner_of(paper)
+    agent = agent_of(learner)
     tensors = agent.network.tensors
     last = max(
         (name for name in tensors if name.startswith("bias")), key=lambda name: int(name.split(".")[1])
@@ -540,7 +548,9 @@ def test_an_agent_is_watched(trace: Trace, tmp_path: Path) -> None:
     (tmp_path / learner.name).mkdir()
     agent.save(tmp_path / learner.name / BEST)
     jobs = Workload({"submit_time": [0] * 5, "run_time": [9] * 5, "nodes": [40] * 5}, machine_size=40)
-    task = Habits(learner, SequenceSet("some", (Scenario(jobs),)), True)
+    task = Habits(
+        Contestant("DRAS-PG 1", learner.policy, "textbook", learner), SequenceSet("some", (Scenario(jobs),))
+    )
     found = task.run(tmp_path / "habits", lambda done: None)
     assert found["choices"] == 4, "the last job is alone"
     assert found[OFTEN] == 2 and found[LARGEST] > 0.6
@@ -561,4 +571,4 @@ def test_spread() -> None:
 
 def test_names_are_given_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a log 'mine' is given twice"):
-        _ = Traces([tmp_path / "mine.swf", tmp_path / "mine.swf.gz"], TINY, 0).all
+        _ = KIND([tmp_path / "mine.swf", tmp_path / "mine.swf.gz"]).traces.all

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,15 +19,33 @@ from hpcsimkit.agents.spaces.masks import JobMachine
 from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.reproductions.masked_ppo.contest import BASELINES, CONTROLS
-from hpcsimkit.reproductions.masked_ppo.data import Beocat, Scale
-from hpcsimkit.reproductions.masked_ppo.findings import baseline_targets, family_targets, means_table
-from hpcsimkit.reproductions.masked_ppo.findings import tests_table as table_of_tests
-from hpcsimkit.reproductions.masked_ppo.learners import OnlyThePast
-from hpcsimkit.reproductions.masked_ppo.scores import UTILISATION, WAIT, WEIGHTED, Scores, judged
+from hpcsimkit.reproductions.catalogue import reproduction_named
+from hpcsimkit.reproductions.masked_ppo.days import Beocat
+from hpcsimkit.reproductions.masked_ppo.own import (
+    UTILISATION,
+    WAIT,
+    WEIGHTED,
+    OnlyThePast,
+    Scores,
+    baseline_targets,
+    family_targets,
+    judged,
+    means_table,
+)
 from tests.reproductions.beocat_months import write_months
 
-SMALL = Scale(sets=2, large_jobs=40, gpu_jobs=3, low=30, high=60, least=20)
+KIND: Any = reproduction_named("masked-ppo")
+TABLES = KIND.published
+SIZES = {"sets": [1, 2], "large_jobs": 40, "gpu_jobs": 3, "low": 30, "high": 60, "least": 20}
+BASELINES = ("Oracle SJF", "SJF", "BFBP", "FCFS")
+CONTROLS = ("SJF + best fit", "random, K = 10", "random, K = 60", "random, K = 100")
+
+
+def small(**changes: int) -> SimpleNamespace:
+    return SimpleNamespace(**{**KIND.paper.size(quick=False), **SIZES, **changes})
+
+
+SMALL = small()
 
 
 # --- data ------------------------------------------------------------------------------------------------
@@ -76,7 +96,7 @@ def test_training_sets_hold_nothing_of_the_days(beocat: Beocat) -> None:
 
 def test_a_single_month_is_cut_after_two_thirds(tmp_path: Path) -> None:
     march, _ = write_months(tmp_path)
-    beocat = Beocat([march], replace(SMALL, low=10, high=45, least=10), seed=0)
+    beocat = Beocat([march], small(low=10, high=45, least=10), seed=0)
     assert beocat.cut == date(2021, 3, 3)
     assert set(beocat.unseen_days) == {date(2021, 3, 3), date(2021, 3, 4)}
     assert len(beocat.training_part) == 150 - int(NINE_MACHINES.misfits(beocat.log)[:150].sum())
@@ -86,7 +106,7 @@ def test_logs_that_do_not_do(tmp_path: Path) -> None:
     with pytest.raises(
         WorkloadError, match=r"march.csv: at least 2 days with 30 to 39 jobs are needed, found 0"
     ):
-        _ = Beocat(write_months(tmp_path)[:1], replace(SMALL, high=39), seed=0).test_days
+        _ = Beocat(write_months(tmp_path)[:1], small(high=39), seed=0).test_days
 
 
 # --- scores and tests ------------------------------------------------------------------------------------
@@ -130,14 +150,10 @@ def test_as_in_the_paper_and_over_days() -> None:
 
 def test_tables() -> None:
     scores = scores_of(model=[[1, 2, 3], [3, 4, 8]], BFBP=[[5, 6, 7]])
-    headings, lines = means_table(WAIT, "model", ["BFBP", "model"], test=scores)
+    headings, lines = means_table(WAIT, "model", ["BFBP", "model"], TABLES[WAIT], test=scores)
     assert headings == ["wait [min]", "paper, 23 days", "test days (3)"]
     assert lines == [["BFBP", "549.59", "6.00"], ["model", "456.79", "3.50 ± 2.12"]]
-    assert means_table(WEIGHTED, "", ["BFBP"], test=scores)[1] == [["BFBP", "3.00"]]
-    verdict = judged(scores, WAIT, "model", ["BFBP"], ["BFBP"])
-    headings, (line,) = table_of_tests(WAIT, {"test": verdict})
-    assert line[:4] == ["BFBP", "0.00372", "-2.5", "-41.7 %"]
-    assert len(line) == len(headings)
+    assert means_table(WEIGHTED, "", ["BFBP"], None, test=scores)[1] == [["BFBP", "3.00"]]
 
 
 # --- targets ---------------------------------------------------------------------------------------------
@@ -156,7 +172,9 @@ def contest(model: float, noise: float = 0.1) -> Scores:
 
 
 def targets_of(scores: Scores) -> dict[str, bool | None]:
-    found = family_targets("ours", ("model", "model"), scores, scores, (*BASELINES, *CONTROLS))
+    found = family_targets(
+        "ours", ("model", "model"), {"test": scores, "unseen": scores}, 16.9, (BASELINES, CONTROLS)
+    )
     return {target.what: target.met for target in found}
 
 
@@ -183,14 +201,14 @@ def test_targets_that_are_missed(model: float, noise: float, failed: list[str]) 
 
 
 def test_targets_of_baselines() -> None:
-    *rows, order = baseline_targets(contest(35.0))
+    *rows, order = baseline_targets(contest(35.0), BASELINES, TABLES)
     assert [target.paper for target in rows[:4]] == [308.55, 454.05, 549.59, 2779.20]
     assert [round(target.ours) for target in rows[:4]] == [30, 40, 50, 90]
     assert {target.met for target in rows} == {None}
     assert (order.ours, order.met) == (4, True)
     swapped = contest(35.0)
     swapped.rows["SJF"][...], swapped.rows["BFBP"][...] = swapped.rows["BFBP"], swapped.rows["SJF"].copy()
-    *_, order = baseline_targets(swapped)
+    *_, order = baseline_targets(swapped, BASELINES, TABLES)
     assert (order.ours, order.met) == (2, False)
     assert UTILISATION in rows[4].what
 
@@ -199,13 +217,12 @@ def test_improved_agents_know_only_the_past_of_a_day(tmp_path: Path) -> None:
     """Of the jobs that are learned from, a day's scheduler knows those that had ended before it."""
     write_months(tmp_path)
     beocat = Beocat([tmp_path / "march.csv", tmp_path / "april.csv"], SMALL, 0)
-    known = OnlyThePast(beocat.training_part)
     encoder = PairProspects(4, 9, 3, past_run_times(beocat.training_part))
     network = SlotScores({"weight.0": np.zeros((1, encoder.shape[1])), "bias.0": np.zeros(1)})
     scheduler = Dispatch(Agent(encoder, JobMachine(4, 9), network, "dispatch"), 4, distinct=True)
     counts = []
     for day in beocat.all_days.values():
-        on_this_day = known(scheduler, day)
+        on_this_day = OnlyThePast(scheduler, beocat.training_part).on(day)
         assert isinstance(on_this_day.seat, Agent) and isinstance(on_this_day.seat.encoder, PairProspects)
         part = beocat.training_part
         ended = part.submit_time + part.run_time < day.submit_time.min()

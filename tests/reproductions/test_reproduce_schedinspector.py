@@ -34,7 +34,7 @@ def scores(log: str, protocol: str = "rest", above: dict[str, float] | None = No
     trace: Any = SimpleNamespace(name=log)
     parts = Parts({"order": "sjf", "backfilling": False})
     sequences = SequenceSet("x", [None] * SEQUENCES)  # type: ignore[list-item]
-    contest = Comparison(KIND.paper.comparisons[protocol], protocol, trace, parts, sequences, [], frozenset())
+    contest = Comparison(KIND.paper.comparisons[protocol], protocol, trace, parts, sequences, [], {})
     names = [BASE, NOT_COMMITTED, UNFIT]
     for row in (INSPECTOR, PROMPT):
         names += [row, f"{row}, greedy", f"{row} of Lublin", f"{row} of SDSC-SP2"]

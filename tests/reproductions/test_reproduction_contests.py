@@ -23,11 +23,11 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import FCFS, SJF
+from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.cells import number, standings_table
 from hpcsimkit.reproductions.contests import ContestReproduction, Scores, TrainedAndRun
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.logs import each_once, name_among
-from hpcsimkit.reproductions.masked_ppo.reproduction import MaskedPPO
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet, standings
 from hpcsimkit.results.statistics import p_value_text
@@ -184,5 +184,6 @@ def test_agents_are_trained_once_then_everybody_runs(tmp_path: Path) -> None:
 
 
 def test_masked_ppo_is_of_that_kind_too() -> None:
-    assert issubclass(MaskedPPO, TrainedAndRun)
-    assert MaskedPPO.stages is TrainedAndRun.stages
+    kind = reproduction_named("masked-ppo")
+    assert issubclass(kind, TrainedAndRun)
+    assert kind.stages is TrainedAndRun.stages

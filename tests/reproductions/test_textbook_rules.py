@@ -88,7 +88,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def paper_on(path: Path, seed: int = 3, **sizes: Any) -> PaperReproduction:
     found: PaperReproduction = KIND([path], seed=seed)
     scale = SimpleNamespace(**{**TINY, **sizes})
-    vars(found)["traces"] = PaperLogs.of(KIND.paper, [path], scale, seed)
+    vars(found)["traces"] = PaperLogs([path], scale, seed, KIND.paper.logs)
     return found
 
 
@@ -530,7 +530,7 @@ def log_of(
     sequences = SequenceSet.of("x", jobs, [0], 1)
     trace: Any = SimpleNamespace(name=name)
     plan = KIND.paper.comparisons["rest"]
-    contest = Comparison(plan, "rest", trace, Parts({}), sequences, rows, frozenset())
+    contest = Comparison(plan, "rest", trace, Parts({}), sequences, rows, {})
     measured = {
         row: {BSLD: np.array(each), **{key: np.array(found) for key, found in promises.items()}}
         for row, each in values.items()

@@ -252,18 +252,19 @@ def test_amounts_never_wrap_around(export: Write) -> None:
         (("constraints",), {"Constraints": "intel&ib", "Partition": "long"}, "intel&ib", 0),
         (("constraints",), {"Constraints": " intel & ib & ib"}, "intel&ib", 0),
         (("constraints",), {"Constraints": ""}, "", 0),
-        (("constraints",), {"Constraints": "a100|v100"}, "", 1),
-        (("constraints",), {"Constraints": "[rack1|rack2]"}, "", 1),
+        (("constraints",), {"Constraints": "a100|v100"}, "(a100|v100)", 0),
+        (("constraints",), {"Constraints": "[rack1|rack2]"}, "([rack1|rack2])", 0),
+        (("constraints",), {"Constraints": "[rack1|rack2]", "ReqTRES": "cpu=4,node=2"}, "", 1),
         (("constraints",), {"Constraints": "intel*4"}, "", 1),
         ((), {"Constraints": "a100|v100"}, "", 0),
         (("partition",), {"Constraints": "intel", "Partition": "long"}, "long", 0),
-        (("partition",), {"Partition": "short,long"}, "", 1),
+        (("partition",), {"Partition": "short,long"}, "(short|long)", 0),
         (("gpu_type",), {"ReqTRES": "cpu=1,gres/gpu:a100=1,mem=1G,node=1"}, "a100", 0),
         (("gpu_type",), {"ReqTRES": "cpu=1,gres/gpu=1,mem=1G,node=1"}, "", 0),
         (("gpu_type",), {"ReqTRES": "cpu=1,gres/gpu:a=1,gres/gpu:b=1,node=1"}, "", 1),
         (("gpu_type", "constraints", "partition"),
          {"Constraints": "ib", "Partition": "gpu", "ReqTRES": "cpu=1,gres/gpu:a100=1,node=1"}, "ib&gpu&a100", 0),
-        (("constraints", "partition"), {"Constraints": "a|b", "Partition": "gpu"}, "gpu", 1),
+        (("constraints", "partition"), {"Constraints": "a|b", "Partition": "gpu"}, "(a|b)&gpu", 0),
     ],
 )  # fmt: skip
 def test_features(
@@ -272,7 +273,19 @@ def test_features(
     w = read_sacct(export(fields), features=features)
     request = w.jobs[0].request
     assert request is not None and request.constraint == expected
-    assert w.notes.get("constraint with alternatives or counts: left out", 0) == left_out
+    assert w.notes.get("constraint with counts, or in common to several nodes: left out", 0) == left_out
+
+
+def test_jobs_that_became_eligible_later(export: Write) -> None:
+    """Job 1 waited for another one and counts from there; the cells of jobs 2 and 3 say nothing or too much."""
+    times = {"Submit": "2024-01-01T00:00:00", "Start": "2024-01-01T02:00:00", "End": "2024-01-01T03:00:00"}
+    eligible = ("2024-01-01T01:30:00", "Unknown", "2024-01-01T02:30:00")
+    w = read_sacct(
+        export(*({"JobID": str(n), **times, "Eligible": each} for n, each in enumerate(eligible, 1)))
+    )
+    assert w.recorded_wait_time.tolist() == [1800, 7200, 7200]
+    assert (w.submit_time - w.submit_time.min()).tolist() == [5400, 0, 0]
+    assert w.notes["eligible after submission (dependency, hold, array limit): submitted then"] == 1
 
 
 def test_states(export: Write) -> None:

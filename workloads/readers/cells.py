@@ -14,7 +14,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.workloads.readers.local_time import zone_named
 
-__all__ = ["amount", "clock_of", "duration", "has_fraction", "milliseconds", "moment", "whole"]
+__all__ = ["amount", "clock_of", "date", "duration", "has_fraction", "milliseconds", "moment", "whole"]
 
 WHOLE = re.compile(r"(-?\d{1,18})(\.0*)?")
 SECONDS = re.compile(r"-?\d{1,15}(\.\d*)?")
@@ -23,6 +23,7 @@ DURATION = re.compile(
     r"(?P<minutes>\d{1,9}):(?P<seconds>\d{1,2}(?:\.\d*)?)"
 )
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z|[+-]\d\d:?\d\d)?")
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
 UNIX_TIME = re.compile(r"\d{9,11}")
 NO_MOMENT = {"", "unknown", "none", "n/a", "invalid"}
 """Cells that stand for a missing time (in lower case)."""
@@ -132,6 +133,18 @@ def moment(zone: tzinfo | None = None) -> Callable[[str], int]:
             raise UsageError(f"a time such as 2024-01-31T23:59:59 needed, found {text!r}") from None
 
     return read
+
+
+def date(text: str, zone: tzinfo | None = None) -> int:
+    """Return a day (its midnight) or a point in time as Unix time [s]; see :func:`moment`.
+
+    >>> date("1970-01-02"), date("1970-01-02T00:00:01")
+    (86400, 86401)
+    """
+    found = moment(zone)(f"{text}T00:00:00" if DAY.fullmatch(text) else text)
+    if found == UNKNOWN:
+        raise UsageError(f"a date such as 2024-01-31 or 2024-01-31T23:59:59 needed, found {text!r}")
+    return found
 
 
 def clock_of(timezone: str | None) -> tzinfo | None:

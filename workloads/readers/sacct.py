@@ -4,7 +4,7 @@ A suitable export, with one line per job and all fields that :func:`read_sacct` 
 
     sacct --allusers --allocations --parsable2 --noconvert --starttime 2024-01-01 --endtime 2024-02-01 \\
           --format JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,\\
-    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Restarts > january.sacct
+    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Restarts,Eligible > january.sacct
 
 The fields are described at https://slurm.schedmd.com/sacct.html.
 """
@@ -25,7 +25,7 @@ from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.workloads.readers.cells import clock_of, moment
+from hpcsimkit.workloads.readers.cells import UNIX_TIME, clock_of, moment
 from hpcsimkit.workloads.readers.sacct_cells import count, elapsed, minutes, state, status, time_limit
 from hpcsimkit.workloads.readers.sacct_requests import (
     SACCT_FEATURES,
@@ -49,6 +49,7 @@ FIELDS = (
     "QOS",
     "State",
     "Submit",
+    "Eligible",
     "Start",
     "End",
     "Elapsed",
@@ -132,6 +133,8 @@ def read_sacct(
     - ``requested_time`` is the time limit. If there is no limit (``UNLIMITED``, ``Partition_Limit``), it is
       the longest of the `default_times` of the job's partitions, and without these the run time, which no
       scheduler knows. ``notes`` counts both.
+    - A job that became eligible after its submission (``Eligible``: it had a dependency, a begin time, was
+      held, or was throttled in its array) counts as submitted then; ``notes`` counts such jobs.
     - ``user, group, partition, qos`` are ``User, Account, Partition, QOS``, with names in the labels, and
       ``queue`` is also the partition. ``status`` is ``State`` in the codes of SWF; ``recorded_wait_time`` is
       the time from submission to start.
@@ -150,12 +153,13 @@ def read_sacct(
         Source of the amounts that jobs request.
     features : collection of str
         Fields that become required features of a job's machines: ``constraints`` (``--constraint=a&b``),
-        ``partition``, ``gpu_type`` (``gres/gpu:a100``). Alternatives (``a|b``) cannot be expressed as
-        features; they are ignored and counted in ``notes``.
+        ``partition``, ``gpu_type`` (``gres/gpu:a100``). Alternatives are supported (``a|b``; several
+        partitions), counts (``a*2``) and features in common to several nodes (``[a|b]``) are not: such
+        constraints are ignored and counted in ``notes``.
     timezone : str, optional
         Name of the cluster's time zone, with which submit times are converted to Unix time. By default they
         are seconds of local time since 1970, since ``sacct`` prints no zone, and jump by an hour when
-        daylight saving time begins or ends.
+        daylight saving time begins or ends. Unix times are printed in UTC without a zone.
     default_times : mapping of str to int, optional
         Requested times [s] of jobs without a time limit, by partition; see
         :attr:`~hpcsimkit.cluster.partitions.Partitions.default_times`.
@@ -208,12 +212,16 @@ def read_sacct(
     sieve.amounts(amounts)
     names, labels = _names(sieve)
     columns |= names
-    columns["constraint"], labels["constraint"] = constraints(sieve, features)
+    columns["constraint"], labels["constraint"] = constraints(sieve, np.asarray(columns["nodes"]), features)
     sieve.used_before(sieve.table.columns[_id_field(sieve.table)], "job number")
     columns["id"], word, labels["id"] = sieve.ids(
         "JobIDRaw" if "JobIDRaw" in sieve.table.columns else "JobID"
     )
-    header = {"UnixStartTime": "0", "JobName": word} | ({"TimeZoneString": timezone} if timezone else {})
+    universal = timezone is None and all(
+        map(UNIX_TIME.fullmatch, map(str.strip, sieve.table.columns["Submit"]))
+    )
+    clock = "UTC" if universal else timezone
+    header = {"UnixStartTime": "0", "JobName": word} | ({"TimeZoneString": clock} if clock else {})
     resources = tuple(amounts)
     return sieve.workload({**columns, **amounts}, resources=resources, labels=labels, header=header)
 
@@ -312,6 +320,7 @@ def _times(sieve: Sieve, moment: Parser, default_times: Mapping[str, int]) -> di
     submit = sieve.parse("Submit", moment)
     start = sieve.parse("Start", moment) if "Start" in columns else None
     end = sieve.parse("End", moment) if "End" in columns else None
+    submit = _eligible(sieve, submit, start, moment)
     run = first_known(sieve, (("ElapsedRaw", elapsed), ("Elapsed", elapsed)))
     if start is not None and end is not None:
         run = np.where((run < 0) & (start >= 0) & (end >= 0), end - start, run)
@@ -329,6 +338,16 @@ def _times(sieve: Sieve, moment: Parser, default_times: Mapping[str, int]) -> di
     wait = start - submit if start is not None else unknown
     sieve.note("started before it was submitted: no wait recorded", (wait < 0) & (start is not None))
     return {**times, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
+
+
+def _eligible(sieve: Sieve, submit: Column, start: Column | None, moment: Parser) -> Column:
+    """Return the times at which jobs became eligible, if after their submission and not after their start."""
+    if "Eligible" not in sieve.table.columns or start is None:
+        return submit
+    eligible = sieve.parse("Eligible", moment)
+    held = (submit >= 0) & (eligible > submit) & (eligible <= start)
+    sieve.note("eligible after submission (dependency, hold, array limit): submitted then", held)
+    return np.where(held, eligible, submit)
 
 
 def _longest(names: str, times: Mapping[str, int]) -> int:

@@ -20,6 +20,7 @@ from hpcsimkit.workloads.readers.cells import duration, whole
 __all__ = [
     "PER_CPU",
     "PER_NODE",
+    "condition",
     "conjunction",
     "count",
     "elapsed",
@@ -37,6 +38,9 @@ POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 AMOUNT = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([KMGTPE]?)")
 LISTED = re.compile(r"[^=,]+=[^=,]+(?:,[^=,]+=[^=,]+)*")
 MEGABYTE = 1024**2
+
+WORDS = r"\s*[^\s&|,()\[\]*]+\s*(?:[&|,]\s*[^\s&|,()\[\]*]+\s*)*"
+IN_BRACKETS = re.compile(rf"\({WORDS}\)|\[{WORDS}\]")
 
 PER_NODE, PER_CPU = 1, 2
 
@@ -176,6 +180,36 @@ def status(text: str) -> int:
 def state(text: str) -> str:
     """Return the name of a state, without the user that cancelled the job."""
     return text.split(" ", 1)[0].rstrip("+").upper()
+
+
+def condition(text: str, nodes: int = 1) -> str | None:
+    """Return required features as a constraint; None if it is none that a machine satisfies by itself.
+
+    That are constraints with counts (``a*2``), and features that all nodes of a job have in common
+    (``[rack1|rack2]``), unless it has only one node. A list (``cpu,gpu``) has alternatives.
+
+    Parameters
+    ----------
+    text : str
+        Value of ``--constraint``, or a list of partitions.
+    nodes : int
+        Number of nodes of the job. Default: 1.
+
+    Examples
+    --------
+    >>> condition("intel & ib"), condition("ib&(a100|v100)"), condition("cpu,gpu"), condition("a*2&b*4")
+    ('intel&ib', '(ib&(a100|v100))', '(cpu|gpu)', None)
+    >>> condition("[rack1|rack2]"), condition("[rack1|rack2]", nodes=4), condition("(a|b"), condition("")
+    ('([rack1|rack2])', None, None, '')
+    """
+    if (plain := conjunction(text)) is not None:
+        return plain
+    rest, found = text, 1
+    while found:
+        rest, found = IN_BRACKETS.subn("x", rest)
+    if not re.fullmatch(WORDS, rest) or ("[" in text and nodes > 1):
+        return None
+    return f"({''.join(text.split()).replace(',', '|')})"
 
 
 def conjunction(text: str) -> str | None:

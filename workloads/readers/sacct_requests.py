@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cache
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.workloads.readers.sacct_cells import (
     PER_CPU,
     PER_NODE,
+    condition,
     conjunction,
     count,
     gpu_type,
@@ -136,13 +138,15 @@ def _product(a: Column, b: Column) -> Column:
     return np.where(beyond, AMOUNT_LIMIT + 1, a * b)
 
 
-def constraints(sieve: Sieve, features: Collection[str]) -> tuple[Column, tuple[str, ...]]:
-    """Return the constraint numbers of the jobs, and the required features, joined by ``&``, by number.
+def constraints(sieve: Sieve, nodes: Column, features: Collection[str]) -> tuple[Column, tuple[str, ...]]:
+    """Return the constraint numbers of the jobs, and the constraints by number.
 
     Parameters
     ----------
     sieve : Sieve
         Row filter of the ``sacct`` rows.
+    nodes : array of int64, shape (rows,)
+        Number of nodes of each job.
     features : collection of str
         Sources of the features, a subset of `SACCT_FEATURES`.
     """
@@ -150,10 +154,11 @@ def constraints(sieve: Sieve, features: Collection[str]) -> tuple[Column, tuple[
     unsaid = np.zeros(len(texts), dtype=bool)
     for name in (name for name in SACCT_FEATURES if name in features):
         cells = _feature_cells(sieve, name)
-        said = {cell: conjunction(cell) for cell in dict.fromkeys(cells)}
-        unsaid |= np.fromiter((said[cell] is None for cell in cells), dtype=bool, count=len(cells))
-        texts = ["&".join(filter(None, (text, said[cell]))) for text, cell in zip(texts, cells, strict=True)]
-    sieve.note("constraint with alternatives or counts: left out", unsaid)
+        parse = cache((lambda cell, nodes: conjunction(cell)) if name == "gpu_type" else condition)
+        said = list(map(parse, cells, np.minimum(nodes, 2).tolist()))
+        unsaid |= np.array([each is None for each in said])
+        texts = ["&".join(filter(None, both)) for both in zip(texts, said, strict=True)]
+    sieve.note("constraint with counts, or in common to several nodes: left out", unsaid)
     return sieve.labelled(texts, numbers=False)
 
 

@@ -19,34 +19,26 @@ from hpcsimkit.reports.figures import (
     title,
 )
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.cush.classes import LENGTHS, SIZES, mean_of_class
-from hpcsimkit.reproductions.cush.measured import Measured
-from hpcsimkit.reproductions.cush.methods import (
+from hpcsimkit.reproductions.cush.measured import (
     ALLOCATIONS,
     BEST_ALLOCATION,
-    EVOLVED,
-    HEURISTICS,
+    CUSH,
+    LENGTHS,
+    NTAT,
+    REWARD,
     SELECTORS,
-    TAUGHT,
-    TRAINED,
-    row,
+    SIZES,
+    WAIT,
+    Measured,
+    mean_of_class,
 )
-from hpcsimkit.reproductions.cush.runs import NTAT, REWARD, WAIT
 from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "draw_learning",
-    "draw_lengths",
-    "draw_penalties",
-    "draw_placements",
-    "draw_sizes",
-    "look_of",
-    "stretches",
-]
+__all__ = ["draw_learning", "draw_lengths", "draw_penalties", "draw_placements", "draw_sizes"]
 
 Floats = NDArray[np.float64]
 
@@ -61,8 +53,11 @@ PANELS: Mapping[str, tuple[str, str]] = {
 }
 """Panels of figure 4: labels, columns of learning curves, and measures of other policies."""
 
-SHOWN = (*TRAINED, EVOLVED)
+TAUGHT = "CuSH (taught, T = 10)"
+SHOWN = (CUSH, "CuSH (fresh job sets, T = 10)", TAUGHT, "Evolved (best allocation)")
 """Groups of agents in the figures."""
+
+HEURISTICS = tuple(f"{selector} {allocation}" for selector in SELECTORS for allocation in ALLOCATIONS)
 
 COLOURS = dict(
     zip(
@@ -204,7 +199,7 @@ def _by_length(measured: Measured, quantity: str) -> dict[str, list[float]]:
         return np.array([mean_of_class(measured.values[family], quantity, name) for name in LENGTHS])
 
     found = {
-        selector: np.mean([of(row(selector, each)) for each in ALLOCATIONS], axis=0).tolist()
+        selector: np.mean([of(f"{selector} {each}") for each in ALLOCATIONS], axis=0).tolist()
         for selector in SELECTORS
     }
     shown = [family for family in (BEST_ALLOCATION, *SHOWN) if family in measured.values]
@@ -217,8 +212,8 @@ def draw_penalties(systems: Mapping[str, Measured]) -> Figure:
     figure = new_figure(max(7.5, 4.9 * len(systems)), 3.4, columns=len(systems), sharey=True)
     names: dict[str, Line] = {}
     for ax, (system, measured) in zip(figure.axes, systems.items(), strict=True):
-        shown = [*(row(selector, each) for selector in ("FCFS", "SJF") for each in ALLOCATIONS)]
-        shown += [family for family in measured.learned if family in TRAINED]
+        shown = [f"{selector} {each}" for selector in ("FCFS", "SJF") for each in ALLOCATIONS]
+        shown += measured.groups["trained"]
         bars = {
             name: [mean_of_class(measured.values[name], "penalty", size) for size in SIZES] for name in shown
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +25,42 @@ from hpcsimkit.reports.figures import (
     title,
 )
 from hpcsimkit.reports.plots import plot_boxes
-from hpcsimkit.reproductions.dras.methods import ADDED_RULES, FAMILIES, RESERVING
-from hpcsimkit.reproductions.dras.statistics import AXES, LARGE, Weeks, waits_by_mode
+from hpcsimkit.reproductions.dras.measured import ADDED_RULES, DRAS, FAMILIES, FCFS, LARGE
+from hpcsimkit.reproductions.figures import panels
 from hpcsimkit.results.result import MODE_NAMES, Result
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_kiviat", "draw_learning", "draw_modes", "draw_sizes", "draw_weeks", "look_of"]
+__all__ = [
+    "AXES",
+    "Weeks",
+    "draw_kiviat",
+    "draw_learning",
+    "draw_modes",
+    "draw_sizes",
+    "draw_weeks",
+    "kiviat",
+    "look_of",
+    "waits_by_mode",
+    "weekly",
+]
 
 Floats = NDArray[np.float64]
 
-COLUMNS = 3
+WEEK = 7 * DAY
+
+AXES: Mapping[str, str] = {
+    "mean_wait_time": "mean wait",
+    "max_wait_time": "maximum wait",
+    "mean_response_time": "mean response",
+    "mean_slowdown": "mean slowdown",
+    "utilisation": "utilisation",
+}
+"""Axes of the Kiviat graph: measures and labels; for utilisation more is better."""
+
+MORE_IS_BETTER = ("utilisation",)
+
 POINTS = 3000
 """Maximum number of evenly spaced jobs in a panel; the longest waits are always included."""
 
@@ -60,7 +83,32 @@ def look_of(family: str) -> Line:
     """
     if family in ADDED_RULES:
         return Line(MUTED, GREY_DASHES[ADDED_RULES.index(family)], "")
-    return Line(POLICY_COLOURS[COLOURS[family]], "solid" if family in RESERVING else "dashed", "")
+    return Line(POLICY_COLOURS[COLOURS[family]], "solid" if family in (FCFS, *DRAS) else "dashed", "")
+
+
+def kiviat(values: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
+    """Return the scaled measures of each policy, from 0, the worst of all, to 1, the best.
+
+    Parameters
+    ----------
+    values : mapping of str to mapping of str to float
+        Measures by policy and key of `AXES`. (If all are equal, all are scaled to 1.)
+
+    Examples
+    --------
+    >>> worst = dict.fromkeys(AXES, 5.0) | {"utilisation": 0.5}
+    >>> good = dict.fromkeys(AXES, 1.0) | {"utilisation": 0.5}
+    >>> middle = dict.fromkeys(AXES, 2.0) | {"utilisation": 0.5}
+    >>> kiviat({"worst": worst, "good": good, "middle": middle})["middle"]
+    [0.75, 0.75, 0.75, 0.75, 1.0]
+    """
+    columns = []
+    for measure in AXES:
+        column = np.array([each[measure] for each in values.values()])
+        good = column if measure in MORE_IS_BETTER else -column
+        width = good.max() - good.min()
+        columns.append((good - good.min()) / width if width > 0 else np.ones(len(good)))
+    return dict(zip(values, np.transpose(columns).tolist(), strict=True))
 
 
 @style()
@@ -70,7 +118,7 @@ def draw_kiviat(logs: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     Parameters
     ----------
     logs : mapping of str to mapping of str to sequence of float
-        Values by log and policy, as returned by :func:`~hpcsimkit.reproductions.dras.statistics.kiviat`.
+        Values by log and policy, as returned by :func:`kiviat`.
     """
     figure = new_figure(5.0 * len(logs) + 0.6, 5.2, columns=len(logs), subplot_kw={"projection": "polar"})
     angles = np.linspace(0, 2 * np.pi, len(AXES), endpoint=False)
@@ -98,8 +146,8 @@ def draw_sizes(results: Mapping[str, Result]) -> Figure:
 
     Each panel has its own scale; the vertical line marks the size from which jobs count as large.
     """
-    figure, panels = _panels(results, 3.1, 2.3)
-    for number, (ax, (family, result)) in enumerate(panels):
+    figure, columns = panels(len(results), 3.1, 2.3)
+    for number, (ax, (family, result)) in enumerate(zip(figure.axes, results.items(), strict=False)):
         rows = _shown(result.wait_time)
         for mode, colour in MODE_COLOURS.items():
             mine = rows[result.mode[rows] == MODE_NAMES.index(mode)]
@@ -109,9 +157,9 @@ def draw_sizes(results: Mapping[str, Result]) -> Figure:
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         ax.set_ylim(bottom=0)
         title(ax, family)
-        if number % COLUMNS == 0:
+        if number % columns == 0:
             ax.set_ylabel("wait [d]")
-        if number >= len(results) - COLUMNS:
+        if number >= len(results) - columns:
             ax.set_xlabel("nodes")
     legend_above(figure, {mode: Line(colour, "solid", "") for mode, colour in MODE_COLOURS.items()})
     return figure
@@ -125,6 +173,12 @@ def _shown(waits: Floats) -> NDArray[np.intp]:
 
 def _dots() -> Mapping[str, Any]:
     return {"linestyle": "none", "marker": "o", "markersize": 2.2, "markeredgewidth": 0, "alpha": 0.6}
+
+
+def waits_by_mode(result: Result) -> dict[str, Floats]:
+    """Return the waits of jobs [s] by start mode, without modes that do not occur."""
+    found = {name: result.wait_time[result.mode == number] for number, name in enumerate(MODE_NAMES)}
+    return {name: waits for name, waits in found.items() if len(waits)}
 
 
 @style()
@@ -145,9 +199,48 @@ def draw_modes(results: Mapping[str, Result]) -> Figure:
     return figure
 
 
+class Weeks(NamedTuple):
+    """A schedule week by week, by submission of the jobs.
+
+    Parameters
+    ----------
+    load : array of float, shape (weeks,)
+        Submitted node-seconds as a share of the machine's capacity in a week.
+    mean, longest : array of float, shape (weeks,)
+        Mean and longest waits [s]; NaN in weeks without jobs.
+    """
+
+    load: Floats
+    mean: Floats
+    longest: Floats
+
+
+def weekly(result: Result) -> Weeks:
+    """Return load and waits of the jobs of each week, counted from the first submission.
+
+    >>> from hpcsimkit import Pipeline, Simulation, Workload
+    >>> columns = {"submit_time": [0, 0, 2 * WEEK], "run_time": [WEEK // 2, 10, WEEK], "nodes": [1, 1, 1]}
+    >>> found = weekly(Simulation(Workload(columns, machine_size=1), Pipeline()).run())
+    >>> found.load.round(3).tolist(), found.mean.tolist(), found.longest.tolist()
+    ([0.5, 0.0, 1.0], [151200.0, nan, 0.0], [302400.0, nan, 0.0])
+    """
+    week = (result.submit_time - result.submit_time.min()) // WEEK
+    count = int(week.max()) + 1
+    jobs, waits = np.bincount(week, minlength=count), result.wait_time
+    area = np.bincount(week, result.amount * result.run_time, minlength=count)
+    longest = np.full(count, -np.inf)
+    np.maximum.at(longest, week, waits)
+    nobody = jobs == 0
+    longest[nobody] = np.nan
+    totals = np.bincount(week, waits, minlength=count)
+    mean = np.divide(totals, jobs, out=np.full(count, np.nan), where=~nobody)
+    return Weeks(area / (WEEK * result.size), mean, longest)
+
+
 @style()
-def draw_weeks(weeks: Mapping[str, Weeks]) -> Figure:
+def draw_weeks(results: Mapping[str, Result]) -> Figure:
     """Return a figure over the weeks of a test: load, and mean and longest waits of several policies."""
+    weeks = {name: weekly(result) for name, result in results.items()}
     figure = new_figure(8.5, 6.2, rows=3, sharex=True, gridspec_kw={"height_ratios": [1.0, 1.6, 1.6]})
     load, mean, longest = figure.axes
     first = next(iter(weeks.values()))
@@ -205,24 +298,10 @@ def draw_learning(
             ax.fill_between(
                 episodes, values.min(axis=0), values.max(axis=0), color=look.colour, alpha=0.15, linewidth=0
             )
-    _draw_rivals(rivals, looks, ax)
+    for name, value in rivals.items():
+        ax.axhline(value, color=looks[name].colour, linestyle=looks[name].dash, linewidth=1.1)
     ax.set_xlabel("episode")
     ax.set_ylabel("reward on the month to choose by")
     count_axis(ax.xaxis)
     legend_above(figure, {name: looks[name] for name in (*curves, *rivals)}, most=4)
     return figure
-
-
-def _draw_rivals(rivals: Mapping[str, float], looks: Mapping[str, Line], ax: Axes) -> None:
-    for name, value in rivals.items():
-        ax.axhline(value, color=looks[name].colour, linestyle=looks[name].dash, linewidth=1.1)
-
-
-def _panels(results: Mapping[str, Result], width: float, height: float) -> tuple[Figure, list[Any]]:
-    """Return a figure with a panel for each result."""
-    columns = min(COLUMNS, len(results))
-    rows = -(-len(results) // columns)
-    figure = new_figure(width * columns + 0.6, 0.8 + height * rows, rows=rows, columns=columns)
-    for ax in figure.axes[len(results) :]:
-        ax.set_axis_off()
-    return figure, list(zip(figure.axes, results.items(), strict=False))

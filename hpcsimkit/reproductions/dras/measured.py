@@ -1,10 +1,11 @@
-"""Measurements of a log by policy, over seeds, with the schedules."""
+"""Measurements of a log by policy, over seeds, with the schedules; and the names of the policies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +13,75 @@ from numpy.typing import NDArray
 from hpcsimkit.engine.store import Store
 from hpcsimkit.reports.figures import DAY, HOUR
 from hpcsimkit.reproductions.contests import Scores
-from hpcsimkit.reproductions.dras.data import Trace
-from hpcsimkit.reproductions.dras.methods import ADDED_AGENTS, DRAS, OUTSIDE, Contest
-from hpcsimkit.reproductions.dras.runs import REWARD, kept
-from hpcsimkit.reproductions.dras.statistics import AXES, longest_large_wait
+from hpcsimkit.reproductions.dras.runs import REWARD, kept, reserves
 from hpcsimkit.reproductions.learners import Training
+from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.rivals import RULES
+from hpcsimkit.reproductions.sequences import Contestant
 from hpcsimkit.reproductions.spread import Spread, spread_of
 from hpcsimkit.results.result import Result
 
-__all__ = ["Family", "Measured"]
+__all__ = [
+    "ADDED_AGENTS",
+    "ADDED_RULES",
+    "CHANCE",
+    "DRAS",
+    "DRAWN",
+    "FAMILIES",
+    "FCFS",
+    "LARGE",
+    "OPTIMIZATION",
+    "Family",
+    "Measured",
+    "behaving",
+    "family_of",
+    "longest_large_wait",
+    "outside",
+]
 
 Floats = NDArray[np.float64]
+
+FCFS, OPTIMIZATION, SJF_EASY, CHANCE = "FCFS/EASY", "Optimization", "SJF/EASY", "Random, two levels"
+ADDED_RULES = (SJF_EASY, CHANCE, "Shortest, two levels", "Largest, two levels")
+ADDED_AGENTS = ("DRAS-DQL, paid for short waits", "Evolved, two levels")
+DRAS = ("DRAS-DQL", "DRAS-PG", "DRAS-A2C", "DRAS-PPO")
+DRAWN = tuple(f"{family}, drawn" for family in DRAS[1:])
+"""Learners with sampled actions, as in training and in the paper; the scores of DRAS-DQL are values."""
+
+FAMILIES = (FCFS, OPTIMIZATION, "BinPacking", "Random", "Decima-PG", *DRAS)
+"""Rows of the paper."""
+
+LARGE = 0.2
+"""Share of the nodes from which a job counts as one of the largest."""
+
+
+def outside(rows: Collection[str] = RULES) -> list[str]:
+    """Return the rows of further heuristics of the kit."""
+    return [name for name in rows if name in RULES and name not in (FCFS, SJF_EASY)]
+
+
+def slots(rows: Collection[str]) -> list[str]:
+    """Return the rows of constant slots, except slot 0, which is FCFS/EASY."""
+    return [name for name in rows if name.startswith("Slot ")]
+
+
+def behaving(rows: Collection[str]) -> list[str]:
+    """Return the rows of the comparison of agents with constant slots, in the order of its table."""
+    return [name for name in (FCFS, CHANCE, *slots(rows), *DRAS, *DRAWN) if name in rows]
+
+
+def family_of(who: Contestant) -> str:
+    """Return the name of a policy in the tables: agents with several seeds, which are numbered, share it."""
+    return who.name if who.learner is None else who.name.rpartition(" ")[0]
+
+
+def longest_large_wait(result: Result) -> float:
+    """Return the maximum wait of jobs that request a fifth of the nodes or more [s].
+
+    NaN if there are none.
+    """
+    waits = result.wait_time[result.amount >= LARGE * result.size]
+    return float(waits.max()) if len(waits) else float("nan")
 
 
 @dataclass(frozen=True)
@@ -39,12 +98,15 @@ class Family:
         Validation reward of each agent; empty for untrained policies.
     results : mapping of str to Result
         Schedules by row.
+    reserves : bool
+        Whether jobs that do not fit get reservations.
     """
 
     name: str
     rows: Mapping[str, Mapping[str, float]]
     validations: Mapping[str, float]
     results: Mapping[str, Result]
+    reserves: bool
 
     def spread(self, measure: str) -> Spread:
         """Return the spread of a measure over seeds."""
@@ -85,11 +147,14 @@ class Family:
         return [100 * float((result.start_time == starts).mean()) for result in self.results.values()]
 
     @property
+    def best_row(self) -> str:
+        """Row of the agent with the highest validation reward, or else the first one."""
+        return max(self.validations or self.rows, key=lambda row: self.validations.get(row, 0.0))
+
+    @property
     def shown(self) -> Result:
-        """Schedule shown in figures: that of the agent with the highest validation reward."""
-        if not self.validations:
-            return next(iter(self.results.values()))
-        return self.results[max(self.validations, key=lambda row: self.validations[row])]
+        """Schedule shown in figures."""
+        return self.results[self.best_row]
 
 
 @dataclass(frozen=True)
@@ -98,7 +163,7 @@ class Measured:
 
     Parameters
     ----------
-    trace : Trace
+    trace : MonthlyLog
         Log of the measurements.
     families : mapping of str to Family
         Measurements by policy.
@@ -106,25 +171,40 @@ class Measured:
         Rewards of untrained policies on the validation month.
     """
 
-    trace: Trace
+    trace: Any  # a log split by months, of the module that imports this one
     families: Mapping[str, Family]
     rewards: Mapping[str, float]
 
     @classmethod
-    def of(cls, validation: Scores[Contest], test: Scores[Contest], store: Store) -> Measured:
+    def of(cls, validation: Scores[Comparison], test: Scores[Comparison], store: Store) -> Measured:
         """Load the measurements from the store of outcomes."""
         rewards = {row: validation.mean(row, REWARD) for row in validation.values}
-        return cls(test.contest.trace, _families(test, store), rewards)
+        rows: dict[str, list[Contestant]] = {}
+        for each in test.contest.contestants:
+            rows.setdefault(family_of(each), []).append(each)
+        families = {name: _family(name, of_family, test, store) for name, of_family in rows.items()}
+        return cls(test.contest.trace, families, rewards)
+
+    def among(self, names: Sequence[str]) -> list[Family]:
+        """Return the policies of some names that were measured, in this order."""
+        return [self.families[name] for name in names if name in self.families]
+
+    def means(self, names: Sequence[str], measures: Sequence[str]) -> dict[str, dict[str, float]]:
+        """Return the means of some measures over seeds, by policy."""
+        return {
+            family.name: {measure: family.spread(measure).mean for measure in measures}
+            for family in self.among(names)
+        }
 
     @property
     def learned(self) -> list[Family]:
         """Learners of DRAS."""
-        return [family for name, family in self.families.items() if name in DRAS]
+        return self.among(DRAS)
 
     @property
     def added_agents(self) -> list[Family]:
         """Agents that the paper lacks."""
-        return [family for name, family in self.families.items() if name in ADDED_AGENTS]
+        return self.among(ADDED_AGENTS)
 
     @property
     def best(self) -> Family:
@@ -146,38 +226,48 @@ class Measured:
     def faster_rules(self) -> dict[tuple[str, ...], list[str]]:
         """Names of agents by heuristics outside the paper with shorter mean and maximum waits."""
         found: dict[tuple[str, ...], list[str]] = {}
-        rules = [self.families[name] for name in OUTSIDE if name in self.families]
         for agent in [*self.learned, *self.added_agents]:
             faster = tuple(
                 rule.name
-                for rule in rules
+                for rule in self.among(outside())
                 if rule.mean_wait < agent.mean_wait and rule.longest_wait < agent.longest_wait
             )
             found.setdefault(faster, []).append(agent.name)
         return found
 
-    def means(self, families: Sequence[str]) -> dict[str, dict[str, float]]:
-        """Return the measures of the Kiviat graph, means over seeds, by policy."""
-        return {
-            name: {measure: self.families[name].spread(measure).mean for measure in AXES}
-            for name in families
-            if name in self.families
-        }
+    @property
+    def best_constant(self) -> str:
+        """Row of the constant slot with the highest reward on the validation month."""
+        return max([FCFS, *slots(self.rewards)], key=lambda row: self.rewards[row])
+
+    def has_learned(self, family: Family) -> bool:
+        """Return whether every seed's test reward exceeds those of random and best constant slots."""
+        bound = max(self.families[row].reward for row in (CHANCE, self.best_constant))
+        return bool((family.over_seeds(REWARD) > bound).all())
+
+    @property
+    def better_than_constant(self) -> list[str]:
+        """Names of the learners of DRAS, with best and with sampled actions, that have learned."""
+        return [
+            name
+            for name, family in self.families.items()
+            if name in (*DRAS, *DRAWN) and self.has_learned(family)
+        ]
 
 
-def _families(scores: Scores[Contest], store: Store) -> dict[str, Family]:
-    learners = {each.name: each.learner for each in scores.contest.contestants}
+def _family(name: str, rows: Sequence[Contestant], scores: Scores[Comparison], store: Store) -> Family:
     meetings = scores.contest.meetings
-    found = {}
-    for family, rows in scores.contest.families.items():
-        validations = {
-            row: float(store.outcome(Training(learner))["best"])
+    return Family(
+        name,
+        {
+            row.name: {measure: float(values[0]) for measure, values in scores.values[row.name].items()}
             for row in rows
-            if (learner := learners[row]) is not None
-        }
-        measures = {
-            row: {measure: float(values[0]) for measure, values in scores.values[row].items()} for row in rows
-        }
-        results = {row: kept(store, meetings[row]) for row in rows}
-        found[family] = Family(family, measures, validations, results)
-    return found
+        },
+        {
+            row.name: float(store.outcome(Training(row.learner))["best"])
+            for row in rows
+            if row.learner is not None
+        },
+        {row.name: kept(store, meetings[row.name]) for row in rows},
+        reserves(rows[0].policy),
+    )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.plans.logs import PaperLog, PaperLogs
 from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
-__all__ = ["Comparison", "Workshop"]
+__all__ = ["Comparison", "Workshop", "runs_by_use"]
 
 
 class Comparison(NamedTuple):
@@ -26,27 +25,27 @@ class Comparison(NamedTuple):
     protocol : str
         Name of the table.
     trace : PaperLog
-        Log of the sequences.
+        Log of the sequences, or other test data of the plan.
     parts : Parts
         Parts with the variables of the comparison.
     sequences : SequenceSet
         Test sequences.
     contestants : sequence of Contestant
         Policies under test.
-    stochastic : collection of str
-        Rows that are run several times on each sequence.
-    oracles : collection of str
-        Rows that know actual run times. Default: none.
+    rows : mapping of str to RowPlan
+        Table of each policy in the plan, by name.
+    apart : mapping of str to SequenceSet
+        Sequences of the rows that have their own. Default: none.
     """
 
     plan: ComparisonPlan
     protocol: str
-    trace: PaperLog
+    trace: Any
     parts: Parts
     sequences: SequenceSet
     contestants: Sequence[Contestant]
-    stochastic: frozenset[str]
-    oracles: frozenset[str] = frozenset()
+    rows: Mapping[str, RowPlan]
+    apart: Mapping[str, SequenceSet] = {}
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -73,15 +72,51 @@ class Comparison(NamedTuple):
         """Runs of all policies, by row."""
         return {each.name: self._meeting(each) for each in self.contestants}
 
+    def families(self, group: str | None = None) -> dict[str, list[Contestant]]:
+        """Return the policies of each row of tables, of all groups or of one."""
+        found: dict[str, list[Contestant]] = {}
+        for each in self.contestants:
+            row = self.rows[each.name]
+            if group in (None, row.group):
+                found.setdefault(row.family or each.name, []).append(each)
+        return found
+
     def _meeting(self, who: Contestant) -> Meeting:
-        sequences = SequenceSet(
-            f"{self.sequences.name}{self.parts.made(self.plan.folder)}", self.sequences.scenarios
-        )
+        scenarios = self.apart.get(who.name, self.sequences).scenarios
+        sequences = SequenceSet(f"{self.sequences.name}{self.parts.made(self.plan.folder)}", scenarios)
         seed, promises = self.trace.seed, self.plan.promises
+        by_chance = self.rows[who.name].stochastic or (who.learner is not None and who.sample)
+        runs = self.parts.made(self.plan.draws or 1) if by_chance else 1
+        if self.plan.meeting is not None:
+            variables = {"contestant": who, "sequences": sequences, "runs": runs}
+            meeting: Meeting = self.parts.beside(variables).made(self.plan.meeting)
+            return meeting
         if self.plan.draws is None:
             return Meeting(who, sequences, seed, promises)
-        draws = self.parts.made(self.plan.draws) if who.name in self.stochastic else 1
-        return Draws(who, sequences, seed, promises, draws=draws)
+        return Draws(who, sequences, seed, promises, draws=runs)
+
+
+def runs_by_use(
+    met: Iterable[Comparison], row_of: Callable[[Contestant, RowPlan], str]
+) -> list[dict[str, list[Meeting]]]:
+    """Return the runs of a paper's heuristics, of those of the group ``outside``, and of agents, by row.
+
+    Parameters
+    ----------
+    met : iterable of Comparison
+        Comparisons, each on other sequences.
+    row_of : callable
+        Function ``row_of(contestant, row)`` that returns the name of the row, empty to leave it out.
+    """
+    found: list[dict[str, list[Meeting]]] = [{}, {}, {}]
+    for each in met:
+        meetings = each.meetings
+        for who in each.contestants:
+            table = each.rows[who.name]
+            use = 2 if who.learner is not None else int(table.group == "outside")
+            if row := row_of(who, table):
+                found[use].setdefault(row, []).append(meetings[who.name])
+    return found
 
 
 class Workshop:
@@ -92,15 +127,15 @@ class Workshop:
     plan : Plan
         The plan.
     traces : PaperLogs
-        Logs.
+        Logs, or other test data of the plan.
     """
 
-    def __init__(self, plan: Plan, traces: PaperLogs) -> None:
+    def __init__(self, plan: Plan, traces: Any) -> None:
         self.plan = plan
         self.traces = traces
         self._made: dict[str, Learner] = {}
 
-    def parts(self, trace: PaperLog | None = None) -> Parts:
+    def parts(self, trace: Any = None) -> Parts:
         """Return parts with the size preset and a log, by default the first one, as variables."""
         chosen = self.traces.first if trace is None else trace
         sizes = vars(self.traces.scale)
@@ -114,61 +149,67 @@ class Workshop:
                 parts = parts.beside({variable: parts.made(value)})
         label = f"{parts.made(table.name)}"
         if label not in self._made:
-            settings = replace(parts.made(table.settings), total_timesteps=parts.made(table.total_timesteps))
-            environment = parts.made(table.environment)
+            settings, environment = parts.made(table.settings), parts.made(table.environment)
+            if table.total_timesteps is not None:
+                settings = replace(settings, total_timesteps=parts.made(table.total_timesteps))
             kind = kit_part(table.learner) if table.learner else Learner
-            learner = kind.of(label, environment, table.trainer, settings, self.traces.seed)
-            self._made[label] = replace(learner, **parts.made(table.changes))
+            seed = parts.made(table.seed) + parts.variables.get("number", 0)
+            learner = kind.of(label, environment, parts.made(table.trainer), settings, seed)
+            changes = parts.beside({"learner": learner}).made(table.changes)
+            self._made[label] = replace(learner, **changes)
         return self._made[label]
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons: log by log, or protocol by protocol."""
         names = [name for name, each in self.plan.comparisons.items() if self._has(each.size)]
-        pairs = [(name, trace) for name in names for trace in self.traces.all]
+        numbers = range(len(self.traces.all))
+        pairs = [(name, number) for name in names for number in numbers]
         if self.plan.logs_first:
-            pairs = [(name, trace) for trace in self.traces.all for name in names]
-        for name, trace in pairs:
-            if trace.is_known or not self.plan.comparisons[name].known_logs:
+            pairs = [(name, number) for number in numbers for name in names]
+        for name, number in pairs:
+            plan = self.plan.comparisons[name]
+            trace = (self.traces.test_of(plan.paper) if plan.paper else self.traces).all[number]
+            if not plan.known_logs or trace.is_known:
                 yield from self._comparisons(name, trace)
 
     def _has(self, size: str) -> bool:
         return not size or bool(vars(self.traces.scale)[size])
 
-    def _comparisons(self, name: str, trace: PaperLog) -> Iterator[Comparison]:
+    def _comparisons(self, name: str, trace: Any) -> Iterator[Comparison]:
         plan = self.plan.comparisons[name]
-        sequences = trace.rest if plan.sequences == "rest" else trace.drawn_sequences
-        for parts in self.parts(trace).each(plan.each):
+        for parts in filter(lambda parts: parts.meet(plan.when), self.parts(trace).each(plan.each)):
+            sequences = parts.made(plan.sequences)
+            sequences = getattr(trace, sequences) if isinstance(sequences, str) else sequences
             found = [
-                (each, row)
+                (each, row.model_copy(update={"family": own.made(row.family)}))
                 for rows in plan.rows
                 for inner in parts.each(rows.each)
+                if inner.meet(rows.when)
                 for row in map(self.plan.rows.__getitem__, rows.rows)
                 for own in inner.each(row.each)
+                if own.meet(row.when)
                 for each in self._rows(row, trace, own, known=plan.known_logs)
             ]
-            drawn = {each.name for each, row in found if row.stochastic or (each.learner and each.sample)}
-            oracles = {each.name for each, row in found if row.oracle}
+            apart = {each.name: parts.made(row.sequences) for each, row in found if row.sequences is not None}
             rows = [each for each, _ in found]
-            yield Comparison(plan, name, trace, parts, sequences, rows, frozenset(drawn), frozenset(oracles))
+            tables = {each.name: row for each, row in found}
+            yield Comparison(plan, name, trace, parts, sequences, rows, tables, apart)
 
-    def _rows(self, row: RowPlan, trace: PaperLog, parts: Parts, *, known: bool) -> Iterator[Contestant]:
+    def _rows(self, row: RowPlan, trace: Any, parts: Parts, *, known: bool) -> Iterator[Contestant]:
         """Yield the policies of a row: one for each log of its agents, and for sampled and best actions."""
-        for name, allowed in row.when.items():
-            if parts.made(f"{{{name}}}") not in parts.listed(allowed):
-                return
         if row.agent is None:
             yield Contestant(f"{parts.made(row.name)}", parts.made(row.policy), row.rules)
             return
         for other in self._logs_of(row, trace, known=known):
-            inner = parts.beside({**other.variables, "here": trace, "longest_here": trace.longest_time})
+            inner = parts.beside({**other.variables, "here": trace})
             learner = inner.made(row.agent)
             policy = inner.beside({"policy": learner.policy}).made(row.policy or "{policy}")
             changes = {key: inner.made(value) for key, value in row.changes.items()} or None
             for sample in row.sample:
-                name = f"{inner.made(row.name)}{'' if sample else row.suffix}"
+                name = f"{inner.beside({'sample': sample}).made(row.name)}{'' if sample else row.suffix}"
                 yield Contestant(name, policy, row.rules, learner, sample, changes)
 
-    def _logs_of(self, row: RowPlan, trace: PaperLog, *, known: bool) -> list[PaperLog]:
+    def _logs_of(self, row: RowPlan, trace: Any, *, known: bool) -> list[Any]:
         if row.logs == "own":
             return [trace]
         others = [self.traces.first] if row.logs == "first" else self.traces.all

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.logs import Log, Logs, name_among
-from hpcsimkit.reproductions.plans.plan import LogsPlan, Plan
+from hpcsimkit.reproductions.papers import PAPERS
+from hpcsimkit.reproductions.plans.parts import kit_part
+from hpcsimkit.reproductions.plans.plan import LogsPlan, paper_files
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
-from hpcsimkit.workloads.dirlab import published_starts, read_published
+from hpcsimkit.workloads.dirlab import REPLACED, published_starts, read_published
 
 __all__ = ["PaperLog", "PaperLogs", "UnmodifiedLog"]
 
@@ -58,7 +62,8 @@ class PaperLog(Log):
     @property
     def times_are_known(self) -> bool:
         """Whether every requested time equals the run time: the log has no estimates of its own."""
-        return bool((self.log.requested_time == self.log.run_time).all())
+        times = np.maximum(self.log.run_time, 1)
+        return REPLACED not in self.log.notes and bool((self.log.requested_time == times).all())
 
     @property
     def longest_time(self) -> int:
@@ -92,16 +97,28 @@ class PaperLog(Log):
         return self.name in self.plan.seeds
 
     @cached_property
-    def drawn_sequences(self) -> SequenceSet:
+    def drawn(self) -> SequenceSet:
         """Sequences of the published test, from the whole log; as published, they overlap.
 
         By default they are drawn with the seed of the reproduction.
         """
+        return self.sequences_of(self.log, self.starts(self.test_seed))
+
+    @property
+    def test_seed(self) -> int:
+        """Seed of the published test."""
         plan = self.plan
-        seed = plan.seeds.get(self.name, self.seed if plan.seed is None else plan.seed)
-        count = getattr(self.scale, plan.sequences)
-        starts = published_starts(plan.code, len(self.log), seed, count)
-        return SequenceSet.of(f"{self.name}-{plan.drawn}", self.log, starts.tolist(), plan.jobs)
+        return plan.seeds.get(self.name, self.seed if plan.seed is None else plan.seed)
+
+    def starts(self, seed: int) -> list[int]:
+        """Return the first rows of the sequences of the published test with a seed."""
+        jobs = min(len(self.log), self.plan.test_slice or len(self.log))
+        count = getattr(self.scale, self.plan.sequences)
+        return published_starts(self.plan.code, jobs, seed, count).tolist()
+
+    def sequences_of(self, log: Workload, starts: Sequence[int]) -> SequenceSet:
+        """Return sequences of the published length, by the name of the published test."""
+        return SequenceSet.of(f"{self.name}-{self.plan.drawn}", log, starts, self.plan.jobs)
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -113,6 +130,10 @@ class PaperLog(Log):
 
     def line(self) -> str:
         """Return a line on the jobs and their split."""
+        if not self.plan.split:
+            jobs, nodes = grouped(len(self.log)), grouped(self.log.machine_size or 0)
+            known = "without" if self.times_are_known else "with"
+            return f"{self.name}: {jobs} jobs, {nodes} nodes, {known} requested times of their own"
         return (
             f"{self.name}: {grouped(len(self.log))} jobs, {self._skipped}the first "
             f"{grouped(len(self.part))} to learn from; {self.rest.words(self.scale.sequences)} of the rest "
@@ -172,13 +193,28 @@ class PaperLogs(Logs[PaperLog]):
 
     plan: LogsPlan | None = None
 
-    @classmethod
-    def of(cls, plan: Plan, paths: Sequence[Path], scale: SimpleNamespace, seed: int) -> PaperLogs:
-        """Return the logs, split as a plan says."""
-        return cls(paths, scale, seed, plan.logs)
+    @cached_property
+    def _tests(self) -> dict[str, PaperLogs]:
+        return {}
+
+    def test_of(self, paper: str) -> PaperLogs:
+        """Return the same logs in the published test of another paper, by the names of this one.
+
+        Where that paper states no seed, it is that of this plan.
+        """
+        if paper not in self._tests:
+            assert self.plan is not None
+            other, _ = paper_files(PAPERS[paper])
+            seed = self.plan.seed if other.logs.seed is None else other.logs.seed
+            changes = {"names": self.plan.names, "seed": seed}
+            scale = SimpleNamespace(**other.size(quick=False))
+            self._tests[paper] = replace(self, scale=scale, plan=other.logs.model_copy(update=changes))
+        return self._tests[paper]
 
     def log_of(self, path: Path) -> PaperLog:
         """Return the log of a file."""
         assert self.plan is not None
         kind = UnmodifiedLog if self.plan.code == "swf" else PaperLog
+        if self.plan.kind:
+            kind = kit_part(self.plan.kind)
         return kind(path, self.plan, self.scale, self.seed)

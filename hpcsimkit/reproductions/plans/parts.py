@@ -7,7 +7,6 @@ import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
-from itertools import product
 from operator import attrgetter
 from string import Formatter
 from typing import Any
@@ -47,11 +46,13 @@ def kit_part(name: str) -> Any:
 
 
 class _Words(Formatter):
-    """Texts with variables: ``{order:upper}`` in capitals, ``{backfilling:?-bf}`` only if true."""
+    """Texts: ``{order:upper}`` in capitals, ``{number:next}`` plus 1, ``{backfilling:?-bf}`` only if true."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "upper":
             return str(value).upper()
+        if format_spec == "next":
+            return str(value + 1)
         if format_spec.startswith("?"):
             return format_spec[1:] * bool(value)
         return super().format_field(value, format_spec)
@@ -61,7 +62,8 @@ class Parts:
     """Objects from the values of a plan, with variables.
 
     - A text ``"{name}"`` is the variable itself (``"{name.attribute}"`` its attribute); other texts are
-      formatted: ``{name:upper}`` is in capitals, ``{name:?words}`` are words if the variable is true.
+      formatted: ``{name:upper}`` is in capitals, ``{name:next}`` a number plus 1, ``{name:?words}`` are
+      words if the variable is true.
     - A table with the key ``part`` is the object that this class or function of hpcsimkit returns for the
       other keys; one with ``copy`` is a copy of an object, or of a constant, with changed attributes.
     - A table with the key ``agent`` is that agent, with the other keys as variables.
@@ -93,10 +95,20 @@ class Parts:
         return Parts({**self.variables, **variables}, self.agent)
 
     def each(self, values: Mapping[str, Any]) -> Iterator[Parts]:
-        """Yield parts for each combination of the values of some variables, without repetitions."""
-        lists = [self.listed(each) for each in values.values()]
-        for chosen in product(*lists):
-            yield self.beside(dict(zip(values, chosen, strict=True)))
+        """Yield parts for each combination of the values of some variables, without repetitions.
+
+        Values may depend on the variables before them.
+        """
+        if not values:
+            yield self
+            return
+        (name, value), *others = values.items()
+        for chosen in self.listed(value):
+            yield from self.beside({name: chosen}).each(dict(others))
+
+    def meet(self, conditions: Mapping[str, Any]) -> bool:
+        """Return whether each of some variables, or of their attributes, has one of its allowed values."""
+        return all(self.made(f"{{{name}}}") in self.listed(each) for name, each in conditions.items())
 
     def made(self, value: Any) -> Any:
         """Return the object of a value."""

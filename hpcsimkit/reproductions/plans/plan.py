@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 from hpcsimkit.errors import nearest
 from hpcsimkit.experiments.checked_table import Table
 from hpcsimkit.reproductions.logs import BY_FILE
+from hpcsimkit.reproductions.rivals import RIVALS
 
 __all__ = [
     "AgentPlan",
@@ -22,6 +23,7 @@ __all__ = [
     "PublishedTable",
     "RowPlan",
     "RowsPlan",
+    "SourcePlan",
     "StudyPlan",
     "TargetPlan",
     "paper_files",
@@ -35,18 +37,26 @@ Part = Any
 Each = Mapping[str, Any]
 """Values of each variable of a loop, the first variable outermost."""
 
+When = dict[str, list[Any]]
+"""Values of variables for which something is included."""
+
 
 class LogsPlan(Table):
     """Table ``[logs]``: the reading of logs, and their split into training jobs and test sequences.
 
-    `code` is the published code that reads the logs, or ``swf`` for unmodified ones.
+    `code` is the published code that reads the logs, or ``swf`` for unmodified ones. `kind` names a subclass
+    of :class:`~hpcsimkit.reproductions.plans.logs.PaperLog`, if the logs need one. Sequences of the
+    published test begin in the first `test_slice` jobs, if it is given. Without trainings, `split` is false.
     """
 
     needed: str
     code: Literal["rlscheduler", "schedinspector", "rlbackfilling", "swf"]
-    jobs: int = Field(gt=0)
-    least_jobs: int = Field(gt=0)
+    kind: str = ""
+    jobs: int = Field(default=1, gt=0)
+    least_jobs: int = Field(default=1, gt=0)
     slice: int = Field(default=10_000, gt=0)
+    test_slice: int | None = Field(default=None, gt=0)
+    split: bool = True
     seeds: dict[str, int] = Field(default_factory=dict)
     seed: int | None = None
     drawn: str = "published"
@@ -54,26 +64,46 @@ class LogsPlan(Table):
     names: dict[str, str] = Field(default_factory=lambda: dict(BY_FILE))
 
 
+class SourcePlan(Table):
+    """Table ``[source]`` in place of ``[logs]``: the class of other test data, such as job sets or days.
+
+    `part` names a subclass of :class:`~hpcsimkit.reproductions.logs.Logs`. Its data have a name, and the
+    attributes `seed` and `variables` of a :class:`~hpcsimkit.reproductions.plans.logs.PaperLog`.
+    """
+
+    needed: str
+    part: str
+    required: bool = True
+
+
 class AgentPlan(Table):
     """Table ``[agents.NAME]``: the environment, the algorithm and the settings of a training.
 
-    `learner` names a subclass of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs one.
+    `learner` names a class in place of :class:`~hpcsimkit.reproductions.learners.Learner`, if it needs
+    one. The variable `number`, 0 by default, is added to the seed; `changes` know the variable `learner`.
     """
 
     name: str
     environment: Part
     trainer: str
     settings: Part
-    total_timesteps: Part
+    total_timesteps: Part = None
     learner: str = ""
+    seed: Part = "{seed}"
     defaults: dict[str, Part] = Field(default_factory=dict)
     changes: dict[str, Part] = Field(default_factory=dict)
 
 
 class RowPlan(Table):
-    """Table ``[rows.NAME]``: a policy under test, with or without an agent."""
+    """Table ``[rows.NAME]``: a policy under test, with or without an agent.
+
+    `family` is the row of tables that several agents share, `group` its use in the paper's own tables.
+    `sequences` replaces those of the comparison, by the same jobs with other requested times for instance.
+    """
 
     name: str
+    family: str = ""
+    group: str = ""
     policy: Part = None
     rules: Literal["dirlab", "textbook"] = "dirlab"
     agent: Part = None
@@ -83,8 +113,9 @@ class RowPlan(Table):
     changes: dict[str, Part] = Field(default_factory=dict)
     stochastic: bool = False
     oracle: bool = False
+    sequences: Part = None
     each: Each = Field(default_factory=dict)
-    when: dict[str, list[Any]] = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
 
 
 class RowsPlan(Table):
@@ -92,22 +123,33 @@ class RowsPlan(Table):
 
     rows: list[str]
     each: Each = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
 
 
 class ComparisonPlan(Table):
-    """Table ``[comparisons.NAME]``: policies on the same sequences of each log."""
+    """Table ``[comparisons.NAME]``: policies on the same sequences of each log.
 
-    sequences: Literal["rest", "drawn"]
-    words: str
+    `sequences` is the name of an attribute of the log (in the published test of another `paper`, if one is
+    named), or a value with parts. The heuristics of the kit run beside the rows if there are `rivals`.
+    `draws` is the number of runs of stochastic policies. `meeting` is the task that runs a policy, if it is
+    not a usual one; it knows the variables `contestant`, `sequences` and `runs`, their number.
+    """
+
+    sequences: Part
+    words: str = ""
     rows: list[RowsPlan]
-    label: str
+    label: str = ""
+    paper: str = ""
+    rivals: bool = True
     folder: str = ""
     base: str = ""
     each: Each = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
     known_logs: bool = False
     size: str = ""
     draws: Part = None
     promises: bool = False
+    meeting: Part = None
 
     inner: ClassVar[Mapping[str, type[BaseModel]]] = {"rows": RowsPlan}
 
@@ -135,10 +177,12 @@ class Plan(Table):
     """Contents of ``plan.toml``."""
 
     title: str
-    logs: LogsPlan
+    logs: LogsPlan = Field(default=None)  # type: ignore[assignment]  # absent if there is a source
+    source: SourcePlan | None = None
     rates: dict[str, float]
+    options: list[str] = Field(default_factory=lambda: [RIVALS])
     sizes: dict[Literal["full", "quick"], dict[str, Any]]
-    agents: dict[str, AgentPlan]
+    agents: dict[str, AgentPlan] = Field(default_factory=dict)
     rows: dict[str, RowPlan]
     comparisons: dict[str, ComparisonPlan]
     logs_first: bool = False
@@ -147,11 +191,13 @@ class Plan(Table):
     tasks: dict[str, Part] = Field(default_factory=dict)
     minutes: float | None = None
 
-    inner: ClassVar[Mapping[str, type[BaseModel]]] = {"logs": LogsPlan}
+    inner: ClassVar[Mapping[str, type[BaseModel]]] = {"logs": LogsPlan, "source": SourcePlan}
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
-        """Check that rows, agents and comparisons have a table."""
+        """Check that there are test data, and that rows, agents and comparisons have a table."""
+        if (self.logs is None) == (self.source is None):
+            raise ValueError("either the table logs or the table source is needed")
         rows = [row for each in self.comparisons.values() for rows in each.rows for row in rows.rows]
         agents = [row.agent["agent"] for row in self.rows.values() if row.agent is not None]
         agents += [panel["agent"]["agent"] for study in self.studies for panel in study.agents]

@@ -20,10 +20,11 @@ from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.logs import PaperLogs
+from hpcsimkit.reproductions.plans.parts import kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_of"]
 
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
-DIGITS = 0.0065
-"""Tolerance for truncated digits of published means: 333.196 is printed as 333.19."""
 
 
 class Study(NamedTuple):
@@ -65,10 +64,13 @@ class PaperReproduction(ContestReproduction[Comparison]):
     findings: ClassVar[type[PaperFindings]]
 
     @cached_property
-    def traces(self) -> PaperLogs:
-        """Logs of the experiment."""
-        size = self.paper.size(quick=self.quick)
-        return PaperLogs.of(self.paper, self.logs, SimpleNamespace(**size), self.seed)
+    def traces(self) -> Any:
+        """Logs of the experiment, or other test data; their size preset holds the flags, too."""
+        flags = {flag: flag in self.chosen for flag in self.flags}
+        scale, source = SimpleNamespace(**self.paper.size(quick=self.quick), **flags), self.paper.source
+        if source is None:
+            return PaperLogs(self.logs, scale, self.seed, self.paper.logs)
+        return kit_part(source.part)(self.logs, scale, self.seed)
 
     @cached_property
     def workshop(self) -> Workshop:
@@ -111,7 +113,8 @@ class PaperReproduction(ContestReproduction[Comparison]):
         """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
         found: dict[tuple[str, str], list[Comparison]] = {}
         for each in self.contests:
-            found.setdefault((each.trace.name, each.plan.words), []).append(each)
+            if each.plan.rivals:
+                found.setdefault((each.trace.name, each.plan.words), []).append(each)
         return [
             self._field(", ".join(filter(None, [log, words])), met) for (log, words), met in found.items()
         ]
@@ -121,7 +124,7 @@ class PaperReproduction(ContestReproduction[Comparison]):
             f"{each.base}: {row}" if each.base else row: task
             for each in met
             for row, task in each.meetings.items()
-            if row not in each.oracles
+            if not each.rows[row].oracle
         }
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 
@@ -227,7 +230,7 @@ class PaperFindings(Findings):
         theirs = self.plan.published[plan.published].number(scores.contest.about, row)
         ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
         if theirs == theirs:
-            met = abs(ours - theirs) < DIGITS if whole else None
+            met = same_digits(ours, theirs) if whole else None
             yield Target(f"{where}: {row}, mean bounded slowdown", theirs, ours, None, met)
 
     def _training_targets(self, minutes: float) -> Iterator[Target]:
@@ -240,22 +243,24 @@ class PaperFindings(Findings):
 def reproduction_of(folder: Path) -> type[PaperReproduction]:
     """Return the reproduction of a paper from its folder.
 
-    ``report.md.jinja`` is its text. If there is a module ``own``, the class ``PaperFindings`` in it replaces
-    that of this module.
+    ``report.md.jinja`` is its text. If there is a module ``own``, the classes ``OwnReproduction`` and
+    ``OwnFindings`` in it replace those of this module.
     """
     plan, published = paper_files(folder)
-    own = _own(folder)
+    own, source = _own(folder), plan.source or plan.logs
     return type(
         f"{folder.name.title().replace('_', '')}Reproduction",
-        (PaperReproduction,),
+        (getattr(own, "OwnReproduction", PaperReproduction),),
         {
             "__doc__": plan.title,
             "folder": folder,
             "paper": plan,
             "published": published,
             "title": plan.title,
-            "logs_needed": plan.logs.needed,
+            "needs_logs": plan.source is None or plan.source.required,
+            "logs_needed": source.needed,
             "rates": plan.rates,
+            "flags": frozenset(plan.options),
             "findings": getattr(own, "OwnFindings", PaperFindings),
         },
     )

@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.rlbackfilling.seat import SLOTS, Mode
+from hpcsimkit.agents.rlbackfilling.seat import Mode
 from hpcsimkit.agents.rlbackfilling.settings import JOBS, backfilling_environment
-from hpcsimkit.agents.seats import RandomAgent
-from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.engine.task import Task
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Order
-from hpcsimkit.policies import EASY, WFP3
-from hpcsimkit.policies.dirlab import FittingCandidates, ShortestFitting, published
-from hpcsimkit.policies.dirlab.pipelines import order_of
+from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.policies.oracles import Actual, OracleSJF
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
@@ -31,10 +26,10 @@ from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.learners import Training, learning_curve_of
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
-from hpcsimkit.reproductions.plans.planned import BOXES, DIGITS, PaperFindings
+from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings
 from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise
-from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, SequenceSet, Standing
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet, Standing
+from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT, p_value_text
 
 if TYPE_CHECKING:
@@ -44,12 +39,9 @@ __all__ = [
     "Noise",
     "OwnFindings",
     "actual_run_times",
-    "by_chance",
     "environment",
     "noisy",
     "row",
-    "shortest_fitting",
-    "textbook_easy",
 ]
 
 CODE, TESTED = "rlbackfilling", 1024
@@ -134,21 +126,6 @@ def actual_run_times(order: str) -> Pipeline:
     return pipeline
 
 
-def textbook_easy(order: str, candidates: Order | None = None) -> Pipeline:
-    """Return textbook EASY, for textbook semantics; candidates come in the order of the queue by default."""
-    return Pipeline(WFP3() if order == "wfp3" else order_of(CODE, order), backfiller=EASY(candidates))
-
-
-def shortest_fitting(order: str, *, guarded: bool) -> Pipeline:
-    """Return the agent's pipeline with a backfiller that always starts the shortest candidate."""
-    return Pipeline(order_of(CODE, order), backfiller=ShortestFitting(FittingCandidates(guarded=guarded)))
-
-
-def by_chance(order: str) -> Pipeline:
-    """Return the agent's pipeline with an unguarded random backfiller."""
-    return Pipeline(order_of(CODE, order), backfiller=RandomAgent(Slots(SLOTS), FittingCandidates()))
-
-
 # --- figure 1 -------------------------------------------------------------------------------------------
 
 
@@ -216,7 +193,9 @@ class Noise:
         for order in ORDERS:
             for each in (
                 Contestant(row(order, PUBLISHED_EASY), published(CODE, order, backfilling=True)),
-                Contestant(row(order, TEXTBOOK_EASY), textbook_easy(order), rules="textbook"),
+                Contestant(
+                    row(order, TEXTBOOK_EASY), textbook(CODE, order, backfilling=True), rules="textbook"
+                ),
             ):
                 yield each, Meeting(each, sequences, self.trace.seed)
 
@@ -344,7 +323,7 @@ class OwnFindings(PaperFindings):
             for order in self.orders:
                 easy, agent = row(order, PUBLISHED_EASY), row(order, agent_row(way))
                 others = (agent_row(way, greedy=True), CHANCE, UNGUARDED_SHORTEST, EASY_SJF)
-                made, broken, _ = promises(scores, agent)
+                made, broken, _ = scores.promises(agent)
                 below = f"{100 * (1 - scores.mean(agent) / scores.mean(easy)):.1f} %"
                 lines.append(
                     [
@@ -380,7 +359,7 @@ class OwnFindings(PaperFindings):
         """Return the guaranteed start times and the reservation violations of each row."""
         lines = []
         for name in rows_beside(scores, order):
-            made, broken, delay = promises(scores, name)
+            made, broken, delay = scores.promises(name)
             share = f"{100 * broken / made:.1f} %" if made else ""
             lines.append([name, _count(made), _count(broken), share, f"{delay / 60:.1f}" if broken else ""])
         return Table(["scheduler", "promises", "broken", "share", "mean delay [min]"], lines)
@@ -443,7 +422,7 @@ class OwnFindings(PaperFindings):
             each = row(order, EASY_AR if variant else PUBLISHED_EASY)
             if variant != "agent" and each in scores.values and value == value:
                 ours = scores.mean(each)
-                met = bool(abs(ours - value) < DIGITS) if whole else None
+                met = same_digits(ours, value) if whole else None
                 yield Target(f"{name}, published test: {each}, mean bounded slowdown", value, ours, None, met)
 
     def agent_targets(self, scores: Scores[Comparison], way: str) -> Iterator[Target]:
@@ -491,13 +470,6 @@ def fair_duels(scores: Scores[Comparison], order: str, way: str) -> dict[str, di
     shortest = GUARDED_SHORTEST if way.partition(",")[0] == "guarded" else UNGUARDED_SHORTEST
     rivals = [row(order, shortest), row(order, EASY_SJF)]
     return {agent: scores.standings(agent, rivals) for agent in rows_of(way, order)}
-
-
-def promises(scores: Scores[Comparison], name: str) -> tuple[float, float, float]:
-    """Return the numbers of reservations and of violations of a row, and the mean delay [s]."""
-    made, broken, delay = (scores.of(name, measure) for measure in OF_PROMISES)
-    total = float(broken.sum())
-    return float(made.sum()), total, float((broken * delay).sum()) / max(total, 1.0)
 
 
 def _count(value: float) -> str:

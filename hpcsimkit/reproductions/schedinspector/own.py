@@ -27,10 +27,10 @@ from hpcsimkit.reproductions.contests import Scores, learners_of
 from hpcsimkit.reproductions.figures import draw_boxes
 from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
 from hpcsimkit.reproductions.plans.comparisons import Comparison
-from hpcsimkit.reproductions.plans.planned import BOXES, DIGITS, PaperFindings, Study
+from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings, Study
 from hpcsimkit.reproductions.schedinspector.figures import draw_curves
 from hpcsimkit.reproductions.sequences import with_agent
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class OwnFindings(PaperFindings):
         known = contest.trace.name in self.plan.published["table_4"].rows
         if known:
             whole = contest.protocol == "whole" and len(contest.sequences.scenarios) == PAPERS_SEQUENCES
-            same = abs(base - paper["base"]) < DIGITS if whole else None
+            same = same_digits(base, paper["base"]) if whole else None
             yield Target(f"{where}: SJF's mean bounded slowdown", paper["base"], base, None, same)
         gain = improvement(paper["base"], paper["own"]) if known else None
         for agent in AGENTS:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.reports.figures import INK, MUTED, PAPER, POLICY_COLOURS, new_figure, style, title
+from hpcsimkit.reproductions.figures import apart
 from hpcsimkit.results.statistics import Mean
 
 if TYPE_CHECKING:
@@ -75,8 +76,7 @@ def _draw_log(ax: Axes, rows: Mapping[str, Dots | None]) -> None:
             ax.text(1.06, place, "the rival itself", va="center", fontsize=6.5, color=MUTED)
             continue
         shown = np.clip(np.sort(dots.ratios), 1 / FARTHEST, FARTHEST)
-        spread = np.arange(len(shown)) * 0.618 % 1  # golden ratio: keeps neighbouring dots apart
-        ax.plot(shown, place - 0.3 + 0.6 * spread, color=dots.colour, alpha=0.4, **_look())
+        ax.plot(shown, place + apart(len(shown)), color=dots.colour, alpha=0.4, **_look())
         _draw_mean(ax, dots, place)
     ax.set_xscale("log")
     ax.set_xlim(1 / FARTHEST / 1.15, FARTHEST * 1.15)

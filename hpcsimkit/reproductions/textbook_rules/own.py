@@ -34,16 +34,17 @@ from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.reports.figures import MUTED
-from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.cells import Table, mean_cells
 from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.figures import draw_rewards
 from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.planned import PaperFindings
-from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, with_agent
+from hpcsimkit.reproductions.sequences import BSLD, with_agent
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED, Dots, Panel, draw_ratios
-from hpcsimkit.results.statistics import SIGNIFICANT, Mean, holm, mean_of, p_value_text, p_values
+from hpcsimkit.results.statistics import SIGNIFICANT, Mean, mean_of, p_value_text, paired
+from hpcsimkit.results.statistics import Comparison as Paired
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -315,25 +316,23 @@ def verdicts(values: Mapping[str, Floats], rival: Floats) -> dict[str, Verdict]:
     >>> round(half.t_test, 4), round(half.wilcoxon, 4), found["same"].t_test  # 2 x 0.1181, 2 x 0.25
     (0.2362, 0.5, 1.0)
     """
-    ps = np.array([p_values(each - rival) for each in values.values()]).reshape(-1, 2)
-    t_tests, wilcoxons = (holm(column) for column in ps.T)
+    found = paired([(each, rival) for each in values.values()])
     return {
-        name: _verdict(each, rival, t_test, wilcoxon)
-        for (name, each), t_test, wilcoxon in zip(values.items(), t_tests, wilcoxons, strict=True)
+        name: _verdict(each, rival, against)
+        for (name, each), against in zip(values.items(), found, strict=True)
     }
 
 
-def _verdict(values: Floats, rival: Floats, t_test: float, wilcoxon: float) -> Verdict:
+def _verdict(values: Floats, rival: Floats, against: Paired) -> Verdict:
     logarithms = mean_of(np.log(values / rival))
     ratio = Mean(*(float(np.exp(each)) for each in (logarithms.mean, logarithms.low, logarithms.high)))
-    difference = mean_of(values - rival)
     return Verdict(
         mean=mean_of(values),
-        difference=difference,
-        relative=difference.mean / float(rival.mean()),
+        difference=against.difference,
+        relative=against.relative,
         ratio=ratio,
-        t_test=t_test,
-        wilcoxon=wilcoxon,
+        t_test=against.t_test_holm,
+        wilcoxon=against.wilcoxon_holm,
         below=int((values < rival).sum()),
         above=int((values > rival).sum()),
     )
@@ -436,17 +435,12 @@ def log_table(log: Judged) -> Table:
     ]
     lines = []
     for row in log.scores.values:
-        verdict = log.verdicts.get(row)
+        verdict, mean = log.verdicts.get(row), mean_cells(mean_of(log.scores.of(row)))
         if verdict is None:
-            lines.append([f"**{row}**", *_mean(log, row), RIVAL, *[""] * 5])
+            lines.append([f"**{row}**", *mean, RIVAL, *[""] * 5])
         else:
-            lines.append([f"{_name(log, row)}{mark(verdict)}", *_mean(log, row), *_cells(verdict)])
+            lines.append([f"{_name(log, row)}{mark(verdict)}", *mean, *_cells(verdict)])
     return Table(headings, lines)
-
-
-def _mean(log: Judged, row: str) -> list[str]:
-    mean = mean_of(log.scores.of(row))
-    return [number(mean.mean), f"{number(mean.low)} to {number(mean.high)}"]
 
 
 def _cells(verdict: Verdict) -> list[str]:
@@ -503,7 +497,7 @@ def promises_table(logs: Sequence[Judged]) -> Table:
 
 
 def _promises(log: Judged, row: str) -> str:
-    made, broken = (int(log.scores.of(row, measure).sum()) for measure in OF_PROMISES[:2])
+    made, broken = map(int, log.scores.promises(row)[:2])
     share = 100 * broken / made if made else 0.0
     return f"{grouped(broken)} of {grouped(made)} ({share:.1f} %)"
 

@@ -1,0 +1,120 @@
+"""Command that compares a cluster with a changed one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.io.printable import show
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hpcsimkit.cluster.opaque import AnyCluster
+    from hpcsimkit.results.result import Result
+
+__all__ = ["what_if"]
+
+HEADINGS = ("mean wait", "jobs", "before [s]", "after [s]", "difference [s]", "95 % interval [s]")
+
+
+@examples(
+    "what-if KTH-SP2.swf.gz --set nodes+=20",
+    "what-if march.sacct --machines machines.csv --partitions partitions.txt --set gpu.nodes+=20",
+    "what-if march.sacct --partitions partitions.txt --set long.max_time=2d --set short.priority=2",
+)
+@takes(
+    *OF_JOBS,
+    *("machines", "partitions", "partition_column", "placement"),
+    *("walltime", "period", "seed", "allow_code"),
+)
+def what_if(
+    source: Source = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PARTITION.KEY=VALUE",
+            help="Change of the cluster: nodes, max_nodes, priority, max_time, default_time of a partition; "
+            "+= and -= add and subtract; repeat the option for several.",
+        ),
+    ] = None,
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy on both clusters.")
+    ] = "fcfs+easy",
+    *,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-what-if]"),
+    ] = None,
+    limit: Limits = None,
+    quiet: Quiet = False,
+    **settings: Any,
+) -> None:
+    """Compare a cluster with a changed one.
+
+    Simulates the same jobs under a policy on both clusters. Prints the mean waits of all jobs and by
+    partition, QOS, account and user, and their differences with confidence intervals by blocks of weeks.
+    Writes them as what-if.csv.
+    """
+    import numpy as np
+
+    from hpcsimkit.cluster.base import Nodes
+    from hpcsimkit.errors import UsageError, WorkloadError
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.experiment import Experiment
+    from hpcsimkit.experiments.what_if import Change, WhatIf, changed_cluster, places_in
+    from hpcsimkit.io.files import make_folder, write_bytes
+    from hpcsimkit.kernel.simulation import Simulation
+
+    if not changes:
+        raise UsageError("at least one change is needed, such as --set gpu.nodes+=20")
+    experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
+    asked = [Change.of(text) for text in changes]
+    jobs = experiment.part(experiment.whole())
+    cluster: AnyCluster | None = experiment.scheduled
+    if cluster is None:
+        cluster = Nodes(experiment.workload().machine_size or 1)
+    results: list[Result] = []
+    rows: list[NDArray[np.intp]] = []
+    for each in (cluster, changed_cluster(cluster, asked)):
+        places = places_in(each, jobs)
+        if not places.any():
+            raise WorkloadError(f"{jobs.name}: no job may run on {each!r}")
+        simulation = Simulation(
+            jobs.select(places),
+            experiment.policy_named(policy),
+            each,
+            seed=experiment.seed,
+            walltime=experiment.walltime,
+            period=experiment.period,
+        )
+        results.append(simulation.run())
+        rows.append(np.flatnonzero(places))
+    found = WhatIf(results[0], results[1], rows[0], rows[1])
+    place = Path(out) if out else RESULTS / f"{jobs.name}-what-if"
+    make_folder(place)
+    write_bytes(place / "what-if.csv", found.table.to_csv(index=False, lineterminator="\n").encode())
+    if quiet:
+        return
+    show(console.plain_table(HEADINGS, map(_cells, found.table.itertuples(index=False))))
+    for one, other, when in ((rows[0], rows[1], "before"), (rows[1], rows[0], "after")):
+        if only := len(np.setdiff1d(one, other)):
+            show(
+                f"{console.grouped(only)} job{'s' * (only != 1)} may run only {when} the change: not compared"
+            )
+    show(f"results: {os.path.relpath(place)}/what-if.csv")
+
+
+def _cells(row: Any) -> list[str]:
+    """Return a row of the table as text."""
+    from hpcsimkit.experiments.console import grouped, number_text
+
+    interval = "-" if row.low != row.low else f"{number_text(row.low)} to {number_text(row.high)}"
+    name = row.group if row.by == "all" else f"{row.by} {row.group}"
+    return [name, grouped(row.jobs), *map(number_text, (row.before, row.after, row.difference)), interval]

@@ -1,0 +1,114 @@
+"""Command that learns an order from a log."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.errors import UsageError
+from hpcsimkit.io.printable import show
+
+__all__ = ["learn"]
+
+
+def _factor(text: str) -> float:
+    """Return the number of a factor such as 1.5x."""
+    try:
+        return float(text.removesuffix("x"))
+    except ValueError:
+        raise UsageError(f"--longest-wait: a factor such as 1.5x is needed, found {text!r}") from None
+
+
+@examples(
+    "learn KTH-SP2.swf.gz --out my-scheduler --workers 2",
+    "learn KTH-SP2.swf.gz --objective 'mean wait time' --longest-wait 1.2x --out my-scheduler",
+    "compare KTH-SP2.swf.gz -p fcfs+easy -p learned:my-scheduler/policy.json",
+    "learn --collect learned",
+)
+@takes(*(name for name in OF_JOBS if name != "load_factor"), "walltime", "seed", "workers")
+def learn(
+    source: Source = None,
+    *,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRICS",
+            help="Metrics to lower, joined by 'and': mean bounded slowdown, mean wait time, p95 wait time.  "
+            "[mean bounded slowdown and mean wait time]",
+        ),
+    ] = None,
+    longest_wait: Annotated[
+        str,
+        typer.Option(
+            metavar="FACTOR", help="Maximum longest wait, relative to that of FCFS with EASY, 1x or more."
+        ),
+    ] = "1.5x",
+    evaluations: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of simulations of a search, 20 or more.  [160]")
+    ] = None,
+    choose_from: Annotated[
+        int | None,
+        typer.Option(
+            metavar="WEEK", help="Week, from 0, with which the part to choose by begins.  [a third]"
+        ),
+    ] = None,
+    test_from: Annotated[
+        int | None,
+        typer.Option(metavar="WEEK", help="Week, from 0, with which the part to test begins.  [two thirds]"),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-learned]"),
+    ] = None,
+    collect: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Only print a table of all studies in the folders of a folder."),
+    ] = None,
+    limit: Limits = None,
+    quiet: Quiet = False,
+    **settings: Any,
+) -> None:
+    """Learn an order with a bounded slack from a log, and test it on later weeks.
+
+    Searches the parameters of bounded orders on the first third of the log, chooses on the second, and
+    simulates the chosen policy once on the third, against all heuristics with EASY. Writes the policy, a
+    model card, a report and tables. The same command resumes an interrupted study.
+    """
+    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.learn.collection import collected
+    from hpcsimkit.experiments.learn.records import HEADINGS, figures_cells
+    from hpcsimkit.experiments.learn.settings import Learning
+    from hpcsimkit.experiments.learn.study import Study
+
+    if collect is not None:
+        show(collected(collect))
+        return
+    given = {"objective": objective, "evaluations": evaluations}
+    parts = {"choose_from": choose_from, "test_from": test_from}
+    study_settings = experiment_of(
+        Learning, {"source": source, "longest_wait": _factor(longest_wait), **given, **parts, **settings}
+    )
+    workload = study_settings.workload()
+    if not quiet:
+        show(*console.loaded(workload))
+    place = Path(out) if out else RESULTS / f"{workload.name}-learned"
+    study = Study(study_settings, workload, place, sys.orig_argv)
+    with console.show_cells("steps", quiet=quiet) as tell:
+        outcome = study.run(tell)
+    if not quiet:
+        names = dict.fromkeys(
+            (
+                outcome["policy"],
+                outcome["rival"],
+                outcome["limited_rival"],
+                "fcfs+easy",
+                outcome["clairvoyant"],
+            )
+        )
+        show(console.plain_table(HEADINGS, [[name, *figures_cells(outcome["test"][name])] for name in names]))
+        show(f"results: {os.path.relpath(place)}/report.md")

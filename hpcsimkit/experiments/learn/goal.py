@@ -1,0 +1,116 @@
+"""What is to be reached: metrics relative to FCFS with EASY, and a limit of the longest wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.results.metrics import METRICS, Selection
+from hpcsimkit.results.result import Result
+
+__all__ = ["LONGEST", "REFERENCE", "REPORTED", "Goal", "figures_of"]
+
+REFERENCE = "fcfs+easy"
+"""Policy to which metrics are relative."""
+
+LONGEST = "max_wait_time"
+"""Metric that is limited."""
+
+REPORTED = ("mean_bounded_slowdown", "mean_wait_time", "p95_wait_time", LONGEST)
+"""Metrics in all tables."""
+
+LEAST = 60.0
+"""Time that is added to waits [s], so that a ratio of two short waits is near 1."""
+
+SEVERITY, LENIENCE = 3.0, 1.0
+"""Weights of the logarithm by which the longest wait exceeds its limit.
+
+The lower one is for the choice of a family, whose parameters are searched again on all of the past.
+"""
+
+Figures = Mapping[str, float]
+"""Values of metrics by name."""
+
+
+def figures_of(result: Result, jobs: NDArray[np.bool_]) -> dict[str, float]:
+    """Return the metrics `REPORTED` of some jobs of a result."""
+    submit = result.submit_time[jobs]
+    selection = Selection(jobs, int(submit.min(initial=0)), int(submit.max(initial=0)))
+    return {name: float(METRICS[name].function(result, selection)) for name in REPORTED}
+
+
+class Goal(NamedTuple):
+    """Metrics to lower, and the limit of the longest wait.
+
+    Parameters
+    ----------
+    metrics : tuple of str
+        Names of metrics among `REPORTED`, of equal weight.
+    longest_wait : float
+        Maximum longest wait relative to that of FCFS with EASY.
+    severity : float
+        Weight of the logarithm by which the longest wait exceeds its limit. Default: 3.
+
+    Examples
+    --------
+    >>> goal = Goal.named("mean bounded slowdown", 1.5)
+    >>> reference = {"mean_bounded_slowdown": 8.0, "max_wait_time": 940.0}
+    >>> goal.loss({"mean_bounded_slowdown": 4.0, "max_wait_time": 1440.0}, reference) == log(0.5)
+    True
+    >>> goal.loss({"mean_bounded_slowdown": 4.0, "max_wait_time": 2940.0}, reference) > log(0.5)
+    True
+    """
+
+    metrics: tuple[str, ...]
+    longest_wait: float
+    severity: float = SEVERITY
+
+    @classmethod
+    def named(cls, objective: str, longest_wait: float) -> Goal:
+        """Return the goal of an objective: names of metrics joined by ``and``.
+
+        Raises
+        ------
+        UsageError
+            A metric is unknown.
+        """
+        metrics = tuple(part.strip().replace(" ", "_") for part in objective.split(" and "))
+        for metric in metrics:
+            if metric not in REPORTED:
+                raise UsageError(f"--objective: unknown metric {metric!r}{nearest(metric, REPORTED)}")
+        return cls(metrics, longest_wait)
+
+    def loss(self, figures: Figures, reference: Figures) -> float:
+        """Return the mean logarithm of the metrics relative to the reference, plus a penalty.
+
+        Parameters
+        ----------
+        figures, reference : mapping of str to float
+            Metrics of a policy and of FCFS with EASY on the same jobs.
+        """
+        ratios = [_log_ratio(figures, reference, metric) for metric in self.metrics]
+        excess = _log_ratio(figures, reference, LONGEST) - log(self.longest_wait)
+        return sum(ratios) / len(ratios) + self.severity * max(excess, 0.0)
+
+    def keeps_limit(self, figures: Figures, reference: Figures) -> bool:
+        """Return whether the longest wait is within its limit."""
+        return figures[LONGEST] <= self.longest_wait * max(reference[LONGEST], LEAST)
+
+    def lenient(self) -> Goal:
+        """Return the goal with less weight on the limit."""
+        return self._replace(severity=LENIENCE)
+
+    def stricter(self) -> Goal:
+        """Return the goal with a limit halfway to that of FCFS: a margin for times to come."""
+        return self._replace(longest_wait=(1 + self.longest_wait) / 2)
+
+
+def _log_ratio(figures: Figures, reference: Figures, metric: str) -> float:
+    """Return the logarithm of a metric relative to the reference."""
+    least = LEAST if METRICS[metric].unit == "s" else 0.0
+    return log((figures[metric] + least) / (reference[metric] + least))

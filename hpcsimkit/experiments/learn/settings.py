@@ -1,0 +1,57 @@
+"""Settings of a study: a log, the goal, and the effort of the search."""
+
+from __future__ import annotations
+
+from pydantic import Field, field_validator
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.engine_table import Parallel
+from hpcsimkit.experiments.learn.goal import Goal
+from hpcsimkit.experiments.source import Source
+
+__all__ = ["Learning"]
+
+
+class Learning(Source, Parallel):
+    """Settings of a study that learns an order from a log.
+
+    Keys of the jobs are those of a :class:`~hpcsimkit.experiments.source.Source`.
+
+    Parameters
+    ----------
+    objective : str
+        Names of the metrics to lower, joined by ``and``: mean bounded slowdown, mean wait time, p95 wait
+        time. Default: ``"mean bounded slowdown and mean wait time"``.
+    longest_wait : float
+        Maximum longest wait relative to that of FCFS with EASY, at least 1. Default: 1.5.
+    evaluations : int
+        Number of simulations of a search, 20 or more. Default: 160.
+    choose_from, test_from : int, optional
+        Numbers of the weeks, from 0, with which the second and the third part of the log begin; by default
+        one and two thirds of the whole weeks.
+
+    Examples
+    --------
+    >>> Learning(objective="mean wait time").goal.metrics
+    ('mean_wait_time',)
+    """
+
+    objective: str = "mean bounded slowdown and mean wait time"
+    longest_wait: float = Field(1.5, ge=1, allow_inf_nan=False)
+    evaluations: int = Field(160, ge=20)
+    choose_from: int | None = Field(None, ge=1)
+    test_from: int | None = Field(None, ge=2)
+
+    @field_validator("objective")
+    @classmethod
+    def _known(cls, objective: str) -> str:
+        try:
+            Goal.named(objective, 1.0)
+        except UsageError as error:
+            raise ValueError(str(error).removeprefix("--objective: ")) from None
+        return objective
+
+    @property
+    def goal(self) -> Goal:
+        """The metrics to lower, and the limit of the longest wait."""
+        return Goal.named(self.objective, self.longest_wait)

@@ -1,0 +1,266 @@
+"""A study: learn an order on the past of a log, choose it on later weeks, and test it once on the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hpcsimkit.engine.lock import in_use
+from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.results_folder import PROVENANCE
+from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
+from hpcsimkit.experiments.learn.periods import Periods
+from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS
+from hpcsimkit.experiments.learn.records import write_records
+from hpcsimkit.experiments.learn.settings import Learning
+from hpcsimkit.experiments.learn.tasks import Search, Simulated
+from hpcsimkit.io.files import make_folder
+from hpcsimkit.io.interruption import Stopped, signal_of
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["OUTCOME", "POLICY", "TASKS", "Study"]
+
+TASKS, POLICY, OUTCOME = "tasks", "policy.json", "outcome.json"
+"""Folder of the tasks, and files of the results."""
+
+PACKAGES = ("simpy", "numpy", "scipy", "cma", "numba", "pandas")
+"""Packages with recorded versions."""
+
+RECORDED = f"{REFERENCE}+history"
+"""Policy whose run records the predictions."""
+
+
+class Study:
+    """The whole way from a log to a tested policy.
+
+    Candidates of each family are searched on the first part. The best of them on the second part, in an exact
+    simulation on line, is chosen, with the best backfilling behind it; then its parameters are searched again
+    on both parts. If a heuristic that keeps the limit of the longest wait is better there, it is chosen
+    instead. The third part is simulated once, as the end of the whole log.
+
+    Parameters
+    ----------
+    settings : Learning
+        Settings of the study.
+    workload : Workload
+        The jobs, from ``settings.workload()``.
+    place : Path
+        Path of the results folder: a new one, or one of an interrupted study.
+    command : sequence of str
+        Command line, for the records.
+
+    Raises
+    ------
+    UsageError
+        The log is too short, or the parts are invalid.
+    """
+
+    def __init__(
+        self, settings: Learning, workload: Workload, place: Path, command: Sequence[str] = ()
+    ) -> None:
+        self.settings = settings
+        self.workload = workload
+        self.place = place
+        self.command = tuple(command)
+        self.periods = Periods.of(workload, settings.choose_from, settings.test_from)
+        self.goal = settings.goal
+        self.store = Store(place / TASKS)
+        masks = self.periods.masks(workload)
+        empty = next((name for name, mask in masks.items() if not mask.any()), None)
+        if empty is not None:
+            raise UsageError(f"{workload.name}: no job is submitted in the part {empty!r}")
+        self._tell: Callable[[int, int, int], None] = lambda done, failed, of: None
+        self._done = 0
+
+    @cached_property
+    def past(self) -> Workload:
+        """The jobs of the first two parts."""
+        return self.workload.window(self.periods.learn, self.periods.test)
+
+    @cached_property
+    def first(self) -> Workload:
+        """The jobs of the first part."""
+        return self.workload.window(self.periods.learn, self.periods.choose)
+
+    @property
+    def steps(self) -> int:
+        """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
+        return 2 + 2 * len(FAMILIES) + len(VARIANTS) + 2 + 2 * len(RIVALS) + 1 + len(CLAIRVOYANT)
+
+    def run(self, tell: Callable[[int, int, int], None] = lambda done, failed, of: None) -> dict[str, Any]:
+        """Perform what is missing, write the results folder, and return the outcome.
+
+        Parameters
+        ----------
+        tell : callable
+            Callback ``tell(done, failed, of)`` with numbers of steps.
+
+        Raises
+        ------
+        UsageError
+            The search needs a package that is not installed, or the folder is in use.
+        Stopped
+            Ctrl-C or SIGTERM was received; finished steps are kept.
+        """
+        if find_spec("cma") is None:
+            raise UsageError("learn needs the package cma: pip install 'hpcsimkit[learn]'")
+        provenance = Provenance(self.command, PACKAGES)
+        self._tell, self._done = tell, 0
+        with self._session():
+            chosen = self._choose()
+            outcome = self._test(chosen)
+            self._write(outcome, provenance)
+        return outcome
+
+    @contextmanager
+    def _session(self) -> Any:
+        """Create and lock the folder; an interruption says how to go on."""
+        if self.place.is_dir() and any(self.place.iterdir()) and not self.store.place.is_dir():
+            raise UsageError(
+                f"{self.place}: a new folder, or one of a study, is needed; other files are in it"
+            )
+        with in_use(self.place):
+            make_folder(self.store.place)
+            try:
+                yield
+            except KeyboardInterrupt as interrupt:
+                line = f"stopped; {self._done} of {self.steps} steps are finished; the same command goes on"
+                raise Stopped(line, signal_of(interrupt)) from None
+
+    # --- steps -----------------------------------------------------------------------------------------
+
+    def _perform(self, tasks: Sequence[Task]) -> None:
+        """Perform tasks that may run in parallel."""
+        before, over = self._done, set[str]()
+
+        def told(name: str, done: int) -> None:
+            if done >= sizes[name]:
+                over.add(name)
+                self._tell(before + kept + len(over), 0, self.steps)
+
+        sizes = {task.name: task.size for task in tasks}
+        missing = [task for task in tasks if not self.store.has(task)]
+        kept = len(tasks) - len(missing)
+        self._tell(before + kept, 0, self.steps)
+        perform(missing, self.store, self.settings.engine_for(len(missing)), tell=told)
+        self._done = before + len(tasks)
+
+    def _simulated(self, policy: str, part: str, *, records: bool = False) -> Simulated:
+        """Return the simulation of a policy on the first part, the past, or the whole log."""
+        jobs = {"learn": self.first, "past": self.past, "whole": self.workload}[part]
+        settings = self.settings
+        return Simulated(policy, jobs, part, settings.walltime, settings.seed, records=records)
+
+    def _choose(self) -> dict[str, Any]:
+        """Return the policy that is chosen and refined on the past, with what led to it."""
+        recordings = {part: self._simulated(RECORDED, part, records=True) for part in ("learn", "past")}
+        self._perform(list(recordings.values()))
+        searches = [self._search(number, "learn", recordings["learn"]) for number in range(len(FAMILIES))]
+        self._perform(searches)
+        found = [self.store.outcome(search) for search in searches]
+        candidates = [family.policy(each["parameters"]) for family, each in zip(FAMILIES, found, strict=True)]
+        past = self._on_the_past([*candidates, *RIVALS])
+        best = min(range(len(candidates)), key=lambda number: past[candidates[number]]["choice"])
+        family, parameters = FAMILIES[best], found[best]["parameters"]
+        variants = {behind: family.policy(parameters, behind) for behind in VARIANTS}
+        past |= self._on_the_past(list(variants.values()))
+        variants["+easy+history"] = candidates[best]
+        behind = min(variants, key=lambda each: past[variants[each]]["choice"])
+        search = self._search(best, "past", recordings["past"])
+        self._perform([search])
+        refined = family.policy(self.store.outcome(search)["parameters"], behind)
+        past |= self._on_the_past([refined])
+        keeping = [rival for rival in RIVALS if past[rival]["keeps_limit"]]
+        fallback = min(keeping, key=lambda rival: past[rival]["loss"])
+        learned = past[refined]["loss"] < past[fallback]["loss"]
+        return {
+            "policy": refined if learned else fallback,
+            "learned": learned,
+            "refined": refined,
+            "family": family.name,
+            "candidates": past,
+            "rival": min(RIVALS, key=lambda rival: past[rival]["unlimited"]),
+            "limited_rival": fallback,
+        }
+
+    def _search(self, number: int, part: str, recording: Simulated) -> Search:
+        masks = self.periods.masks(recording.workload)
+        parts = {name: masks[name] for name in (("learn",) if part == "learn" else ("learn", "choose"))}
+        return Search(
+            FAMILIES[number],
+            recording.workload,
+            parts,
+            recording,
+            self.store,
+            self.goal.stricter(),
+            self.settings.evaluations,
+        )
+
+    def _on_the_past(self, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return the metrics of policies in the two parts of the past, and what they are worth."""
+        tasks = {policy: self._simulated(policy, "past") for policy in dict.fromkeys([REFERENCE, *policies])}
+        self._perform([tasks[policy] for policy in policies])
+        masks = self.periods.masks(self.past)
+        found = {}
+        for policy, task in tasks.items():
+            result = task.result(self.store)
+            found[policy] = {part: figures_of(result, masks[part]) for part in ("learn", "choose")}
+        reference = found[REFERENCE]
+        return {policy: {**found[policy], **self._worth(found[policy], reference)} for policy in policies}
+
+    def _worth(self, figures: Mapping[str, Figures], reference: Mapping[str, Figures]) -> dict[str, Any]:
+        """Return the loss on the second part for the choice of a family, and losses on the whole past."""
+        free = self.goal._replace(severity=0.0)
+
+        def loss(goal: Goal) -> float:
+            return sum(goal.loss(figures[part], reference[part]) for part in figures) / len(figures)
+
+        return {
+            "choice": self.goal.lenient().loss(figures["choose"], reference["choose"]),
+            "loss": loss(self.goal),
+            "unlimited": loss(free),
+            "keeps_limit": all(self.goal.keeps_limit(figures[part], reference[part]) for part in figures),
+        }
+
+    def _test(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the outcome: the metrics of all policies on the third part."""
+        policies = list(dict.fromkeys([chosen["policy"], *RIVALS, *CLAIRVOYANT]))
+        tasks = [self._simulated(policy, "whole") for policy in policies]
+        self._perform(tasks)
+        mask = self.periods.masks(self.workload)["test"]
+        figures: dict[str, Figures] = {
+            task.policy: figures_of(task.result(self.store), mask) for task in tasks
+        }
+        free = self.goal._replace(severity=0.0)
+        return {
+            "log": self.workload.name,
+            "jobs": {name: int(each.sum()) for name, each in self.periods.masks(self.workload).items()},
+            "objective": list(self.goal.metrics),
+            "longest_wait": self.goal.longest_wait,
+            **chosen,
+            "test": figures,
+            "clairvoyant": min(CLAIRVOYANT, key=lambda name: free.loss(figures[name], figures[REFERENCE])),
+            "keeps_limit": self.goal.keeps_limit(figures[chosen["policy"]], figures[REFERENCE]),
+        }
+
+    def _write(self, outcome: dict[str, Any], provenance: Provenance) -> None:
+        """Write the policy, the outcome, the tables, the model card and the report."""
+        write_json(self.place / POLICY, {"policy": outcome["policy"], "log": outcome["log"]})
+        write_records(
+            self.place,
+            self.periods,
+            lambda policy: self._simulated(policy, "whole").result(self.store),
+            outcome,
+        )
+        write_json(self.place / OUTCOME, outcome)
+        options = self.settings.model_dump(exclude_unset=True)
+        facts = {"options": options, "workload": self.workload.hash, "periods": self.periods._asdict()}
+        write_json(self.place / PROVENANCE, provenance.record(**facts))

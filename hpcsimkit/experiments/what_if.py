@@ -1,0 +1,246 @@
+"""What if: the same jobs on a cluster and on a changed one, with the differences of their waits by group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.base import Cluster, Nodes
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.breakdown import By, classes_of
+from hpcsimkit.results.result import Result
+from hpcsimkit.results.statistics import Mean, ratio_of_means
+from hpcsimkit.workloads.readers.local_time import local_time
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Change", "WhatIf", "changed_cluster", "places_in"]
+
+AnyCluster = Cluster[Any, Any]
+
+CHANGE = re.compile(r"(?:(?P<partition>.+)\.)?(?P<key>\w+)\s*(?P<sign>[-+]?)=\s*(?P<value>.+)")
+TIME = re.compile(r"(\d{1,9})([smhdw]?)")
+SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+WEEK = SECONDS["w"]
+
+TIMES = ("max_time", "default_time")
+NUMBERS = ("nodes", "max_nodes", "priority")
+KEYS = (*NUMBERS, *TIMES)
+
+WAYS: tuple[By, ...] = ("partition", "qos", "group", "user")
+TOP = 10
+
+
+class Change(NamedTuple):
+    """A change of a cluster.
+
+    Parameters
+    ----------
+    partition : str
+        Name of the partition; empty for a cluster without partitions.
+    key : str
+        Parameter to change: one of `KEYS`.
+    sign : {"", "+", "-"}
+        Whether the value replaces the present one, is added to it, or is subtracted from it.
+    value : int
+        Number, or time [s].
+    """
+
+    partition: str
+    key: str
+    sign: str
+    value: int
+
+    @classmethod
+    def of(cls, text: str) -> Change:
+        """Read a change.
+
+        Raises
+        ------
+        UsageError
+            The text is no change.
+
+        Examples
+        --------
+        >>> Change.of("gpu.nodes+=20"), Change.of("long.max_time=2d").value
+        (Change(partition='gpu', key='nodes', sign='+', value=20), 172800)
+        >>> Change.of("gpu.node=3")
+        Traceback (most recent call last):
+        ...
+        hpcsimkit.errors.UsageError: 'gpu.node=3': unknown key 'node'; nearest: nodes, max_nodes
+        """
+        found = CHANGE.fullmatch(text.strip())
+        if found is None:
+            raise UsageError(f"a change such as gpu.nodes+=20 or long.max_time=2d is needed, found {text!r}")
+        if found["key"] not in KEYS:
+            raise UsageError(f"{text!r}: unknown key {found['key']!r}{nearest(found['key'], KEYS)}")
+        value = TIME.fullmatch(found["value"].strip())
+        if value is None or (value[2] and found["key"] not in TIMES):
+            needed = "a time such as 36h or 2d" if found["key"] in TIMES else "a whole number"
+            raise UsageError(f"{text!r}: {needed} is needed, found {found['value']!r}")
+        number = int(value[1]) * SECONDS[value[2]]
+        return cls(found["partition"] or "", found["key"], found["sign"], number)
+
+    def applied(self, present: int | None) -> int:
+        """Return the new value."""
+        if self.sign and present is None:
+            raise UsageError(f"{self.partition}.{self.key} is unlimited: {self.sign}= needs a present value")
+        return self.value if not self.sign else (present or 0) + int(f"{self.sign}1") * self.value
+
+
+def changed_cluster(cluster: AnyCluster, changes: Sequence[Change]) -> AnyCluster:
+    """Return a cluster with changes, one after the other.
+
+    Additional machines of a partition equal its last one; as many of its last machines are removed, from all
+    partitions that share them.
+
+    Raises
+    ------
+    UsageError
+        A partition is unknown, or what is left is no cluster.
+
+    Examples
+    --------
+    >>> cluster = Partitions([Partition("cpu", nodes=4), Partition("gpu", nodes=2)])
+    >>> changed_cluster(cluster, [Change.of("gpu.nodes+=20"), Change.of("cpu.nodes=3")])
+    Partitions(cpu: Nodes(count=3), gpu: Nodes(count=22))
+    """
+    for change in changes:
+        cluster = _changed(cluster, change)
+    return cluster
+
+
+def _changed(cluster: AnyCluster, change: Change) -> AnyCluster:
+    if not isinstance(cluster, Partitions):
+        if change.partition or change.key != "nodes":
+            raise UsageError(f"{change.key} of a partition needs --partitions FILE; without, change nodes")
+        if isinstance(cluster, Machines):
+            return _resized(cluster, range(len(cluster)), change)
+        return Nodes(change.applied(cluster.size))
+    names = cluster.names
+    if change.partition not in names:
+        raise UsageError(f"unknown partition {change.partition!r}{nearest(change.partition, names)}")
+    place = names.index(change.partition)
+    if change.key == "nodes" and cluster.machines is not None:
+        return _with_machines(cluster, place, change)
+    part = cluster.parts[place]
+    value: Any = change.applied(getattr(part, change.key))
+    new = replace(part, **{change.key: value})
+    return replace(cluster, parts=[new if each is part else each for each in cluster.parts])
+
+
+def _resized(machines: Machines, numbers: Sequence[int], change: Change) -> Machines:
+    """Return machines of which those with some numbers are more or fewer; the new ones are at the end."""
+    more = change.applied(len(numbers)) - len(numbers)
+    if more >= 0:
+        like = machines.subset([numbers[-1]])
+        name = f"{change.partition or 'node'}-new"
+        amounts = [like.capacity[0].tolist()] * more
+        new = Machines(
+            [f"{name}{n}" for n in range(1, more + 1)], like.resources, amounts, [like.features[0]] * more
+        )
+        return Machines.joined([machines, new]) if more else machines
+    if -more >= len(numbers):
+        raise UsageError(f"{change.partition or 'the cluster'} needs at least one machine, found none left")
+    gone = {*numbers[more:]}
+    return machines.subset([number for number in range(len(machines)) if number not in gone])
+
+
+def _with_machines(cluster: Partitions, place: int, change: Change) -> Partitions:
+    """Return partitions with more or fewer machines in one of them."""
+    assert cluster.machines is not None
+    numbers = cluster.views[place].numbers
+    assert numbers is not None
+    machines = _resized(cluster.machines, numbers.tolist(), change)
+    there, before = {*machines.names}, {*cluster.machines.names}
+    new = [name for name in machines.names if name not in before]
+
+    def resized(part: Partition) -> Partition:
+        if part.machines is None:
+            return part
+        kept = [name for name in part.machines if name in there]
+        return replace(part, machines=kept + (new if part is cluster.parts[place] else []))
+
+    return replace(cluster, parts=[resized(part) for part in cluster.parts], machines=machines)
+
+
+def places_in(cluster: AnyCluster, workload: Workload) -> NDArray[np.bool_]:
+    """Return which jobs may run on a cluster, bool, shape (jobs,)."""
+    return ~cluster.misfits(workload)
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """Differences of the waits of the same jobs between two runs.
+
+    Parameters
+    ----------
+    before, after : Result
+        Results of the runs on the cluster and on the changed one.
+    rows_before, rows_after : array of int, shape (jobs of the run,)
+        Number of each job of a run in the log. Jobs of only one run are not compared.
+    """
+
+    before: Result
+    after: Result
+    rows_before: NDArray[np.intp]
+    rows_after: NDArray[np.intp]
+
+    @cached_property
+    def _both(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of the compared jobs in both runs."""
+        first, second = (
+            rows[result.finished]
+            for rows, result in ((self.rows_before, self.before), (self.rows_after, self.after))
+        )
+        common = np.intersect1d(first, second)
+        return np.searchsorted(self.rows_before, common), np.searchsorted(self.rows_after, common)
+
+    @cached_property
+    def table(self) -> pandas.DataFrame:
+        """Mean waits by group, a row for each.
+
+        Columns: ``by, group, jobs``, ``before, after`` (mean waits [s]), ``difference`` of the means [s], and
+        the ends ``low, high`` of its 95 % confidence interval, for which whole weeks of submission are
+        resampled; NaN if the group has jobs of one week only. Groups are all jobs, and the partitions (in
+        which jobs started before the change), QOS, accounts and users with the most work.
+        """
+        import pandas
+
+        rows = list(self._rows())
+        names = ["by", "group", "jobs", "before", "after", "difference", "low", "high"]
+        return pandas.DataFrame(rows, columns=names)
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        here, there = self._both
+        before, after = self.before.wait_time[here], self.after.wait_time[there]
+        workload = self.before.workload
+        week = ((workload.submit_time + local_time(workload).offset) // WEEK)[here]
+        yield ("all", "all jobs", *_compared(before, after, week))
+        for by in WAYS:
+            number, label = classes_of(self.before, by, TOP)
+            number = number[here]
+            known = np.unique(number)
+            for each in known if len(known) > 1 else ():
+                chosen = number == each
+                yield (by, label(int(each)), *_compared(before[chosen], after[chosen], week[chosen]))
+
+
+def _compared(
+    before: NDArray[Any], after: NDArray[Any], week: NDArray[Any]
+) -> tuple[int, float, float, float, float, float]:
+    """Return the number of jobs, both means, their difference and its interval by blocks of weeks."""
+    _, block = np.unique(week, return_inverse=True)
+    difference = np.bincount(block, weights=after - before).astype(np.float64)
+    found: Mean = ratio_of_means(difference, np.bincount(block).astype(np.float64))
+    return len(before), float(before.mean()), float(after.mean()), found.mean, found.low, found.high

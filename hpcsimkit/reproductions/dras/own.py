@@ -1,0 +1,683 @@
+"""What is DRAS's own: logs split by months, its reproduction, tables, figures and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.dras.settings import LEARNERS, TRAINED, WINDOW, Objective, hidden_of
+from hpcsimkit.agents.dras.trainer import DrasSettings
+from hpcsimkit.agents.spaces.episodes import InTurn
+from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
+from hpcsimkit.engine.task import Task
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.reports.figures import DAY, HOUR, POLICY_COLOURS, Line
+from hpcsimkit.reports.likeness import draw_likeness
+from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.dras import figures
+from hpcsimkit.reproductions.dras.measured import (
+    ADDED_RULES,
+    DRAS,
+    DRAWN,
+    FAMILIES,
+    FCFS,
+    LARGE,
+    OPTIMIZATION,
+    Family,
+    Measured,
+    behaving,
+    family_of,
+    outside,
+    slots,
+)
+from hpcsimkit.reproductions.dras.runs import (
+    ENTROPY,
+    LARGEST,
+    OFTEN,
+    REWARD,
+    SLOT_0,
+    Habits,
+    Operation,
+    Overhead,
+    in_full_size,
+    kept,
+)
+from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
+from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.logs import PaperLog
+from hpcsimkit.reproductions.plans.plan import paper_files
+from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
+from hpcsimkit.reproductions.reproduction import Conclusion
+from hpcsimkit.reproductions.rivals import RULES, Field, parted
+from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.spread import spread_cell, spread_of
+from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.templates import rendered
+from hpcsimkit.workloads import read_swf, scaled, three_phases
+from hpcsimkit.workloads.models.job_sets import PHASES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "MonthlyLog",
+    "OwnFindings",
+    "OwnReproduction",
+    "episodes",
+    "further_rules",
+    "settings",
+]
+
+Floats = NDArray[np.float64]
+
+MONTH = 30.4 * DAY
+"""Approximate twelfth of a year [s]; months are counted from the first submission."""
+
+LEARNED, VALIDATED, FOREVER = 2, 1, 1e6
+"""Numbers of months for training and for validation, and upper bound on the length of a log."""
+
+DIVISOR = 10
+"""Divisor of the sizes of Theta's jobs and machine, unless full size is requested."""
+
+IN_OPERATION = "DRAS-PPO"
+"""Learner of the agent that continues to learn in operation, as in the paper."""
+
+DRAWING, LEARNING = "static, drawing", "dynamic"
+
+LEAST_GAIN = 20.0
+"""Minimum reduction of the mean wait [%]."""
+
+LONGEST_ALL, LONGEST_LARGE = 1.5, 2.0
+"""Maximum ratios to FCFS/EASY's maximum wait, for all jobs and for the largest ones."""
+
+PUBLISHED = paper_files(Path(__file__).parent)[1]
+"""Numbers of the paper, by table."""
+
+LONGEST_WAITS: Mapping[str, str] = {
+    **dict(zip(FAMILIES, ("13", "twice DRAS", "95", "170", "170"), strict=False)),
+    **dict.fromkeys(DRAS, "14 to 20"),
+}
+"""Longest waits on Theta [d], as stated in the paper's text."""
+
+METRICS: Mapping[str, tuple[str, float]] = {
+    "mean wait [h]": ("mean_wait_time", 1 / HOUR),
+    "maximum wait [d]": ("max_wait_time", 1 / DAY),
+    "mean response [h]": ("mean_response_time", 1 / HOUR),
+    "mean slowdown": ("mean_slowdown", 1.0),
+    "utilisation [%]": ("utilisation", 100.0),
+}
+"""Headings, measures and their factors."""
+
+
+# --- logs and agents ------------------------------------------------------------------------------------
+
+
+class MonthlyLog(PaperLog):
+    """A log split by months: two for training, one for validation, the rest for tests.
+
+    The sizes of Theta's jobs are divided, unless the size preset has `full`.
+    """
+
+    @property
+    def is_theta(self) -> bool:
+        """Whether the log is of Theta, the machine of the paper's targets."""
+        return self.name.startswith("Theta")
+
+    @property
+    def objective(self) -> Objective:
+        """Reward: equation 1, or equation 2 for machines with many small jobs."""
+        return "capacity" if self.name == "HPC2N" else "capability"
+
+    @property
+    def divisor(self) -> int:
+        """Divisor of sizes, which are rounded up."""
+        return DIVISOR if self.is_theta and not self.scale.full else 1
+
+    @cached_property
+    def original(self) -> Workload:
+        """Log in full size, without jobs larger than the machine; jobs are killed at their requested time."""
+        log = read_swf(self.path)
+        if log.machine_size is None:
+            raise UsageError(f"{self.path}: the header does not say how large the machine is (MaxNodes)")
+        return log.fitting(log.machine_size).killed_at_limit
+
+    @cached_property
+    def log(self) -> Workload:
+        """Log as simulated."""
+        log = scaled(self.original, self.divisor) if self.divisor > 1 else self.original
+        needed = (LEARNED + VALIDATED) * MONTH
+        if len(log) < 2 or log.span <= needed:
+            found = log.span / DAY if len(log) else 0.0
+            raise UsageError(
+                f"{self.path}: jobs of more than {needed / DAY:g} days are needed (2 months to learn from, "
+                f"1 to choose by, the rest to be tested on), found {found:.1f} days"
+            )
+        return log
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes of the simulated machine."""
+        return int(self.log.machine_size or 0)
+
+    def _part(self, begin: float, end: float, name: str) -> Workload:
+        """Return the jobs submitted in some months, counted from the first submission."""
+        first = int(self.log.submit_time.min())
+        part = self.log.window(first + round(begin * MONTH), first + round(end * MONTH))
+        if len(part) < 2 or part.span == 0:
+            raise UsageError(f"{self.path}: there is nothing to be scheduled in the months {name}")
+        return part
+
+    @cached_property
+    def part(self) -> Workload:
+        """Training jobs: those of the first two months."""
+        return self._part(0, LEARNED, "to learn from")
+
+    @cached_property
+    def month(self) -> Scenario:
+        """Validation month, the third, in one run; the best agent is chosen by it."""
+        return Scenario(self._part(LEARNED, LEARNED + VALIDATED, "to choose by"))
+
+    @cached_property
+    def known(self) -> Scenario:
+        """All jobs before the test part in one run, in which starvation becomes visible."""
+        return Scenario(self._part(0, LEARNED + VALIDATED, "before the test"))
+
+    @cached_property
+    def validation(self) -> SequenceSet:
+        """Validation month."""
+        return SequenceSet(f"{self.name}-validation", (self.month,))
+
+    @cached_property
+    def test(self) -> SequenceSet:
+        """Test part: all remaining jobs, in one run."""
+        part = self._part(LEARNED + VALIDATED, FOREVER, "to be tested on")
+        return SequenceSet(f"{self.name}-test", (Scenario(part),))
+
+    @property
+    def longest_time(self) -> int:
+        """Longest requested time of the training jobs [s]."""
+        return int(self.part.requested_time.max())
+
+    @cached_property
+    def job_sets(self) -> dict[str, list[Workload]]:
+        """Training job sets by phase, the same for all agents of the log."""
+        scale, rng = self.scale, np.random.default_rng(self.seed)
+        sets = three_phases(self.part, rng, sampled=scale.sampled, synthetic=scale.synthetic, jobs=scale.jobs)
+        return {phase: [each.workload for each in sets if each.phase == phase] for phase in PHASES}
+
+    @property
+    def decisions(self) -> int:
+        """Number of training decisions: each job of each set is chosen once."""
+        return sum(len(jobs) for sets in self.job_sets.values() for jobs in sets)
+
+    @property
+    def reward_scale(self) -> float:
+        """Scale factor that makes rewards about 1; in equation 2 they are 1 / requested times."""
+        if self.objective == "capability":
+            return 1.0
+        return 1.0 / float(np.mean(1.0 / np.maximum(self.part.requested_time, 1)))
+
+    def line(self) -> str:
+        """Return a line on the log and its split."""
+        smaller = f" (sizes / {self.divisor}, rounded up)" if self.divisor > 1 else ""
+        parts = [self.part, *(each.scenarios[0].workload for each in (self.validation, self.test))]
+        words = [
+            f"{grouped(len(part))} {what} (offered load {part.offered_load():.2f})"
+            for part, what in zip(parts, ("to learn from", "to choose by", "to be tested on"), strict=True)
+        ]
+        equation = 1 if self.objective == "capability" else 2
+        return (
+            f"{self.name}: jobs on {grouped(self.nodes)} nodes{smaller}, equation {equation}: "
+            f"{', '.join(words)}"
+        )
+
+
+def episodes(log: MonthlyLog, phases: Sequence[str]) -> InTurn:
+    """Return the job sets of some phases, in this order."""
+    return InTurn([jobs for phase in phases for jobs in log.job_sets[phase]])
+
+
+def settings(algorithm: str, nodes: int, reward_scale: float) -> DrasSettings:
+    """Return the training settings for a machine, with a scale factor for rewards."""
+    found: Any = settings_of(trainer_named(algorithm))()
+    return replace(found, **TRAINED[algorithm], hidden=hidden_of(nodes), reward_scale=reward_scale)
+
+
+def further_rules() -> list[tuple[str, Pipeline]]:
+    """Return heuristics of the kit that the paper leaves out, with their names."""
+    return [(name, RULES[name]) for name in outside()]
+
+
+# --- reproduction -----------------------------------------------------------------------------------------
+
+
+class OwnReproduction(PaperReproduction):
+    """Four learners of one two-level network against rules, an optimiser and a one-level agent.
+
+    The flag ``behaviour`` restricts the experiment to the use of slots by the four learners.
+    """
+
+    @property
+    def behaviour_alone(self) -> bool:
+        """Whether the flag ``behaviour`` is given."""
+        return bool(self.traces.scale.behaviour)
+
+    @cached_property
+    def contests(self) -> list[Comparison]:
+        """Comparisons on the validation month and on the test part of each log."""
+        found = list(self.workshop.comparisons())
+        if not self.behaviour_alone:
+            return found
+        return [
+            each._replace(contestants=[who for who in each.contestants if behaving([family_of(who)])])
+            for each in found
+        ]
+
+    def further_learners(self) -> Iterator[Learner]:
+        """Yield the learners of figure 5."""
+        if not self.behaviour_alone:
+            yield from super().further_learners()
+
+    @cached_property
+    def habits(self) -> dict[str, dict[str, list[Habits]]]:
+        """Tasks on the use of slots on the validation month, by log and learner."""
+        found: dict[str, dict[str, list[Habits]]] = {}
+        for validation, test in zip(self.contests[::2], self.contests[1::2], strict=True):
+            of_log = found.setdefault(test.trace.name, {})
+            for who in test.contestants:
+                if family_of(who) in DRAS:
+                    of_log.setdefault(family_of(who), []).append(Habits(who, validation.sequences))
+        return found
+
+    @cached_property
+    def operations(self) -> dict[str, list[Operation]]:
+        """Tasks of the best agent in operation by log: without and with learning."""
+        every = self.traces.scale.update_every
+        found: dict[str, list[Operation]] = {}
+        for test in self.contests[1::2]:
+            whos = [who for who in test.contestants if family_of(who) == IN_OPERATION]
+            learners = tuple(who.learner for who in whos if who.learner is not None)
+            found[test.trace.name] = [
+                Operation(
+                    replace(whos[0], name=name, sample=True),
+                    test.sequences,
+                    self.seed,
+                    learners=learners,
+                    update_every=update_every,
+                )
+                for name, update_every in ((DRAWING, 0), (LEARNING, every))
+            ]
+        return found
+
+    @cached_property
+    def overheads(self) -> list[Overhead]:
+        """Tasks of processor times, for the simulated and the full size."""
+        logs: Sequence[Any] = self.traces.all
+        sizes = {int(each.machine_size or 0) for log in logs for each in (log.log, log.original)}
+        scale = self.traces.scale
+        return [
+            Overhead(f"dras-{kind}", size, scale.repeats) for size in sorted(sizes) for kind in scale.learners
+        ]
+
+    def further_runs(self) -> Iterator[Task]:
+        """Yield the tasks on the use of slots, and on agents in operation."""
+        for of_log in self.habits.values():
+            for tasks in of_log.values():
+                yield from tasks
+        for operations in () if self.behaviour_alone else self.operations.values():
+            yield from operations
+
+    def stages(self) -> Sequence[Sequence[Task]]:
+        """Return trainings, then runs, then measurements of processor time."""
+        return [*super().stages(), [] if self.behaviour_alone else self.overheads]
+
+    def _training(self, learner: Learner) -> Training:
+        return Training(learner, in_full_size(super()._training(learner).kind, learner))
+
+    def fields(self) -> list[Field]:
+        """Return the heuristics that the paper leaves out, on the test part of each log."""
+        columns = {name: METRICS[name] for name in ("mean wait [h]", "maximum wait [d]", "mean slowdown")}
+        found = []
+        for contest in () if self.behaviour_alone else self.contests[1::2]:
+            others, learned = parted(contest.meetings)
+            rules = {row: others.pop(row) for row in outside(others)}
+            columns_of = {**columns, "reward": (REWARD, 1.0)}
+            found.append(Field(contest.trace.name, others, rules, learned, columns_of))
+        return found
+
+
+# --- tables: the numbers of the paper are in italics, as are rows that it lacks ---------------------------
+
+
+def name_of(family: Family) -> str:
+    """Return the name of a row, in italics if the paper lacks it."""
+    return family.name if family.name in FAMILIES else f"*{family.name}*"
+
+
+def metrics_table(measured: Measured) -> Table:
+    """Return a row per policy: means over seeds with their range; the best mean of each column is bold."""
+    families = list(measured.families.values())
+    lines = [[name_of(family)] for family in families]
+    for measure, by in METRICS.values():
+        spreads = [family.spread(measure) for family in families]
+        means = [number(spread.mean * by) for spread in spreads]
+        best = max(spreads) if measure == "utilisation" else min(spreads)
+        for line, spread, mean in zip(lines, spreads, means, strict=True):
+            is_best = mean == number(best.mean * by) and len(set(means)) > 1
+            line.append(f"**{spread_cell(spread, by)}**" if is_best else spread_cell(spread, by))
+    for line, family in zip(lines, families, strict=True):
+        line += [_reward_cell(family), "yes" if family.reserves else "no"]
+    return Table(["", *METRICS, "reward", "reservations"], lines)
+
+
+def _reward_cell(family: Family) -> str:
+    return spread_cell(family.spread(REWARD), form=lambda value: f"{value:.1f}")
+
+
+def modes_table(measured: Measured) -> Table:
+    """Return shares of jobs and core hours by mode [%], the paper's of Theta in italics (table 4)."""
+    theta, rows = measured.trace.is_theta, measured.families
+    families = [rows[name] for name in rows if name not in (*slots(rows), *outside(rows))]
+    headings, lines = [""], [[name_of(family)] for family in families]
+    for mode in ("backfilled", "ready", "reserved"):
+        for words, share in (("jobs", "job"), ("core hours", "area")):
+            headings += [f"*{mode}: {words}*"] * theta + [f"{mode}: {words}"]
+            for line, family in zip(lines, families, strict=True):
+                paper = number(PUBLISHED["table_4"].number(family.name, f"{mode}, {share}"))
+                line += [paper] * theta + [number(100 * family.spread(f"{mode}_{share}_share").mean)]
+    return Table(headings, lines)
+
+
+def large_table(measured: Measured) -> Table:
+    """Return the longest waits of the largest jobs, and of all, the paper's of Theta in italics [d]."""
+    headings = ["", "largest jobs: maximum wait [d]", "all jobs: maximum wait [d]"]
+    lines = []
+    for family in measured.families.values():
+        waits = spread_of(family.large_waits), family.spread("max_wait_time")
+        line = [name_of(family), *(spread_cell(each, 1 / DAY) for each in waits)]
+        lines.append(line + [LONGEST_WAITS.get(family.name, "")] * measured.trace.is_theta)
+    return Table(headings + ["*the paper: all jobs [d]*"] * measured.trace.is_theta, lines)
+
+
+def behaviour_table(log: Measured, watched: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
+    """Return a row per policy: rewards and waits, then its choices in decisions with several options.
+
+    Parameters
+    ----------
+    log : Measured
+        Measurements.
+    watched : mapping of str to sequence of mapping of str to float
+        Choices of each learner's agents on the validation month, seed by seed.
+    """
+    headings = ["", "reward on the month to choose by", "reward", "mean wait [h]", "maximum wait [d]"]
+    headings += [
+        "learned",
+        "slot 0 [%]",
+        "slot taken most often",
+        "largest probability",
+        "entropy / that of chance",
+    ]
+    lines = []
+    for family in log.among(behaving(log.families)):
+        trained = bool(family.validations)
+        chosen_by = family.validation if trained else log.rewards.get(family.name, float("nan"))
+        lines.append(
+            [
+                name_of(family),
+                "" if family.name in DRAWN else f"{chosen_by:.1f}",
+                _reward_cell(family),
+                spread_cell(family.spread("mean_wait_time"), 1 / HOUR),
+                spread_cell(family.spread("max_wait_time"), 1 / DAY),
+                ("yes" if log.has_learned(family) else "no") if trained else "",
+                *_habits(watched.get(family.name, ())),
+            ]
+        )
+    return Table(headings, lines)
+
+
+def _habits(seeds: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return the cells of the choices of some agents, means over seeds."""
+    if not seeds:
+        return [""] * 4
+    means = {key: float(np.mean([each[key] for each in seeds])) for key in seeds[0]}
+    cells = [number(100 * means[SLOT_0]), ", ".join(f"{each[OFTEN]:.0f}" for each in seeds)]
+    return cells + [number(means.get(key)) for key in (LARGEST, ENTROPY)]
+
+
+def operation_table(rows: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return the metrics of the best agent in operation, by mode of operation."""
+    lines = [
+        [name, *(number(values[measure] * by) for measure, by in METRICS.values())]
+        for name, values in rows.items()
+    ]
+    return Table(["", *METRICS], lines)
+
+
+def orders_table(curves: Mapping[str, Floats]) -> Table:
+    """Return validation rewards by order of job sets: the last, the best, and the best one's episode."""
+    lines = [
+        [name, f"{curve[-1]:.1f}", f"{curve.max():.1f}", str(int(curve.argmax()) + 1)]
+        for name, curve in curves.items()
+    ]
+    return Table(["job sets", "reward after the last episode", "best", "after episode"], lines)
+
+
+def overhead_table(rows: Sequence[tuple[Overhead, Mapping[str, float]]]) -> Table:
+    """Return the processor times of decisions and updates [ms], the paper's bound in italics."""
+    headings = ["", "nodes", "weights", "a decision [ms]", "an update [ms]", "*the paper, at most [ms]*"]
+    lines = []
+    for task, found in rows:
+        times = [number(1000 * found[what]) for what in ("decision", "update")]
+        bound = f"{1000 * PUBLISHED['update'].number(task.algorithm, 'seconds'):.0f}"
+        sizes = grouped(task.nodes), grouped(int(found["weights"]))
+        lines.append([task.algorithm.upper(), *sizes, *times, bound])
+    return Table(headings, lines)
+
+
+# --- targets ------------------------------------------------------------------------------------------------
+
+
+def waiting_targets(measured: Measured, agents: Family) -> Iterator[Target]:
+    """Yield the agents' reductions of mean wait on a log, and their ratios of maximum waits.
+
+    Numbers are means over seeds. The paper's claims concern Theta and its own learners; all others are stated
+    for comparison.
+    """
+    judged = measured.trace.is_theta and agents.name in DRAS
+    where, rule = f"{measured.trace.name}: {agents.name}", measured.families[FCFS]
+    claimed = PUBLISHED["claims"].number("DRAS", "better")
+    for rival in (FCFS, OPTIMIZATION):
+        theirs = measured.families[rival].spread("mean_wait_time").mean
+        gains = 100 * (1 - over(agents.over_seeds("mean_wait_time"), theirs))
+        what = f"{where}, mean wait shorter than {rival}'s by [%] (needed: {LEAST_GAIN:g})"
+        yield _target(what, claimed, gains, bool(gains.mean() >= LEAST_GAIN) if judged else None)
+    for what, ours, bound, limit in (
+        ("", agents.over_seeds("max_wait_time"), rule.spread("max_wait_time"), LONGEST_ALL),
+        (" of the largest jobs", agents.large_waits, spread_of(rule.large_waits), LONGEST_LARGE),
+    ):
+        ratios = over(ours, bound.mean)
+        words = f"{where}, maximum wait{what}, times FCFS/EASY's (at most {limit:g})"
+        yield _target(words, None, ratios, bool(ratios.mean() <= limit) if judged else None)
+
+
+def over(values: Floats, by: float) -> Floats:
+    """Return the quotients of values by a number, or NaN if it is 0, as for waits on an underloaded machine.
+
+    >>> over(np.array([3.0, 6.0]), 2.0).tolist(), over(np.array([3.0]), 0.0).tolist()
+    ([1.5, 3.0], [nan])
+    """
+    return values / by if by else np.full(len(values), np.nan)
+
+
+def _target(what: str, paper: float | None, values: Floats, met: bool | None) -> Target:
+    """Return a target for a mean over seeds, with its standard deviation if there are several."""
+    spread = float(values.std(ddof=1)) if len(values) > 1 else None
+    return Target(what, paper, float(values.mean()), spread, met)
+
+
+def speed_targets(
+    learner: Learner, seconds: float, overheads: Sequence[tuple[Overhead, Mapping[str, float]]]
+) -> Iterator[Target]:
+    """Yield the longest training time [h], and the update times of the largest networks [s].
+
+    The paper's hours are for Theta in full size and for more decisions; they are no target for smaller runs.
+    """
+    decisions = grouped(learner.settings.total_timesteps)
+    what = f"longest training, {learner.name}, {decisions} decisions [h of a core]"
+    yield Target(what, PUBLISHED["claims"].number("DRAS", "training"), seconds / 3600, None, None)
+    largest = max(task.nodes for task, _ in overheads)
+    for task, found in overheads:
+        if task.nodes == largest:
+            limit, took = PUBLISHED["update"].number(task.algorithm, "seconds"), found["update"]
+            what = f"an update of {task.algorithm} on {largest} nodes [s of a core]"
+            yield Target(what, limit, took, None, took <= limit)
+
+
+# --- measurements -------------------------------------------------------------------------------------------
+
+
+class OwnFindings(PaperFindings):
+    """Measurements of DRAS and its rivals."""
+
+    plan: OwnReproduction
+
+    @cached_property
+    def logs(self) -> list[Measured]:
+        """Measurements by log, on the validation month and on the test part."""
+        pairs = zip(self.scores[::2], self.scores[1::2], strict=True)
+        return [Measured.of(validation, test, self.store) for validation, test in pairs]
+
+    @property
+    def habits(self) -> dict[str, dict[str, list[Mapping[str, float]]]]:
+        """Measured use of slots, by log and learner."""
+        return {
+            log: {name: [self.store.outcome(task) for task in tasks] for name, tasks in of_log.items()}
+            for log, of_log in self.plan.habits.items()
+        }
+
+    @cached_property
+    def overheads(self) -> list[tuple[Overhead, dict[str, float]]]:
+        """Processor times of decisions and updates."""
+        return [(task, self.store.outcome(task)) for task in self.plan.overheads]
+
+    def validations(self, learner: Learner) -> Floats:
+        """Return the validation rewards of an agent, after each round of its training."""
+        return learning_curve_of(self.store.place / learner.name)["validation"]
+
+    @property
+    def order_curves(self) -> dict[str, Floats]:
+        """Validation rewards by order of job sets."""
+        return {name: curve["validation"] for name, curve in self.curves.get("orders", {}).items()}
+
+    def trainings_table(self) -> Table:
+        """Return the trainings: agent, decisions, minutes, best reward and its round, last reward."""
+        lines = []
+        for each in self.plan.trained:
+            curve = learning_curve_of(self.store.place / each.name)
+            rewards, minutes = curve["validation"], self.store.seconds(Training(each)) / 60
+            best = f"{rewards.max():.4g}", str(int(rewards.argmax()) + 1), f"{rewards[-1]:.4g}"
+            lines.append([each.name, grouped(int(curve["steps"][-1])), f"{minutes:.1f}", *best])
+        return Table(["agent", "decisions", "minutes", "best reward", "after round", "last reward"], lines)
+
+    def in_operation(self, log: Measured) -> dict[str, Mapping[str, float]]:
+        """Return the measures of the best agent in operation, and of baselines."""
+        ppo, tasks = log.families[IN_OPERATION], self.plan.operations[log.trace.name]
+        outcomes = [
+            {measure: value[0] for measure, value in self.store.outcome(task).items()} for task in tasks
+        ]
+        rules = {name: log.families[name].rows[name] for name in (FCFS, OPTIMIZATION)}
+        static = {"static": ppo.rows[ppo.best_row]}
+        return {**rules, **static, **dict(zip((DRAWING, LEARNING), outcomes, strict=True))}
+
+    def values(self) -> dict[str, Any]:
+        """Return further values of the template, by name."""
+        return {
+            **super().values(),
+            "habits": self.habits,
+            "trained": TRAINED,
+            "window": WINDOW,
+            "month": MONTH / DAY,
+            "large": LARGE,
+            "fcfs": FCFS,
+            "optimization": OPTIMIZATION,
+            "metrics_table": metrics_table,
+            "modes_table": modes_table,
+            "large_table": large_table,
+            "behaviour_table": behaviour_table,
+            "operation_table": operation_table,
+            "orders_table": orders_table,
+            "overhead_table": overhead_table,
+        }
+
+    def conclusion(self, pictures: Path) -> Conclusion:
+        """Return the targets and the report, or only the report on the use of slots."""
+        if not self.plan.behaviour_alone:
+            return super().conclusion(pictures)
+        values = {"found": self, "plan": self.plan, **self.values()}
+        return Conclusion([], rendered("dras/behaviour.md.jinja", **values))
+
+    def targets(self) -> Iterator[Target]:
+        """Yield the targets."""
+        for log in self.logs:
+            for family in [*log.leaders, *log.added_agents]:
+                yield from waiting_targets(log, family)
+        seconds = {
+            each.name: self.store.seconds(Training(each))
+            for each in self.plan.trained
+            if each.trainer in LEARNERS
+        }
+        longest = max(
+            (each for each in self.plan.trained if each.name in seconds), key=lambda each: seconds[each.name]
+        )
+        yield from speed_targets(longest, seconds[longest.name], self.overheads)
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """Yield the figures with their names."""
+        means = {log.trace.name: log.means(FAMILIES, list(figures.AXES)) for log in self.logs}
+        yield "kiviat", figures.draw_kiviat({log: figures.kiviat(each) for log, each in means.items()})
+        for log, test in zip(self.logs, self.plan.contests[1::2], strict=True):
+            name, rows = log.trace.name, log.families
+            results = {family.name: family.shown for family in log.among(FAMILIES)}
+            yield f"{name}-sizes", figures.draw_sizes(results)
+            yield f"{name}-modes", figures.draw_modes(results)
+            yield f"{name}-learning", self._draw_learning(log, test)
+            shown = {rule: rows[rule].shown for rule in (FCFS, OPTIMIZATION)}
+            shown["static"] = rows[IN_OPERATION].shown
+            for mode, task in zip((DRAWING, LEARNING), self.plan.operations[name], strict=True):
+                shown[mode] = kept(self.store, task)
+            yield (
+                f"{name}-weeks",
+                figures.draw_weeks(shown),
+            )
+            if sets := log.trace.job_sets["synthetic"]:
+                yield f"{name}-synthetic", draw_likeness(log.trace.part, sets[0])
+        if self.order_curves:
+            looks = {
+                order: Line(POLICY_COLOURS[1 + place], ("solid", "solid", "dashed")[place % 3], "")
+                for place, order in enumerate(self.order_curves)
+            }
+            yield (
+                "orders",
+                figures.draw_learning(
+                    {order: [curve] for order, curve in self.order_curves.items()}, {}, looks
+                ),
+            )
+
+    def _draw_learning(self, log: Measured, test: Comparison) -> Figure:
+        curves: dict[str, list[Floats]] = {}
+        for each in test.contestants:
+            if each.learner is not None and family_of(each) in FAMILIES:  # other agents have other rewards
+                curves.setdefault(family_of(each), []).append(self.validations(each.learner))
+        others = {name: log.rewards[name] for name in (*FAMILIES, *ADDED_RULES) if name in log.rewards}
+        looks = {each: figures.look_of(each) for each in (*curves, *others)}
+        return figures.draw_learning(curves, others, looks)

@@ -1,0 +1,1 @@
+"""Portfolio scheduling: several orders are simulated ahead, and the best one is followed."""

@@ -1,0 +1,1 @@
+"""Predictors of run times, which learn from the jobs that have ended."""

@@ -1,0 +1,68 @@
+"""Orders in which priority grows with the wait, at a rate known or predicted at arrival."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.jobs.queue import JobColumns
+from hpcsimkit.kernel.policy import Order
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.predicting.bounded import Weighted
+
+__all__ = ["Aged", "RateColumn"]
+
+Scores = np.ndarray[Any, Any]
+
+
+class Aged(Weighted):
+    """Largest wait / product first, with the product of :class:`~hpcsimkit.policies.Weighted`.
+
+    With ``requested=1`` the order is that of XFactor; UNICEF has log2(nodes) in place of a power of the size.
+
+    Parameters
+    ----------
+    mean : float
+        Exponent of the predicted mean run time. Default: 0.
+    harmonic : float
+        Exponent of the predicted harmonic mean run time. Default: 0.
+    requested : float
+        Exponent of the requested time. Default: 0.
+    size : float
+        Exponent of the number of nodes. Default: 0.
+
+    Examples
+    --------
+    >>> Aged(requested=1).dynamic
+    True
+    """
+
+    def reset(self, system: System) -> None:
+        """Check the exponents, and set the estimator of the run."""
+        super().reset(system)
+        self._jobs = system.jobs
+        self._products = np.full(len(system.jobs), np.nan)
+
+    def scores(self, jobs: JobColumns, now: int) -> Scores:
+        """Return the current scores; products are computed once, when a job has arrived."""
+        for row in jobs.index[np.isnan(self._products[jobs.index])].tolist():
+            self._products[row] = self.key(self._jobs[row])
+        return -(now - jobs.submit_time) / self._products[jobs.index]
+
+
+class RateColumn(Order):
+    """Largest wait / product first, with a given product for each job of a workload: for searches.
+
+    Parameters
+    ----------
+    products : array of float64, shape (jobs,)
+        Product of each row of the workload, above 0.
+    """
+
+    def __init__(self, products: Scores) -> None:
+        self.products = products
+
+    def scores(self, jobs: JobColumns, now: int) -> Scores:
+        """Return the current scores."""
+        return -(now - jobs.submit_time) / self.products[jobs.index]

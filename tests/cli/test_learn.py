@@ -1,0 +1,45 @@
+"""`learn` as a user types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CLI
+from tests.experiments.learn.test_learn import SMALL
+
+
+def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
+    lines = [
+        f"{job.id} {job.submit_time} -1 {job.run_time} {job.nodes} -1 -1 {job.nodes} {job.requested_time} "
+        f"-1 1 {job.user}{' -1' * 6}\n"
+        for job in SMALL.jobs
+    ]
+    (tmp_path / "small.swf").write_text("; MaxProcs: 8\n" + "".join(lines))
+    learned = cli("learn", "small.swf", "--evaluations", "20", "--workers", "2", "--out", "studies/one")
+    assert learned.code == 0, learned.err
+    assert "longest wait [d]" in learned.out
+    assert learned.out.endswith("results: studies/one/report.md\n")
+    used = cli(
+        "compare", "small.swf", "-p", "learned:studies/one/policy.json", "--no-report", "--out", "used"
+    )
+    assert used.code == 0, used.err
+    assert "| small |" in cli("learn", "--collect", "studies").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--longest-wait", "twice"], "--longest-wait: a factor such as 1.5x is needed, found 'twice'"),
+        (["--longest-wait", "0.5x"], "--longest-wait must be greater than or equal to 1, found 0.5"),
+        (["--objective", "mean weight"], "unknown metric 'mean_weight'"),
+        (["--evaluations", "5"], "--evaluations must be greater than or equal to 20, found 5"),
+        (["--jobs", "9"], "at least 3 weeks are needed to learn, found 0"),
+        (["--collect", "nowhere"], "nowhere: folders with complete studies are needed, found none"),
+    ],
+)
+def test_bad_input(cli: CLI, arguments: list[str], line: str) -> None:
+    outcome = cli("learn", *arguments)
+    assert outcome.code == 2
+    assert line in outcome.line()

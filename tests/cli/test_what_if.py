@@ -1,0 +1,65 @@
+"""`what-if` as a user types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas
+import pytest
+
+from tests.cli.conftest import CLI
+from tests.cli.test_partitions import TWO
+
+WEEK = 604_800
+
+
+@pytest.fixture
+def weeks(tmp_path: Path) -> Path:
+    """Two jobs at once in each of four weeks: a second one waits in partition 1 (2 nodes) for 100, 200 ... s."""
+    lines = ["; MaxProcs: 6", "; UnixStartTime: 345600"]  # a Monday
+    for week in range(4):
+        for job in (1, 2):
+            run = 100 * (week + 1)
+            lines.append(
+                f"{2 * week + job} {week * WEEK} -1 {run} 2 -1 -1 2 {run} -1 1 {job} -1 -1 -1 1 -1 -1"
+            )
+    (tmp_path / "weeks.swf").write_text(
+        "\n".join([*lines, f"9 {WEEK} -1 5 4 -1 -1 4 9999 -1 1 1 -1 -1 -1 2 -1 -1\n"])
+    )
+    (tmp_path / "two.toml").write_text(TWO)
+    return tmp_path
+
+
+def test_more_nodes_and_a_time_limit(cli: CLI, weeks: Path) -> None:
+    common = ("what-if", "weeks.swf", "--partition-column", "partition", "--partitions", "two.toml")
+    outcome = cli(*common, "--set", "1.nodes+=2", "--set", "2.max_time=1h", "--out", "out")
+    assert outcome.code == 0, outcome.err
+    assert "1 job may run only before the change: not compared" in outcome.out
+    table = pandas.read_csv(weeks / "out" / "what-if.csv").set_index(["by", "group"])
+    everything = table.loc["all", "all jobs"]
+    assert everything[["jobs", "before", "after", "difference"]].tolist() == [8, 125, 0, -125]
+    assert -200 <= everything.low < -125 < everything.high <= -50  # means of weeks: 50 to 200
+    assert table.loc["user"].before.to_dict() == {"1": 0, "2": 250}
+
+
+def test_without_partitions(cli: CLI, weeks: Path) -> None:
+    outcome = cli("what-if", "weeks.swf", "--set", "nodes-=4", "--jobs", "2", "--out", "out")
+    (row,) = [line for line in outcome.out.splitlines() if line.startswith("all jobs")]
+    assert row.split() == ["all", "jobs", "2", "0", "50", "50", "-"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("1.node+=2", "'1.node+=2': unknown key 'node'; nearest: nodes, max_nodes"),
+        ("3.nodes=2", "unknown partition '3'; known: 1, 2"),
+        ("1.nodes=2h", "'1.nodes=2h': a whole number is needed, found '2h'"),
+        ("1.max_time=long", "'1.max_time=long': a time such as 36h or 2d is needed, found 'long'"),
+        ("1.max_time+=2d", "1.max_time is unlimited: += needs a present value"),
+        ("1.nodes-=2", "partition '1': nodes needs a whole number of at least 1, found 0"),
+        ("1.nodes", "a change such as gpu.nodes+=20 or long.max_time=2d is needed, found '1.nodes'"),
+    ],
+)
+def test_mistakes_are_one_line(cli: CLI, weeks: Path, change: str, message: str) -> None:
+    assert cli("what-if", "weeks.swf", "--partitions", "two.toml", "--set", change).line() == message
+    assert not (weeks / "results").exists()

@@ -1,0 +1,118 @@
+"""The synthetic centre of the guide: what its scheduler keeps to, and what the kit makes of its output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+
+from hpcsimkit.run import main
+from tests.little_slurm import DAY, QUEUES, LittleSlurm, Work, drawn_jobs, sacct, scontrol
+
+NODES = """\
+[[machines]]
+count = 64
+name = "cpu"
+cpus = 32
+memory = "128 GiB"
+
+[[machines]]
+count = 6
+name = "fat"
+cpus = 64
+memory = "1024 GiB"
+
+[[machines]]
+count = 10
+name = "gpu"
+cpus = 32
+gpus = 4
+memory = "256 GiB"
+
+[[machines]]
+count = 2
+name = "test"
+cpus = 32
+memory = "128 GiB"
+"""
+
+
+@pytest.fixture(scope="module")
+def centre() -> LittleSlurm:
+    """A day of many jobs."""
+    centre = LittleSlurm(drawn_jobs(1, 900, seed=1))
+    centre.run()
+    return centre
+
+
+def test_jobs_respect_limits(centre: LittleSlurm) -> None:
+    ended = [job for job in centre.jobs if job.start >= 0]
+    assert len(ended) > 800
+    assert {job.queue.name for job in ended} == {queue.name for queue in QUEUES}
+    assert any(job.start > job.submit for job in ended)
+    for job in ended:
+        assert job.submit <= job.start
+        assert job.end - job.start == min(job.run, job.limit) <= job.queue.max_time
+        assert len(set(job.where)) == job.nodes
+        assert set(job.where) <= set(centre.places[job.queue].tolist())
+        assert not job.queue.accounts or job.account in job.queue.accounts
+
+
+def test_nodes_are_never_overcommitted(centre: LittleSlurm) -> None:
+    moves = [(job.start, 1, job) for job in centre.jobs if job.start >= 0]
+    moves += [(job.end, -1, job) for _, _, job in moves]
+    used = np.zeros_like(centre.capacity)
+    for _, sign, job in sorted(moves, key=lambda move: move[:2]):  # ends before starts
+        used[job.where] += sign * np.array(job.request)
+        assert (used >= 0).all()
+        assert (used <= centre.capacity).all()
+    assert not used.any()
+
+
+def test_a_seed_gives_one_month() -> None:
+    def printed(seed: int) -> str:
+        centre = LittleSlurm(drawn_jobs(1, 100, seed))
+        centre.run()
+        return sacct(centre.jobs)
+
+    assert printed(3) == printed(3) != printed(4)
+
+
+def test_the_kit_reads_it(
+    centre: LittleSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blank_pictures: None
+) -> None:
+    """A job for each line, and partitions with their limits; without waits the kit agrees."""
+    monkeypatch.chdir(tmp_path)
+    apart = drawn_jobs(1, 40, seed=2)
+    for number, job in enumerate(apart):  # one after the other
+        job.submit += 8 * DAY * number
+    alone = LittleSlurm(apart)
+    alone.run()
+    assert waits(apart) == [0] * 40
+    for jobs, name in ((apart, "apart"), (centre.jobs, "day")):
+        (tmp_path / "march.sacct").write_text(sacct(jobs))
+        (tmp_path / "partitions.txt").write_text(scontrol())
+        (tmp_path / "nodes.toml").write_text(NODES)
+        words = [
+            "validate",
+            "march.sacct",
+            "--machines",
+            "nodes.toml",
+            "--partitions",
+            "partitions.txt",
+            "--out",
+        ]
+        with pytest.raises(SystemExit) as left:
+            main([*words, name])
+        assert left.value.code == 0
+    table = pandas.read_csv("apart/validation.csv").set_index(["by", "group"])
+    assert table.loc[("all", "all jobs"), ["jobs", "recorded", "simulated"]].tolist() == [40, 0, 0]
+    table = pandas.read_csv("day/validation.csv").set_index(["by", "group"])
+    assert set(table.loc["partition"].index) == {queue.name for queue in QUEUES}
+    assert table.loc[("all", "all jobs"), "jobs"] == sum(job.start >= 0 for job in centre.jobs)
+
+
+def waits(jobs: list[Work]) -> list[int]:
+    return [job.start - job.submit for job in jobs if job.start >= 0]
