@@ -141,7 +141,7 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
         stage = getattr(policy, seat)
         if type(stage) not in known:
             yield f"the {seat} {stage!r} is not compiled"
-    if _reservations(policy.backfiller) is None:
+    if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
     candidates = _candidates(policy)
     if type(candidates) not in (type(None), ShortestPredicted, *VARYING, *CONSTANT):
@@ -272,14 +272,14 @@ def _backfilling(policy: Pipeline) -> int:
     return codes.get(type(policy.backfiller), passes.NONE)
 
 
-def _reservations(backfiller: Any) -> int | None:
-    """Return the number of reservations that are made anew at each pass; None if it is no such number."""
-    count, all_jobs = getattr(backfiller, "count", 0), 2**62
+def _reservations(backfiller: Any) -> int:
+    """Return the number of reservations that are made anew at each pass; 0 if there is no such number."""
+    if not isinstance(backfiller, Reservations):
+        return 0
+    count, all_jobs = backfiller.count, 2**62
     if count is None:
         return all_jobs
-    if type(backfiller) is Reservations and not (isinstance(count, int) and count >= 1):
-        return None
-    return min(count, all_jobs)
+    return min(count, all_jobs) if isinstance(count, int) else 0
 
 
 def _ranks(

@@ -121,15 +121,18 @@ test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASE
         "lcfs+greedy",
         "wfp3+easy-sjf",
         "saf+easy++",
-        "fcfs+conservative",
-        "lcfs+conservative",
-        "wfp3+conservative",
         "sjf+easy-k(5)",
     ],
 )
 def test_long_queues(policy: str) -> None:
     """Hundreds of waiting jobs fill, split and empty the blocks of the queue."""
     assert_equal_results(long_queue(1500), make(policy))
+
+
+@pytest.mark.parametrize("policy", ["fcfs+conservative", "lcfs+conservative", "wfp3+conservative"])
+def test_many_reservations(policy: str) -> None:
+    """With 1500 jobs, SimPy takes almost a minute."""
+    assert_equal_results(long_queue(400), make(policy))
 
 
 @pytest.mark.parametrize("policy", ["saf+conservative+last-two", "unicef+conservative-replan"])
