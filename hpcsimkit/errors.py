@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 
 __all__ = [
@@ -13,6 +15,7 @@ __all__ = [
     "UsageError",
     "WorkloadError",
     "close_words",
+    "lacking",
     "nearest",
 ]
 
@@ -46,6 +49,32 @@ class StalledError(ScheduleError):
 
 class PolicyError(HpcsimkitError):
     """A policy raised an exception of its own during a pass."""
+
+
+def lacking(part: object, needed: str) -> UsageError:
+    """Return the error of a component whose class does not override what it must.
+
+    Parameters
+    ----------
+    part : object
+        The component.
+    needed : str
+        Description of what its class needs, such as ``"a method take(system)"``.
+
+    Returns
+    -------
+    UsageError
+        The error to raise, with the file and line of the class, if there is a file.
+
+    Examples
+    --------
+    >>> lacking(object(), "a method take(system)")
+    UsageError('object needs a method take(system)')
+    """
+    kind, place = type(part), ""
+    with suppress(OSError, TypeError):  # neither a built-in class nor one typed into a prompt has a file
+        place = f" ({inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]})"
+    return UsageError(f"{kind.__name__} needs {needed}{place}")
 
 
 def close_words(word: str, words: Iterable[str], cutoff: float = 0.45) -> list[str]:

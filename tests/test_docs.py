@@ -24,13 +24,16 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import pandas
 import pytest
 
 from hpcsimkit.run import main
+from tests import little_slurm
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -167,12 +170,17 @@ TRAINING = (
 )
 """Tutorials that train for long: their examples are slow tests."""
 
+AFTERNOON = DOCS / "guides" / "your_cluster_in_an_afternoon.md"
+"""Guide with a month of 20 000 jobs: a slow test, and a quick one with fewer jobs."""
+
 
 @pytest.mark.parametrize(
     "page",
     [
         pytest.param(
-            page, marks=[pytest.mark.slow] * (page.parent.name == "tutorials" and page.stem in TRAINING)
+            page,
+            marks=[pytest.mark.slow]
+            * (page == AFTERNOON or (page.parent.name == "tutorials" and page.stem in TRAINING)),
         )
         for page in PAGES
     ],
@@ -182,6 +190,23 @@ def test_examples(page: Path, empty_folder: Path, request: pytest.FixtureRequest
     if page.name != "README.md":
         request.getfixturevalue("blank_pictures")
     check_examples(page, empty_folder, as_typed=False)
+
+
+def test_the_afternoon_with_fewer_jobs(
+    empty_folder: Path, blank_pictures: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command of the guide runs; what they print on the whole month is compared by the slow test."""
+    monkeypatch.setattr(little_slurm, "write", partial(little_slurm.write, days=15, jobs=500))
+    monkeypatch.setattr(sys.modules[__name__], "check", lambda *_, **__: None)
+    check_examples(AFTERNOON, empty_folder, as_typed=False)
+    compared = pandas.read_csv(empty_folder / "compared" / "metrics.csv")
+    assert compared["policy"].tolist() == ["recorded", "fcfs+easy", "slurm+easy"]
+    partitions = {queue.name for queue in little_slurm.QUEUES}
+    for folder, name in (("validated", "validation.csv"), ("more", "what-if.csv")):
+        table = pandas.read_csv(empty_folder / folder / name).set_index(["by", "group"])
+        assert set(table.loc["partition"].index) == partitions
+    differences = table.loc["partition"].difference
+    assert (differences.drop("gpu") == 0).all()
 
 
 @pytest.mark.slow

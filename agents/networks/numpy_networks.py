@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, lacking
 
 __all__ = [
     "ACTIVATIONS",
@@ -156,7 +156,7 @@ class Network:
 
     def scores(self, observation: Floats) -> Floats:
         """Return one score for each action, float32, shape (actions,)."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method scores(observation)")
+        raise lacking(self, "a method scores(observation)")
 
     def scores_of(self, observation: Floats, actions: NDArray[np.intp]) -> Floats:
         """Return the scores of the given actions, float32, in their shape."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcsimkit.agents.ranges import Positive
 from hpcsimkit.envs.interfaces import Reward
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, lacking
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
@@ -164,7 +164,7 @@ class OfChoices(Reward):
 
     def pay(self, job: Job, system: System) -> float:
         """Return the reward of choosing a job; a job that starts has already left the queue."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method pay(job, system)")
+        raise lacking(self, "a method pay(job, system)")
 
     def on_begin(self, system: System) -> None:
         """Reset the sum."""

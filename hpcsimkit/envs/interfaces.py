@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, lacking
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.observers import Observer
@@ -49,7 +49,7 @@ class Episodes(Parameters):
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         """Return the scenario of the next episode."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method sample(rng)")
+        raise lacking(self, "a method sample(rng)")
 
     def number(self, number: int, rng: np.random.Generator) -> Scenario:
         """Return the scenario of an episode, counted from 0, for agents that run episodes in sequence.
@@ -68,11 +68,11 @@ class Encoder(Parameters):
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the observation."""
-        raise NotImplementedError(f"{type(self).__name__} needs a property shape")
+        raise lacking(self, "a property shape")
 
     def bind(self, system: System) -> Encode:
         """Return the encoder of one run: ``encode(decision, out)`` with `out` all zeros."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method bind(system)")
+        raise lacking(self, "a method bind(system)")
 
 
 class Mask(Parameters):
@@ -81,11 +81,11 @@ class Mask(Parameters):
     @property
     def actions(self) -> int:
         """Number of actions."""
-        raise NotImplementedError(f"{type(self).__name__} needs a property actions")
+        raise lacking(self, "a property actions")
 
     def write(self, decision: Decision, out: Valid) -> None:
         """Write the validity of each action into an array of False, shape (actions,)."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method write(decision, out)")
+        raise lacking(self, "a method write(decision, out)")
 
     def position(self, decision: Decision, action: int) -> int:
         """Return the position among the options that an action represents."""
@@ -105,7 +105,7 @@ class Reward(Observer, Parameters):
 
     def take(self, system: System) -> float:
         """Return the reward accumulated since the last call, and reset it."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method take(system)")
+        raise lacking(self, "a method take(system)")
 
 
 # --- validation of user-defined components before a run ----------------------------------------------------

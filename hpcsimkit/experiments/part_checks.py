@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
-from hpcsimkit.envs.interfaces import Encoder, Observation, Reward, shape_of
+from hpcsimkit.envs.interfaces import Encoder, Mask, Observation, Reward, actions_of, shape_of
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checks import (
@@ -30,6 +31,7 @@ from hpcsimkit.experiments.checks import (
 from hpcsimkit.experiments.training_parts import seated
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
@@ -237,10 +239,14 @@ def check_agent(agent: Agent, *, cluster: AnyCluster | int | None = None, seed: 
     """
     if not isinstance(agent, Agent):
         raise UsageError(f"check_agent needs an Agent, found {agent!r}")
+    for name, part, base in (("mask", agent.mask, Mask), ("network", agent.network, Network)):
+        if not isinstance(part, base):
+            raise UsageError(f"check_agent needs a {base.__name__} as {name}, found {part!r}")
     encoder = check_encoder(agent.encoder, agent.stage, cluster=cluster, seed=seed)
     runner = _Runner(agent.stage, agent.slots or SLOTS, cluster, seed)
     masked = _Masked(agent, runner)
     checks: dict[str, Failure] = {
+        "scores of the network": masked.has_no_scores,
         "actions are options": masked.has_wrong_actions,
         "the same after saving and loading": masked.changes_in_its_file,
     }
@@ -522,16 +528,27 @@ class _Masked:
         self.agent = agent
         self.runner = runner
 
+    def has_no_scores(self, workload: Workload) -> str | None:
+        """Look for a network that does not fit, or raises an exception for an observation of zeros."""
+        self.agent.check()
+        network = self.agent.network
+        with guarded(f"the network {type(network).__name__}"):
+            network.scores(np.zeros(shape_of(self.agent.encoder), dtype=np.float32))
+        return None
+
     def has_wrong_actions(self, workload: Workload) -> str | None:
         """Look for decisions without valid actions, and for valid actions that are no options."""
         mask = self.agent.mask
         for decision in self.runner.decisions(workload):
-            valid = np.zeros(mask.actions, dtype=np.bool_)
-            mask.write(decision, valid)
-            if not valid.any():
+            valid = np.zeros(actions_of(mask), dtype=np.bool_)
+            with guarded(f"the mask {type(mask).__name__}"):
+                mask.write(decision, valid)
+                positions = {
+                    action: mask.position(decision, action) for action in np.flatnonzero(valid).tolist()
+                }
+            if not positions:
                 return f"no action is valid for {decision!r}"
-            for action in np.flatnonzero(valid).tolist():
-                position = mask.position(decision, action)
+            for action, position in positions.items():
                 if not 0 <= position < len(decision.options):
                     return f"action {action} stands for option {position} of {decision!r}"
         return None

@@ -22,6 +22,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.watchdog import Watchdog
 
 if TYPE_CHECKING:
+    from hpcsimkit.agents.training.callbacks import Callback
     from hpcsimkit.agents.training.learning_curve import Report
 
 __all__ = ["Trained", "TrainingFolder", "TrainingRun"]
@@ -182,7 +183,13 @@ class TrainingRun(TrainingFolder):
         super().__init__(training, place, command)
         self.workloads = workloads
 
-    def run(self, *, resume: bool = False, tell: Callable[[Report], None] = lambda report: None) -> Trained:
+    def run(
+        self,
+        *,
+        resume: bool = False,
+        tell: Callable[[Report], None] = lambda report: None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Trained:
         """Train to the end and write the folder.
 
         Parameters
@@ -191,7 +198,10 @@ class TrainingRun(TrainingFolder):
             Whether the last checkpoint of an interrupted run of the same training, if any, is resumed.
             Default: False.
         tell : callable
-            Callback for the report of each training round.
+            Function called with the report of each training round, to show progress.
+        callbacks : sequence of Callback
+            Callbacks after every round and every validation. An exception of theirs ends the training; the
+            last checkpoint is kept.
 
         Raises
         ------
@@ -217,7 +227,13 @@ class TrainingRun(TrainingFolder):
         with self.folder.session(resume=resume, kept=self._kept):
             self._write_training()
             with Watchdog():
-                trainer.train(self.folder.work, resume=resume, tensorboard=training.tensorboard, tell=tell)
+                trainer.train(
+                    self.folder.work,
+                    resume=resume,
+                    tensorboard=training.tensorboard,
+                    tell=tell,
+                    callbacks=callbacks,
+                )
             trained = self._finish(trainer, validation, rivals, division)
             facts = self._facts(trained, division, resumed=resume)
             write_json(self.folder.work / PROVENANCE, provenance.record(**facts))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, lacking
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
@@ -145,4 +145,4 @@ class Answering(External):
 
     def answer(self, decision: Decision) -> int:
         """Return the position of the chosen option, counted from 0."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method answer(decision)")
+        raise lacking(self, "a method answer(decision)")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.cluster.opaque import Allocation, Level
+from hpcsimkit.errors import lacking
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobColumns
 from hpcsimkit.jobs.workload import Workload
@@ -129,7 +130,7 @@ class Backfiller(Stage):
 
     def fill(self, head: Job, system: System) -> Iterable[Job]:
         """Yield the jobs behind the blocked job `head` that may start now, best first."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method fill(head, system)")
+        raise lacking(self, "a method fill(head, system)")
 
     def level(self, job: Job, system: System) -> Level:
         """Return the capacity within which a job just yielded by :meth:`fill` is to be placed."""
@@ -234,4 +235,4 @@ class Policy(Parameters):
 
     def schedule(self, system: System) -> Generator[Decision, Any, None] | None:
         """Start jobs at the current time, as a plain method or as a generator that yields decisions."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method schedule(system)")
+        raise lacking(self, "a method schedule(system)")

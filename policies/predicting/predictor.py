@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hpcsimkit.errors import lacking
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.prediction import Prediction
@@ -32,4 +33,4 @@ class Predictor(Parameters):
 
     def predict(self, job: Job) -> Prediction:
         """Return the predicted run time of a job that has just arrived; ``job.run_time`` must not be read."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method predict(job)")
+        raise lacking(self, "a method predict(job)")

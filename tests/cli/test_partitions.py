@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pandas
+import pytest
 
 from hpcsimkit.reports.report import write_report
 from tests.cli.conftest import CLI
+from tests.little_slurm import month, sacct, scontrol
+from tests.test_little_slurm import NODES
 
 DAY = """\
 ; MaxProcs: 6
@@ -107,6 +110,46 @@ def test_an_unknown_partition_is_one_line(cli: CLI, tmp_path: Path) -> None:
     outcome = cli("compare", "day.swf", "--partitions", "one.toml", "-p", "fcfs", "--out", "out")
     assert outcome.code == 2
     assert outcome.err.splitlines() == ["hpcsimkit: job 1 needs a partition: 1; found partition '2'"]
+
+
+MISTAKES = [
+    (
+        "partitions.txt",
+        "Nodes=test[1-2]",
+        "Nodes=(null)",
+        "partitions.txt:37: partition 'debug' needs at least one machine, found none",
+    ),
+    (
+        "partitions.txt",
+        "PartitionName=debug",
+        "PartitionName=cpu",
+        "partitions.txt: partition 'cpu' is defined twice",
+    ),
+    (
+        "jobs.sacct",
+        "|cpu|",
+        "|viz|",
+        "job 1000 needs a partition: cpu, long, gpu, fat, debug; found partition 'viz'",
+    ),
+]
+
+
+@pytest.mark.parametrize("command", ["compare -p fcfs", "validate", "what-if --set gpu.priority=3"])
+@pytest.mark.parametrize(("file", "was", "now", "message"), MISTAKES, ids=["no nodes", "twice", "unknown"])
+def test_each_mistake_of_a_centre_is_one_line(
+    cli: CLI, tmp_path: Path, command: str, file: str, was: str, now: str, message: str
+) -> None:
+    (tmp_path / "nodes.toml").write_text(NODES)
+    (tmp_path / "partitions.txt").write_text(scontrol())
+    (tmp_path / "jobs.sacct").write_text(sacct(month(days=1, jobs=3)))
+    text = (tmp_path / file).read_text()
+    assert was in text
+    (tmp_path / file).write_text(text.replace(was, now, 1))
+    name, *flags = command.split()
+    common = ("jobs.sacct", "--machines", "nodes.toml", "--partitions", "partitions.txt", "--out", "out")
+    outcome = cli(name, *common, *flags)
+    assert outcome.code == 2
+    assert outcome.err.splitlines() == [f"hpcsimkit: {message}"]
 
 
 def test_partitions_as_features_and_dates(cli: CLI, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_own_parts(cli, tiny, tmp_path) -> None:
 
 EPISODES = """
 from hpcsimkit.agents.spaces.episodes import Fixed
-from hpcsimkit.envs.interfaces import Episodes
+from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
 
 class Busiest(Episodes):
     def __init__(self, episodes, among=4):
@@ -212,6 +212,18 @@ class Broken(Episodes):
 class Nothing(Episodes):
     def sample(self, rng):
         return None
+
+class Unsampled(Episodes):
+    pass
+
+class Unbound(Encoder):
+    shape = (3,)
+
+class Unwritten(Mask):
+    actions = 16
+
+class Untaken(Reward):
+    pass
 """
 
 
@@ -454,6 +466,10 @@ def test_a_folder_that_holds_something_else(cli, tiny, tmp_path) -> None:
         ("[episodes]\nname = 'parts.py:Busiest'\namon = 2\n", "t.toml:3: episodes.amon: unknown key; nearest: among"),
         ("[episodes]\nname = 'parts.py:Broken'\n", "the episodes Broken, in Broken: ZeroDivisionError: division by zero ("),
         ("[episodes]\nname = 'parts.py:Nothing'\n", "Nothing(): a Scenario is needed of each episode, found None"),
+        ("[episodes]\nname = 'parts.py:Unsampled'\n", "Unsampled needs a method sample(rng)"),
+        ("[reward]\nname = 'parts.py:Untaken'\n", "Untaken needs a method take(system)"),
+        ("[encoder]\nname = 'parts.py:Unbound'\n", "Unbound needs a method bind(system)"),
+        ("[mask]\nname = 'parts.py:Unwritten'\n", "Unwritten needs a method write(decision, out)"),
         ("[validation]\nwindow = 4\n", "t.toml:2: validation.window: unknown key; nearest: windows"),
         ("[validation]\nmetric = 'mean_wait'\n", "t.toml:2: validation.metric: unknown metric 'mean_wait'; nearest: mean_wait_time"),
         ("[validation]\nmetric = 'jobs'\n", "t.toml:2: validation.metric: of jobs neither lower nor higher values are better"),

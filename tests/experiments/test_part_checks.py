@@ -12,12 +12,13 @@ from hpcsimkit import check_agent, check_encoder, check_reward, make
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.catalogue import REWARDS
 from hpcsimkit.agents.dras.encoder import JobsAndNodes
-from hpcsimkit.agents.networks.numpy_networks import SlotScores
+from hpcsimkit.agents.networks.numpy_networks import Network, SlotScores
 from hpcsimkit.agents.rlscheduler.encoder import WaitingJobs
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.machine_encoders import JobMachinePairs, MachineRows
 from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.spaces.rewards import OfChoices
 from hpcsimkit.envs.interfaces import Encode, Encoder, Mask, Reward
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks import CheckError
@@ -184,6 +185,15 @@ def test_an_encoder_scaled_by_the_whole_log_is_told() -> None:
 # --- rewards -----------------------------------------------------------------------------------------------
 
 
+class Unpaid(OfChoices):
+    pass
+
+
+class Untaken(Reward):
+    def take(self, system: System) -> float:
+        raise NotImplementedError
+
+
 class Jobs(Reward):
     """One for each start."""
 
@@ -227,6 +237,8 @@ class Random(Jobs):
         (NeverReset(), r"^NeverReset\(\) fails 'no state kept between episodes': after another episode, the reward at"),
         (Infinite(), r"fails 'finite numbers': a finite number is needed at t=\d+ s, found inf; on"),
         (Text(), r"fails 'finite numbers': .* found 'much'"),
+        (Unpaid(), r"fails 'finite numbers': Unpaid needs a method pay\(job, system\) \(.*test_part_checks.py:\d+\); on"),
+        (Untaken(), r"fails 'finite numbers': .* in Untaken: NotImplementedError \(.*test_part_checks.py:\d+\); on"),
         (Random(), r"fails 'same episode, same rewards': in a second, equal episode, the reward at t="),
     ],
 )  # fmt: skip
@@ -262,6 +274,22 @@ class Beyond(Slots):
         return action + len(decision.options)
 
 
+class NoActions(Mask):
+    pass
+
+
+class Unwritten(Mask):
+    actions = 4
+
+
+class Short(One):
+    shape = (5,)
+
+
+class Unscored(Network):
+    kind = "unscored"
+
+
 def test_an_agent_that_passes() -> None:
     report = check_agent(Agent(QueueWindow(4), Slots(4), FIRST, "order"))
     assert report.checks[0] == "encoder: parameters"
@@ -277,6 +305,12 @@ def test_an_agent_that_passes() -> None:
             Beyond(4),
             r"fails 'actions are options': action 0 stands for option \d+ of Decision",
         ),
+        (QueueWindow(4), NoActions(), r"NoActions needs a property actions \(.*test_part_checks.py:\d+\)"),
+        (
+            QueueWindow(4),
+            Unwritten(),
+            r"fails 'actions are options': Unwritten needs a method write\(decision, out\) \(",
+        ),
         (LooksAtRunTimes(), Slots(4), r"^LooksAtRunTimes\(\) fails 'run times not known"),
     ],
 )
@@ -285,6 +319,14 @@ def test_errors_of_agents(encoder: Encoder, mask: Mask, message: str) -> None:
         check_agent(Agent(encoder, mask, FIRST, "order"))
 
 
+def test_a_network_without_scores() -> None:
+    network = Unscored({"weight.0": np.zeros((4, 5)), "bias.0": np.zeros(4)})
+    with pytest.raises(CheckError, match=r"fails 'scores of the network': Unscored needs a method scores\("):
+        check_agent(Agent(Short(), Slots(4), network, "order"))
+
+
 def test_what_is_no_agent() -> None:
+    with pytest.raises(UsageError, match=r"check_agent needs a Network as network, found Slots\(slots=4\)"):
+        check_agent(Agent(QueueWindow(4), Slots(4), Slots(4), "order"))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"check_agent needs an Agent, found Slots\(slots=4\)"):
         check_agent(Slots(4))  # type: ignore[arg-type]

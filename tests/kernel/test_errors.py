@@ -297,7 +297,7 @@ def test_a_copy_of_a_job_is_the_job() -> None:
 
 
 def test_schedule_must_be_written() -> None:
-    with pytest.raises(PolicyError, match=r"needs a method schedule\(system\)"):
+    with pytest.raises(UsageError, match=r"needs a method schedule\(system\)"):
         starts(workload(ROWS, 4), Policy())
-    with pytest.raises(PolicyError, match=r"needs a method fill\(head, system\)"):
+    with pytest.raises(UsageError, match=r"needs a method fill\(head, system\)"):
         starts(workload(ROWS, 4), Pipeline(backfiller=Backfiller()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +22,9 @@ from hpcsimkit.results.result import Result
 from tests.drawn import examples
 from tests.kernel.helpers import deep, rows_and_size, run, starts, workload
 
+INSTALLED = [entry for entry in entries() if entry.name != "boosting" or find_spec("sklearn")]
 NAMES = {
-    kind: [entry.name for entry in entries() if entry.kind == kind] for kind in {e.kind for e in entries()}
+    kind: [entry.name for entry in INSTALLED if entry.kind == kind] for kind in {e.kind for e in INSTALLED}
 }
 EXTRAS = ["", "+commit", "+window(2)", "+hold-unfit", "+commit+window(3)"]
 OWN_ESTIMATES = {"easy-ar", "easy-noise", "easy++"}

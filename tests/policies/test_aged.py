@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +42,7 @@ def test_it_is_a_correct_policy() -> None:
     check_policy(make("aged(mean=0.7,harmonic=0.2,size=-0.4)+easy+history"))
 
 
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba: install the extra [fast]")
 @given(workloads(), st.integers(0, 2**32))
 def test_given_products_are_compiled(jobs: Workload, seed: int) -> None:
     products = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(jobs))

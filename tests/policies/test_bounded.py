@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -120,6 +122,7 @@ def test_wrong_parameters(name: str, message: str) -> None:
     assert str(caught.value).endswith(message)
 
 
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba: install the extra [fast]")
 @given(workloads(), st.integers(0, 2**32))
 def test_given_keys_are_compiled(jobs: Workload, seed: int) -> None:
     keys, others = np.random.default_rng(seed).integers(0, 5, (2, len(jobs))).astype(np.float64)
