@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.listing import Listing, sort
 from hpcsimkit.compiled.plan import (
     ENDED,
@@ -14,32 +14,32 @@ from hpcsimkit.compiled.plan import (
     make_anew,
     prepare,
     release_ended,
+    request_wake,
+    welcome,
 )
-from hpcsimkit.compiled.profile import earliest, expect_ends, fits, occupy
+from hpcsimkit.compiled.profile import Profile, earliest, expect_ends, fits, occupy
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, find, gather, remove, take
 from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.scores import BY_RANK, score
-from hpcsimkit.compiled.state import FREE, Jobs, Rules, Run
+from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
 
 __all__ = [
-    "CONSERVATIVE",
     "EASY",
     "FITTING",
     "GREEDY",
     "NONE",
     "NO_LIMIT",
-    "SEVERAL",
-    "is_sorted",
+    "PLANNED",
     "scored_pass",
     "sorted_pass",
     "update_plan",
 ]
 
-NONE, GREEDY, FITTING, EASY, SEVERAL, CONSERVATIVE = range(6)
+NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
 """Codes of backfilling, from `EASY` on with reservations.
 
-`FITTING` is greedy, but every job counts as started in its turn. `SEVERAL` makes several reservations anew at
-each pass, `CONSERVATIVE` one for each job on its arrival.
+`FITTING` is greedy, but every job counts as started in its turn. `PLANNED` reserves slots in a profile: if
+there is a plan, for each job on its arrival (conservative backfilling), else for several jobs at each pass.
 """
 
 READY, RESERVED, BACKFILLED = 1, 2, 3
@@ -75,17 +75,11 @@ def _admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
 
 
 @machine_code
-def _blocked(jobs: Jobs, run: Run, rules: Rules, plan: Plan, row: int, now: int) -> bool:
+def _blocked(jobs: Jobs, run: Run, plan: Plan | None, row: int, now: int) -> bool:
     """Return whether a job cannot start in its turn; mirrors ``Nodes.place`` and ``Conservative.due``."""
-    if rules.backfilling == CONSERVATIVE and plan.start[row] > now:
+    if plan is not None and plan.start[row] > now:
         return True
     return bool(jobs.nodes[row] > run.counters[FREE])
-
-
-@machine_code
-def is_sorted(rules: Rules) -> bool:
-    """Return whether the queue is in the order of the policy; otherwise it is in order of arrival."""
-    return rules.order == BY_RANK and not rules.window
 
 
 @machine_code
@@ -98,27 +92,34 @@ def _list_waiting(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Lis
     return count
 
 
-@machine_code
-def update_plan(
+@called
+def update_plan(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     rules: Rules,
     run: Run,
     queue: Queue,
     listing: Listing,
+    gone: Integers | None,
     plan: Plan,
+    first: int,
     now: int,
     corrected: bool,
 ) -> None:
-    """Update the reservations of jobs that have one; mirrors ``Conservative.plan``."""
+    """Update all reservations, and reserve slots for the jobs that arrive; mirrors ``Conservative.plan``.
+
+    These are the jobs from position `first` on in the order of submission.
+    """
     if prepare(plan, run, now, corrected):
         make_anew(plan, jobs, run, listing, now)
     elif plan.counters[ENDED] and release_ended(plan, jobs, run, now):
-        if is_sorted(rules):
-            count = gather(queue, listing.rows)
-        else:
+        count = gather(queue, listing.rows)
+        if gone is not None:
             count = _list_waiting(jobs, run, rules, queue, listing, now)
             sort(listing, count)
         compress(plan, jobs, run, listing, count)
+    for place in range(first, run.counters[ARRIVED]):
+        welcome(plan, jobs, run, jobs.arrival_order[place], now)
+    request_wake(plan, now)
 
 
 @machine_code
@@ -128,7 +129,7 @@ def _several(
     rules: Rules,
     queue: Queue,
     listing: Listing,
-    plan: Plan,
+    profile: Profile,
     listed: int,
     now: int,
 ) -> None:
@@ -137,8 +138,7 @@ def _several(
     Mirrors ``Reservations._planned``. All waiting jobs are listed in the order of the policy, the job that
     does not fit first.
     """
-    profile, reserved = plan.profile, 0
-    rank = jobs.rank if is_sorted(rules) else jobs.arrival
+    reserved = 0
     expect_ends(profile, jobs, run, now)
     for position in range(listed):
         row, begin = listing.rows[position], now
@@ -150,13 +150,20 @@ def _several(
             continue
         occupy(profile, begin, begin + estimate, nodes)
         if begin == now:
-            remove(queue, row, rank)
+            remove(queue, row, jobs.rank)
             start(jobs, run, row, now, BACKFILLED)
 
 
 @machine_code
 def sorted_pass(
-    jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, plan: Plan, now: int
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    listing: Listing | None,
+    profile: Profile | None,
+    plan: Plan | None,
+    now: int,
 ) -> int:
     """Run a pass on a queue in the order of the policy; mirrors ``Pipeline.schedule``.
 
@@ -167,7 +174,7 @@ def sorted_pass(
     """
     while queue.counters[WAITING]:
         head = queue.rows[queue.order[0], 0]
-        if _blocked(jobs, run, rules, plan, head, now):
+        if _blocked(jobs, run, plan, head, now):
             break
         take(queue, 0, 0)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
@@ -175,26 +182,26 @@ def sorted_pass(
         return -1
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
-    if rules.backfilling == SEVERAL:
-        _several(jobs, run, rules, queue, listing, plan, gather(queue, listing.rows), now)
-    elif rules.backfilling == CONSERVATIVE or rules.candidates != BY_RANK:
-        listed = _list_candidates(jobs, run, rules, queue, listing, plan, now)
-        if listed:
+    if listing is None:
+        if rules.backfilling != NONE:
+            _search(jobs, run, rules, queue, head, now)
+    elif plan is not None:
+        listed = _list_due(jobs, run, listing, plan, now)
+        _backfill(jobs, run, rules, queue, listing, listed, now, _room(jobs, run, rules, head, now))
+    elif profile is not None:
+        _several(jobs, run, rules, queue, listing, profile, gather(queue, listing.rows), now)
+    else:
+        free = run.counters[FREE]
+        place, _ = find(queue, 0, 0, (free, NO_LIMIT, free), jobs.nodes, run.estimate)
+        if place >= 0:
+            listed = gather(queue, listing.rows)
             _backfill(jobs, run, rules, queue, listing, listed, now, _room(jobs, run, rules, head, now))
-    elif rules.backfilling != NONE:
-        _search(jobs, run, rules, queue, head, now)
     return head
 
 
 @machine_code
-def _list_candidates(
-    jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, plan: Plan, now: int
-) -> int:
-    """List the candidates of backfilling in a sorted queue, in its order, and return their number."""
-    if rules.backfilling != CONSERVATIVE:
-        free = run.counters[FREE]
-        place, _ = find(queue, 0, 0, (free, NO_LIMIT, free), jobs.nodes, run.estimate)
-        return 0 if place < 0 else gather(queue, listing.rows)
+def _list_due(jobs: Jobs, run: Run, listing: Listing, plan: Plan, now: int) -> int:
+    """List the jobs whose reservations are due in the order of a sorted queue, and return their number."""
     count = gather_due(plan, run, listing, now)
     for position in range(count):
         listing.scores[position] = jobs.rank[listing.rows[position]]
@@ -251,22 +258,21 @@ def _backfill(
             row = rows[position]
             listing.scores[position] = score(jobs, estimate[row], rules.candidates, row, now, jobs.weight[1])
         sort(listing, count)
-    rank = jobs.rank if is_sorted(rules) else jobs.arrival
     mode = READY if rules.backfilling == FITTING else BACKFILLED
     for position in range(count):
         row = rows[position]
         if _admissible(room, nodes[row], estimate[row]):
-            remove(queue, row, rank)
+            remove(queue, row, jobs.rank)
             start(jobs, run, row, now, mode)
             room = _less(jobs, run, room, row)
 
 
 @machine_code
-def _first(listing: Listing, count: int, limit: int) -> int:
+def _first(listing: Listing, gone: Integers, count: int, limit: int) -> int:
     """Return the position of the smallest score among the first `limit` jobs that wait."""
     best, seen = -1, 0
     for position in range(count):
-        if listing.gone[position]:
+        if gone[position]:
             continue
         if best < 0 or listing.scores[position] < listing.scores[best]:
             best = position
@@ -276,9 +282,17 @@ def _first(listing: Listing, count: int, limit: int) -> int:
     return best
 
 
-@machine_code
-def scored_pass(
-    jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, plan: Plan, now: int
+@called
+def scored_pass(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    listing: Listing,
+    gone: Integers,
+    profile: Profile | None,
+    plan: Plan | None,
+    now: int,
 ) -> int:
     """Run a pass on a queue in order of arrival, with scores of this instant.
 
@@ -292,48 +306,49 @@ def scored_pass(
     rows = listing.rows
     count = _list_waiting(jobs, run, rules, queue, listing, now)
     for position in range(count):
-        listing.gone[position] = 0
+        gone[position] = 0
     while queue.counters[WAITING]:
-        position = _first(listing, count, rules.window)
+        position = _first(listing, gone, count, rules.window)
         head = rows[position]
-        if _blocked(jobs, run, rules, plan, head, now):
+        if _blocked(jobs, run, plan, head, now):
             break
-        listing.gone[position] = 1
-        remove(queue, head, jobs.arrival)
+        gone[position] = 1
+        remove(queue, head, jobs.rank)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
     else:
         return -1
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
     if rules.backfilling != NONE:
-        listed = _list_by_score(jobs, run, rules, listing, plan, head, count, now)
-        if rules.backfilling == SEVERAL:
-            _several(jobs, run, rules, queue, listing, plan, listed, now)
+        listed = _list_by_score(jobs, run, listing, gone, plan, head, count, profile is not None, now)
+        if profile is not None:
+            _several(jobs, run, rules, queue, listing, profile, listed, now)
         elif listed:
             _backfill(jobs, run, rules, queue, listing, listed, now, _room(jobs, run, rules, head, now))
     return head
 
 
 @machine_code
-def _list_by_score(
+def _list_by_score(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
-    rules: Rules,
     listing: Listing,
-    plan: Plan,
+    gone: Integers,
+    plan: Plan | None,
     head: int,
     count: int,
+    everything: bool,
     now: int,
 ) -> int:
     """Keep the candidates of backfilling among `count` listed jobs, by score, and return their number.
 
-    With several reservations, these are all waiting jobs, the first one that does not fit in front.
+    If `everything`, these are all waiting jobs, the first one that does not fit in front.
     """
     rows, scores, listed = listing.rows, listing.scores, 0
     for position in range(count):
         row = rows[position]
-        may_start = rules.backfilling == SEVERAL or not _blocked(jobs, run, rules, plan, row, now)
-        if may_start and not listing.gone[position]:
+        may_start = everything or not _blocked(jobs, run, plan, row, now)
+        if may_start and not gone[position]:
             rows[listed], scores[listed] = row, -np.inf if row == head else scores[position]
             listed += 1
     sort(listing, listed)

@@ -24,10 +24,8 @@ from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
 
 __all__ = [
-    "WAKES",
     "Plan",
     "compress",
-    "end_wakes",
     "gather_due",
     "make_anew",
     "new_plan",
@@ -226,6 +224,8 @@ def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
 def request_wake(plan: Plan, now: int) -> None:
     """Request a pass at the start of the next reservation; mirrors ``Conservative._find_due``."""
     counters, wakes, slots = plan.counters, plan.wakes, plan.slots
+    while counters[WAKES] and wakes[counters[WAKES] - 1] <= now:
+        counters[WAKES] -= 1
     due = 0
     while due < counters[SLOTS] and slots[0, due] <= now:
         due += 1
@@ -247,10 +247,3 @@ def next_wake(plan: Plan, limit: int) -> int:
     """Return the instant of the next requested pass [s], or the limit if it comes first."""
     count = plan.counters[WAKES]
     return min(plan.wakes[count - 1], limit) if count else limit
-
-
-@machine_code
-def end_wakes(plan: Plan, now: int) -> None:
-    """Forget the passes that were requested for now [s]."""
-    while plan.counters[WAKES] and plan.wakes[plan.counters[WAKES] - 1] <= now:
-        plan.counters[WAKES] -= 1

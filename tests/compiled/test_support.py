@@ -88,10 +88,12 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
     taken = []
     real = support.run
     monkeypatch.setattr(support, "run", lambda simulation: taken.append(1) or real(simulation))
-    monkeypatch.setattr(support, "least_jobs", lambda: 4)
+    monkeypatch.setattr(loading, "least_jobs", lambda kind: 3)
     Simulation(jobs, make("fcfs")).run()
     assert not taken
-    monkeypatch.setattr(support, "least_jobs", lambda: 3)
+    monkeypatch.setattr(loading, "WHEN_LOADED", 3)
+    Simulation(jobs.first(2), make("fcfs")).run()
+    assert not taken
     Simulation(jobs, make("fcfs"), observers=[Progress(quiet=True)]).run()
     assert taken
     Simulation(jobs, make("fcfs+published-easy")).run()
@@ -101,12 +103,14 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
 
 def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "CACHE", tmp_path)
-    monkeypatch.delitem(sys.modules, "hpcsimkit.compiled.loop", raising=False)
-    assert loading.least_jobs() == loading.WHEN_NEW
-    (tmp_path / "loop.simulate.nbi").touch()
-    assert loading.least_jobs() == loading.WHEN_COMPILED
-    monkeypatch.setitem(sys.modules, "hpcsimkit.compiled.loop", loading)
-    assert loading.least_jobs() == loading.WHEN_LOADED
+    monkeypatch.setattr(loading, "KINDS", {})
+    assert loading.least_jobs("plan") == loading.WHEN_NEW
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "plan" / "loop.simulate.nbi").touch()
+    assert loading.least_jobs("plan") == loading.WHEN_COMPILED
+    assert loading.least_jobs("listing") == loading.WHEN_NEW
+    monkeypatch.setitem(loading.KINDS, "plan", print)
+    assert loading.least_jobs("plan") == loading.WHEN_LOADED
 
 
 @pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])
@@ -114,12 +118,14 @@ def test_a_line_on_a_terminal_before_it_compiles(
     terminal: bool, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "CACHE", tmp_path)
+    monkeypatch.setattr(loading, "KINDS", {})
     if compiled:
-        (tmp_path / "loop.simulate.nbi").touch()
+        (tmp_path / "plan").mkdir()
+        (tmp_path / "plan" / "loop.simulate.nbi").touch()
     stream = io.StringIO()
     stream.isatty = lambda: terminal  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", stream)
-    loading.announce()
+    loading.load("plan")
     assert stream.getvalue().startswith("compiling the simulator") == (terminal and not compiled)
 
 
