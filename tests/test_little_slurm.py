@@ -115,6 +115,13 @@ def test_the_kit_reads_it(
     assert table.loc[("all", "all jobs"), "jobs"] == sum(job.start >= 0 for job in centre.jobs)
 
 
+def test_backfill_of_every_job_shortens_waits(centre: LittleSlurm) -> None:
+    """A day of many jobs has more waiting jobs in a partition than backfill tests."""
+    every = LittleSlurm(drawn_jobs(1, 900, seed=1), every_job=True)
+    every.run()
+    assert np.mean(waits(every.jobs)) < np.mean(waits(centre.jobs))
+
+
 def test_the_nodes_that_it_prints(tmp_path: Path) -> None:
     (tmp_path / "nodes.txt").write_text(nodes())
     (tmp_path / "nodes.toml").write_text(NODES)

@@ -102,7 +102,7 @@ def _show_residue(residue: Any) -> None:
     rows = [
         [CAUSES.get(row.cause, row.cause), grouped(row.jobs), f"{row.share:.1%}"]
         for row in residue.table.itertuples(index=False)
-        if row.jobs or row.share
+        if f"{row.share:.1%}" != "0.0%"
     ]
     if rows:
         show(plain_table(("what explains the errors", "jobs > 10 min off", "share of the error"), rows))

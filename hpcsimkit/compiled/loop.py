@@ -8,7 +8,7 @@ from hpcsimkit.compiled.passes import NO_LIMIT, PLANNED, scored_pass, sorted_pas
 from hpcsimkit.compiled.plan import Plan, next_wake, note_end
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
 from hpcsimkit.compiled.profile import Profile
-from hpcsimkit.compiled.queue import WAITING, Queue, add
+from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import end_next
 from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, Integers, Jobs, Rules, Run
 
@@ -20,6 +20,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     rules: Rules,
     run: Run,
     queue: Queue,
+    sizes: Sizes | None,
     listing: Listing | None,
     gone: Integers | None,
     histories: Histories | None,
@@ -37,6 +38,8 @@ def simulate(  # noqa: PLR0913 - parts of the state
         The workload and the pipeline.
     run, queue : Run, Queue
         The state, which this function changes; `run` has the schedule at the end.
+    sizes : Sizes, optional
+        Sizes in the queue, if jobs are searched in its order.
     listing : Listing, optional
         Space for lists of jobs, unless all decisions follow the order of the queue.
     gone : array of int64, shape (jobs,), optional
@@ -55,7 +58,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
             return
         changed = _end_jobs(jobs, run, histories, plan, now)
         first = run.counters[ARRIVED]
-        _submit_jobs(jobs, run, queue, histories, now)
+        _submit_jobs(jobs, run, queue, sizes, histories, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
@@ -67,9 +70,9 @@ def simulate(  # noqa: PLR0913 - parts of the state
         if plan is not None and listing is not None:
             update_plan(jobs, rules, run, queue, listing, gone, plan, first, now, corrected)
         if gone is not None and listing is not None:
-            scored_pass(jobs, run, rules, queue, listing, gone, profile, plan, now)
+            scored_pass(jobs, run, rules, queue, sizes, listing, gone, profile, plan, now)
         elif changed or rules.backfilling == PLANNED or not _settled(jobs, run, queue, head, first, now):
-            head = sorted_pass(jobs, run, rules, queue, listing, profile, plan, now)
+            head = sorted_pass(jobs, run, rules, queue, sizes, listing, profile, plan, now)
 
 
 @machine_code
@@ -99,14 +102,16 @@ def _end_jobs(jobs: Jobs, run: Run, histories: Histories | None, plan: Plan | No
 
 
 @machine_code
-def _submit_jobs(jobs: Jobs, run: Run, queue: Queue, histories: Histories | None, now: int) -> None:
+def _submit_jobs(
+    jobs: Jobs, run: Run, queue: Queue, sizes: Sizes | None, histories: Histories | None, now: int
+) -> None:
     """Add all jobs that are submitted now; mirrors ``Run.submit``."""
     arrived = run.counters[ARRIVED]
     while arrived < len(jobs.arrival_order) and jobs.submit_time[jobs.arrival_order[arrived]] == now:
         row = jobs.arrival_order[arrived]
         if histories is not None:
             run.estimate[row] = predict(jobs, histories, row)
-        add(queue, row, jobs.rank, jobs.nodes, run.estimate)
+        add(queue, sizes, row, jobs.rank, jobs.nodes, run.estimate)
         arrived += 1
     run.counters[ARRIVED] = arrived
 

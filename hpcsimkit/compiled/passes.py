@@ -18,7 +18,7 @@ from hpcsimkit.compiled.plan import (
     welcome,
 )
 from hpcsimkit.compiled.profile import Profile, earliest, expect_ends, fits, occupy
-from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, find, gather, remove, take
+from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, Sizes, find, gather, remove, take
 from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.scores import BY_RANK, score
 from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
@@ -123,11 +123,12 @@ def update_plan(  # noqa: PLR0913 - parts of the state
 
 
 @machine_code
-def _several(
+def _several(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,
     queue: Queue,
+    sizes: Sizes | None,
     listing: Listing,
     profile: Profile,
     listed: int,
@@ -150,16 +151,17 @@ def _several(
             continue
         occupy(profile, begin, begin + estimate, nodes)
         if begin == now:
-            remove(queue, row, jobs.rank)
+            remove(queue, sizes, row, jobs.rank)
             start(jobs, run, row, now, BACKFILLED)
 
 
 @machine_code
-def sorted_pass(
+def sorted_pass(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,
     queue: Queue,
+    sizes: Sizes | None,
     listing: Listing | None,
     profile: Profile | None,
     plan: Plan | None,
@@ -176,26 +178,21 @@ def sorted_pass(
         head = queue.rows[queue.order[0], 0]
         if _blocked(jobs, run, plan, head, now):
             break
-        take(queue, 0, 0)
+        take(queue, sizes, 0, 0)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
     else:
         return -1
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
-    if listing is None:
-        if rules.backfilling != NONE:
-            _search(jobs, run, rules, queue, head, now)
-    elif plan is not None:
+    if sizes is not None and rules.backfilling != NONE:
+        _search(jobs, run, rules, queue, sizes, listing, head, now)
+    if listing is not None and profile is not None:
+        _several(jobs, run, rules, queue, sizes, listing, profile, gather(queue, listing.rows), now)
+    if listing is not None and plan is not None:
         listed = _list_due(jobs, run, listing, plan, now)
-        _backfill(jobs, run, rules, queue, listing, listed, now, _room(jobs, run, rules, head, now))
-    elif profile is not None:
-        _several(jobs, run, rules, queue, listing, profile, gather(queue, listing.rows), now)
-    else:
-        free = run.counters[FREE]
-        place, _ = find(queue, 0, 0, (free, NO_LIMIT, free), jobs.nodes, run.estimate)
-        if place >= 0:
-            listed = gather(queue, listing.rows)
-            _backfill(jobs, run, rules, queue, listing, listed, now, _room(jobs, run, rules, head, now))
+        if listed:
+            room = _room(jobs, run, rules, head, now)
+            _backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
     return head
 
 
@@ -210,21 +207,33 @@ def _list_due(jobs: Jobs, run: Run, listing: Listing, plan: Plan, now: int) -> i
 
 
 @machine_code
-def _search(jobs: Jobs, run: Run, rules: Rules, queue: Queue, head: int, now: int) -> None:
-    """Backfill jobs in the order of a sorted queue; mirrors ``admissible``."""
+def _search(
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    sizes: Sizes,
+    listing: Listing | None,
+    head: int,
+    now: int,
+) -> None:
+    """Backfill jobs in the order of a sorted queue, or in that of the candidates; mirrors ``admissible``."""
     nodes, estimate, free = jobs.nodes, run.estimate, run.counters[FREE]
-    place, position = find(queue, 0, 0, (free, NO_LIMIT, free), nodes, estimate)
+    place, position = find(queue, sizes, 0, 0, (free, NO_LIMIT, free), nodes, estimate)
     if place < 0:
         return
     room = _room(jobs, run, rules, head, now)
+    if listing is not None:
+        _backfill(jobs, run, rules, queue, sizes, listing, gather(queue, listing.rows), now, room)
+        return
     mode = READY if rules.backfilling == FITTING else BACKFILLED
     while True:
-        place, position = find(queue, place, position, room, nodes, estimate)
+        place, position = find(queue, sizes, place, position, room, nodes, estimate)
         if place < 0:
             return
         row = queue.rows[queue.order[place], position]
         blocks = queue.counters[BLOCKS]
-        take(queue, place, position)
+        take(queue, sizes, place, position)
         if queue.counters[BLOCKS] < blocks:
             position = 0
         start(jobs, run, row, now, mode)
@@ -232,11 +241,12 @@ def _search(jobs: Jobs, run: Run, rules: Rules, queue: Queue, head: int, now: in
 
 
 @machine_code
-def _backfill(
+def _backfill(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,
     queue: Queue,
+    sizes: Sizes | None,
     listing: Listing,
     listed: int,
     now: int,
@@ -262,7 +272,7 @@ def _backfill(
     for position in range(count):
         row = rows[position]
         if _admissible(room, nodes[row], estimate[row]):
-            remove(queue, row, jobs.rank)
+            remove(queue, sizes, row, jobs.rank)
             start(jobs, run, row, now, mode)
             room = _less(jobs, run, room, row)
 
@@ -288,6 +298,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     run: Run,
     rules: Rules,
     queue: Queue,
+    sizes: Sizes | None,
     listing: Listing,
     gone: Integers,
     profile: Profile | None,
@@ -313,7 +324,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
         if _blocked(jobs, run, plan, head, now):
             break
         gone[position] = 1
-        remove(queue, head, jobs.rank)
+        remove(queue, sizes, head, jobs.rank)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
     else:
         return -1
@@ -322,9 +333,10 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     if rules.backfilling != NONE:
         listed = _list_by_score(jobs, run, listing, gone, plan, head, count, profile is not None, now)
         if profile is not None:
-            _several(jobs, run, rules, queue, listing, profile, listed, now)
+            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
         elif listed:
-            _backfill(jobs, run, rules, queue, listing, listed, now, _room(jobs, run, rules, head, now))
+            room = _room(jobs, run, rules, head, now)
+            _backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
     return head
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.profile import (
     Profile,
@@ -93,7 +93,7 @@ def note_end(plan: Plan, row: int) -> None:
     plan.counters[ENDED] += 1
 
 
-@machine_code
+@called
 def prepare(plan: Plan, run: Run, now: int, corrected: bool) -> bool:
     """Bring the plan to the present, and return whether it must be made anew.
 
@@ -129,7 +129,7 @@ def _take_in_starts(plan: Plan, run: Run) -> None:
     counters[SLOTS] -= due - kept
 
 
-@machine_code
+@called
 def _put(plan: Plan, row: int, start: int, estimate: int, nodes: int) -> None:
     """Enter a reservation into the plan; mirrors ``Conservative._put``."""
     occupy(plan.profile, start, start + estimate, nodes)
@@ -145,7 +145,7 @@ def welcome(plan: Plan, jobs: Jobs, run: Run, row: int, now: int) -> None:
     _put(plan, row, earliest(plan.profile, nodes, estimate, now), estimate, nodes)
 
 
-@machine_code
+@called
 def make_anew(plan: Plan, jobs: Jobs, run: Run, listing: Listing, now: int) -> None:
     """Plan running jobs by their expected ends, then waiting jobs in the order of their reservations.
 
@@ -162,7 +162,7 @@ def make_anew(plan: Plan, jobs: Jobs, run: Run, listing: Listing, now: int) -> N
         welcome(plan, jobs, run, rows[place], now)
 
 
-@machine_code
+@called
 def release_ended(plan: Plan, jobs: Jobs, run: Run, now: int) -> bool:
     """Release the capacity of jobs that ended early, and return whether jobs may have earlier slots.
 
@@ -181,7 +181,7 @@ def release_ended(plan: Plan, jobs: Jobs, run: Run, now: int) -> bool:
     return bool(counters[RELEASED] > now)
 
 
-@machine_code
+@called
 def compress(plan: Plan, jobs: Jobs, run: Run, listing: Listing, listed: int) -> None:
     """Move each job, listed in the order of the policy, to an earlier feasible slot if there is one.
 
@@ -220,7 +220,7 @@ def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
 # --- requested passes --------------------------------------------------------------------------------------
 
 
-@machine_code
+@called
 def request_wake(plan: Plan, now: int) -> None:
     """Request a pass at the start of the next reservation; mirrors ``Conservative._find_due``."""
     counters, wakes, slots = plan.counters, plan.wakes, plan.slots

@@ -175,7 +175,7 @@ def run(simulation: Parameters) -> Result:
     streams = np.random.SeedSequence(simulation.seed)
     jobs, rules = _jobs_and_rules(workload, policy, nodes, streams)
     state = new_run(jobs, _estimates(workload, policy, _inverse(jobs.arrival_order), streams), nodes)
-    simulate(jobs, rules, state, new_queue(len(workload), nodes), *_optional_parts(parts, jobs, nodes))
+    simulate(jobs, rules, state, new_queue(len(workload)), *_optional_parts(parts, jobs, nodes))
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -201,6 +201,7 @@ def _parts(policy: Policy) -> tuple[str, ...]:
     gone = _is_scored(policy)
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
     needed = {
+        "sizes": not (gone or profile or plan),
         "listing": gone or profile or plan or _candidates(policy) is not None,
         "gone": gone,
         "histories": isinstance(policy.estimates, LastTwo),
@@ -212,7 +213,7 @@ def _parts(policy: Policy) -> tuple[str, ...]:
 
 def _kind(parts: tuple[str, ...]) -> str:
     """Return the name of a combination of parts."""
-    return "-".join(parts) or "plain"
+    return "-".join(parts)
 
 
 def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> Iterator[Any]:
@@ -221,8 +222,10 @@ def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> Iterator[
     from hpcsimkit.compiled.plan import new_plan
     from hpcsimkit.compiled.predictions import new_histories
     from hpcsimkit.compiled.profile import new_profile
+    from hpcsimkit.compiled.queue import new_sizes
 
     count = len(jobs.submit_time)
+    yield new_sizes(count, nodes) if "sizes" in parts else None
     yield new_listing(count) if "listing" in parts else None
     yield np.empty(count, dtype=np.int64) if "gone" in parts else None
     users = int(jobs.user.max(initial=0)) + 1
