@@ -20,7 +20,15 @@ from hpcsimkit.kernel.policy import FCFS, Estimator, Order
 from hpcsimkit.kernel.prediction import LEVELS, Prediction
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.portfolio.trial import OBJECTIVES, Trial, check_objective, scores_of, with_columns
+from hpcsimkit.policies.portfolio.trial import (
+    OBJECTIVES,
+    Trial,
+    check_objective,
+    present_state,
+    renumbered,
+    scores_of,
+    with_columns,
+)
 from hpcsimkit.policies.predicting.bounded import Bounded
 
 __all__ = ["Guarded"]
@@ -199,16 +207,11 @@ class _Memory:
 
     def state(self) -> _Known:
         """Return the present state."""
-        system, running = self._system, self._system.running
-        jobs = list(system.running_jobs())
-        for job in jobs:
-            if not self._estimates[job.index]:  # it ran when the run began
+        system = self._system
+        for job in system.running_jobs():
+            if not self._estimates[job.index]:  # it ran when the run began, or was never in this queue
                 self._know(job)
-        begun = Begun(
-            system.now,
-            {job.index: system.start_time(job) for job in jobs},
-            {job.index: running.allocation(job) for job in jobs},
-        )
+        begun = present_state(system, "guarded")
         return _Known(begun, system.queue.table[0].tolist(), len(self._arrived))
 
     def trial(self, state: _Known, pipeline: Pipeline) -> Trial:
@@ -216,20 +219,15 @@ class _Memory:
         system, begun = self._system, state.begun
         judged = {*state.waiting, *self._arrived[state.arrived :]}.difference(system.rejected)
         rows = np.array(sorted({*judged, *begun.started}), dtype=np.int64)
-        place = {row: position for position, row in enumerate(rows.tolist())}
         run_time = np.fromiter(self._run_times(rows.tolist(), begun), dtype=np.int64)
         columns = {"run_time": run_time, "submit_time": system.column("submit_time")[rows]}
         policy = copy.copy(pipeline)
         policy.estimates = _Remembered(self._estimates[rows], self._predictions[rows])
         return Trial(
             with_columns(system.workload.select(rows), columns),
-            Begun(
-                begun.at,
-                {place[row]: start for row, start in begun.started.items()},
-                {place[row]: allocation for row, allocation in begun.allocations.items()},
-            ),
+            renumbered(begun, rows),
             system.cluster,
-            np.array([place[row] for row in sorted(judged)], dtype=np.int64),
+            np.flatnonzero(np.isin(rows, list(judged))),
             policy,
             until=system.now,
         )

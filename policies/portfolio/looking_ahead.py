@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.queue import JobColumns
-from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import FCFS, Backfiller, Order
 from hpcsimkit.kernel.reservation import EASY
@@ -19,6 +18,8 @@ from hpcsimkit.policies.portfolio.trial import (
     OBJECTIVES,
     Trial,
     check_objective,
+    present_state,
+    renumbered,
     scores_of,
     with_columns,
 )
@@ -126,11 +127,7 @@ def _future(system: System, waiting: NDArray[np.int64], policy: Pipeline) -> Tri
     jobs = [system.jobs[row] for row in running.rows]
     lasting = [max(running.expected_end(job), now + 1) - system.start_time(job) for job in jobs]
     expected = [system.estimate(system.jobs[row]) for row in waiting.tolist()]
-    begun = Begun(
-        now,
-        {place: system.start_time(job) for place, job in enumerate(jobs)},
-        {place: running.allocation(job) for place, job in enumerate(jobs)},
-    )
     run_time = np.array(lasting + expected, dtype=np.int64)
     workload = with_columns(system.workload.select(rows), {"run_time": run_time})
+    begun = renumbered(present_state(system, "looking-ahead"), rows)
     return Trial(workload, begun, system.cluster, np.arange(len(jobs), len(rows)), policy)

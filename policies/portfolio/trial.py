@@ -20,7 +20,16 @@ from hpcsimkit.kernel.prediction import SHORTEST
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 
-__all__ = ["OBJECTIVES", "Trial", "check_objective", "mean_of", "scores_of", "with_columns"]
+__all__ = [
+    "OBJECTIVES",
+    "Trial",
+    "check_objective",
+    "mean_of",
+    "present_state",
+    "renumbered",
+    "scores_of",
+    "with_columns",
+]
 
 OBJECTIVES = ("bounded_slowdown", "wait")
 
@@ -63,6 +72,43 @@ class Trial(NamedTuple):
             starts = np.where(starts < 0, self.until, np.minimum(starts, self.until))
         waits = starts - self.workload.submit_time[self.judged]
         return mean_of(objective, waits, self.workload.run_time[self.judged])
+
+
+def present_state(system: System, who: str) -> Begun:
+    """Return the present state of a run, with the rows of the log.
+
+    Raises
+    ------
+    UsageError
+        A job of another partition runs on some machines of this one and on others; `who` is the policy that
+        cannot simulate that.
+    """
+    jobs, running, cluster = list(system.running_jobs()), system.running, system.cluster
+    for job in jobs:
+        if not cluster.holds(job, running.allocation(job), cluster.capacity):
+            raise UsageError(
+                f"{who}: job {job.id} of another partition runs on shared machines and on others, which "
+                "simulations of one partition do not know"
+            )
+    return Begun(
+        system.now,
+        {job.index: system.start_time(job) for job in jobs},
+        {job.index: running.allocation(job) for job in jobs},
+    )
+
+
+def renumbered(begun: Begun, rows: Integers) -> Begun:
+    """Return a state with the positions of its rows among some rows.
+
+    >>> renumbered(Begun(9, {4: 2, 7: 5}), np.array([7, 8, 4])).started
+    {2: 2, 0: 5}
+    """
+    place = {row: position for position, row in enumerate(rows.tolist())}
+    return Begun(
+        begun.at,
+        {place[row]: start for row, start in begun.started.items()},
+        {place[row]: allocation for row, allocation in begun.allocations.items()},
+    )
 
 
 def with_columns(workload: Workload, columns: Mapping[str, Integers]) -> Workload:

@@ -184,6 +184,20 @@ def test_on_machines_partitions_and_in_begun_runs() -> None:
     assert begun.run().start_time.tolist() == alone[0][9:]
 
 
+@pytest.mark.parametrize("name", ["guarded", "looking-ahead"])
+def test_a_job_on_machines_of_two_partitions_is_one_line(name: str) -> None:
+    """Job 1 of `all` runs on both machines, one of which is that of `x`, where two jobs wait."""
+    columns = {"submit_time": [0, 1, 2], "run_time": [9] * 3, "nodes": [2, 1, 1], "cpus": [4] * 3}
+    jobs = Workload(
+        {**columns, "partition": [1, 0, 0]}, labels={"partition": ("x", "all")}, resources=("cpus",)
+    )
+    parts = Partitions([Partition("x", machines=["x1"]), Partition("all")], Machines.of(2, "x", cpus=4))
+    with pytest.raises(
+        UsageError, match=f"{name}: job 1 of another partition runs on shared machines and on"
+    ):
+        Simulation(jobs, make(f"{name}+easy"), parts).run()
+
+
 # --- names and misuse --------------------------------------------------------------------------------------
 
 
