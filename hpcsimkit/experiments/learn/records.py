@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.learn.goal import LONGEST, REFERENCE, REPORTED, figures_of
+from hpcsimkit.experiments.learn.goal import FAIRNESS, LONGEST, REFERENCE, REPORTED, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.sensitivity import TITLES
 from hpcsimkit.io.files import write_bytes
@@ -199,19 +199,29 @@ def markdown(headings: Row, rows: Iterable[Row]) -> str:
 
 
 def figures_cells(figures: Mapping[str, float]) -> list[str]:
-    """Return slowdown, mean wait [h], 95 % quantile [h] and longest wait [d] as texts."""
+    """Return slowdown, mean wait [h], 95 % quantile [h], longest wait [d] and fairness as texts."""
     slowdown, wait, quantile, longest = (figures[name] for name in REPORTED)
-    return [f"{slowdown:.2f}", f"{wait / 3600:.3f}", f"{quantile / 3600:.2f}", f"{longest / 86_400:.2f}"]
+    fairness = f"{figures[FAIRNESS]:.3f}" if FAIRNESS in figures else "-"
+    times = [f"{wait / 3600:.3f}", f"{quantile / 3600:.2f}", f"{longest / 86_400:.2f}"]
+    return [f"{slowdown:.2f}", *times, fairness]
 
 
-HEADINGS = ("policy", "mean bounded slowdown", "mean wait [h]", "95 % of waits [h]", "longest wait [d]")
+HEADINGS = (
+    "policy",
+    "mean bounded slowdown",
+    "mean wait [h]",
+    "95 % of waits [h]",
+    "longest wait [d]",
+    "fairness",
+)
 
 
 def _test_table(outcome: Mapping[str, Any]) -> str:
     """Return the metrics of all policies on the last part as CSV."""
-    lines = [",".join(("policy", *REPORTED))]
+    lines = [",".join(("policy", *REPORTED, FAIRNESS))]
     for policy, figures in outcome["test"].items():
-        lines.append(",".join([f'"{policy}"', *(repr(figures[name]) for name in REPORTED)]))
+        fairness = repr(figures[FAIRNESS]) if FAIRNESS in figures else ""
+        lines.append(",".join([f'"{policy}"', *(repr(figures[name]) for name in REPORTED), fairness]))
     return "\n".join(lines) + "\n"
 
 
@@ -256,6 +266,7 @@ def _report(outcome: Mapping[str, Any], frames: Mapping[str, pandas.DataFrame]) 
         f"# A scheduler learned from {outcome['log']}\n",
         chosen,
         "## The last part\n",
+        "Fairness is Jain's index of the users' mean bounded slowdowns: 1 if they are equal.\n",
         markdown((*HEADINGS, "role"), rows),
         "## Differences\n",
         intervals,
@@ -310,6 +321,11 @@ def _class_table(frame: pandas.DataFrame, by: str) -> str:
     return markdown(headings, zip(*columns, strict=True))
 
 
+def _limit(fairness: float | None) -> str:
+    """Return the limit of the fairness in words."""
+    return "no limit" if fairness is None else f"at least {fairness:g} times that of FCFS with EASY"
+
+
 def _calibration(shares: Mapping[str, float]) -> str:
     """Return the share of jobs within predicted quantiles.
 
@@ -333,6 +349,7 @@ def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapp
 | Parts | learned from week {weeks[0]}, chosen from week {weeks[1]}, tested from week {weeks[2]} on |
 | Objective | {" and ".join(outcome["objective"]).replace("_", " ")}, relative to FCFS with EASY |
 | Limit | longest wait at most {outcome["longest_wait"]:g} times that of FCFS with EASY |
+| Fairness between users | {_limit(outcome["fairness"])} |
 | Kept on the last part | {"yes" if outcome["keeps_limit"] else "no"} |
 | Family | {outcome["family"]}{"" if outcome["learned"] else ", not used: a heuristic was better before"} |
 | Guard | {"falls back to the order after `fallback=` while it is better" if outcome["guarded"] else "none"} |

@@ -47,7 +47,7 @@ class Study:
 
     Candidates of each family are searched on the first part. The best of them on the second part, in an exact
     simulation on line, is chosen, with the best backfilling behind it; then its parameters are searched again
-    on both parts. If a heuristic that keeps the limit of the longest wait is better there, it is chosen
+    on both parts. If a heuristic that keeps the limits is better there, it is chosen
     instead. A guard, if asked for, is put around a learned order. The third part is simulated once, as the
     end of the whole log, and then under changed conditions.
 
@@ -82,6 +82,9 @@ class Study:
         empty = next((name for name, mask in masks.items() if not mask.any()), None)
         if empty is not None:
             raise UsageError(f"{workload.name}: no job is submitted in the part {empty!r}")
+        anonymous = next((name for name, mask in masks.items() if (workload.user[mask] < 0).all()), None)
+        if self.goal.fairness is not None and anonymous is not None:
+            raise UsageError(f"{workload.name}: fairness needs users in the part {anonymous!r}, found none")
         self._tell: Callable[[int, int, int], None] = lambda done, failed, of: None
         self._done = 0
 
@@ -258,6 +261,7 @@ class Study:
             "jobs": {name: int(each.sum()) for name, each in self.periods.masks(self.workload).items()},
             "objective": list(self.goal.metrics),
             "longest_wait": self.goal.longest_wait,
+            "fairness": self.goal.fairness,
             **chosen,
             "test": figures,
             "clairvoyant": min(CLAIRVOYANT, key=lambda name: free.loss(figures[name], figures[REFERENCE])),

@@ -18,7 +18,7 @@ from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.collection import collected
-from hpcsimkit.experiments.learn.goal import Goal
+from hpcsimkit.experiments.learn.goal import Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.recipe import FAMILIES, RIVALS, Family
 from hpcsimkit.experiments.learn.records import weekly_difference
@@ -85,6 +85,18 @@ def test_losses_by_hand() -> None:
     assert goal.loss(over, reference) == pytest.approx(log(0.5) + 3 * log(2))
     assert not goal.keeps_limit(over, reference)
     assert goal.stricter().longest_wait == 1.25
+
+
+def test_losses_with_a_limit_of_the_fairness_by_hand() -> None:
+    goal = Goal.named("mean wait time", 1.5)._replace(fairness=0.8)
+    reference = {"mean_wait_time": 940.0, "max_wait_time": 1940.0, "user_fairness": 0.5}
+    figures = {"mean_wait_time": 440.0, "max_wait_time": 1940.0, "user_fairness": 0.4}
+    assert goal.loss(figures, reference) == pytest.approx(log(0.5))
+    assert goal.keeps_limit(figures, reference)
+    unfair = {**figures, "user_fairness": 0.2}  # half of the limit, 0.8 x 0.5
+    assert goal.loss(unfair, reference) == pytest.approx(log(0.5) + 3 * log(2))
+    assert not goal.keeps_limit(unfair, reference)
+    assert goal.stricter().fairness == 0.9
 
 
 @pytest.mark.parametrize("family", [FAMILIES[0], FAMILIES[3]], ids=str)
@@ -239,6 +251,21 @@ def test_interrupted_and_resumed_is_the_same(complete: Study, tmp_path: Path) ->
     study(place).run()
     for name in ("outcome.json", "policy.json", "report.md", "test.csv", "weeks.csv", "user.csv"):
         assert (place / name).read_bytes() == (complete.place / name).read_bytes()
+
+
+def test_fairness_by_hand() -> None:
+    jobs = Workload(
+        {"submit_time": [0, 0, 0], "run_time": [20] * 3, "nodes": [1] * 3, "user": [1, 1, 2]}, machine_size=1
+    )
+    start = np.array([0, 20, 40])  # slowdowns 1 and 2 of user 1, 3 of user 2
+    result = Result(jobs, "p", 1, jobs.submit_time, start, start + 20, np.ones(3), np.zeros(3, bool))
+    assert figures_of(result, np.ones(3, bool))["user_fairness"] == pytest.approx(4.5**2 / (2 * (1.5**2 + 9)))
+
+
+def test_fairness_needs_users(tmp_path: Path) -> None:
+    unknown = replace(SMALL, columns={**SMALL.columns, "user": np.full(len(SMALL), -1)})
+    with pytest.raises(UsageError, match="small: fairness needs users in the part 'learn', found none"):
+        study(tmp_path, unknown, fairness=0.9)
 
 
 def test_folders_of_others_and_short_logs(tmp_path: Path) -> None:
