@@ -17,6 +17,7 @@ import typer
 
 from hpcsimkit._version import __version__
 from hpcsimkit.cli.changing import what_if
+from hpcsimkit.cli.checking import check
 from hpcsimkit.cli.command import Command
 from hpcsimkit.cli.comparing import compare, parts, plot, policies
 from hpcsimkit.cli.explaining import explain
@@ -69,6 +70,7 @@ _of_app: list[Callable[..., None]] = [
     describe,
     policies,
     parts,
+    check,
     plot,
 ]
 _of_generate: list[Callable[..., None]] = [lublin, mimic]

@@ -44,7 +44,9 @@ class SlurmMultifactor(Order):
 
     On a cluster with :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own queue, in
     which the factor of that partition would be equal for all jobs. It needs no priorities here: which
-    partition is first at an instant follows from the ``priority`` in its definition.
+    partition is first at an instant follows from the ``priority`` in its definition. Slurm
+    itself counts usage in all partitions (``usage="cluster"``). By default only that in the own partition
+    counts, so that partitions without common machines never influence each other.
 
     ``shares="log"`` is the setting of SchedInspector (HPDC 2022, section 4.5) and **reads the future**: the
     users' shares and the partition factors are computed from the node-seconds used in the whole log, and the
@@ -64,6 +66,9 @@ class SlurmMultifactor(Order):
     half_life : float
         Time in which usage loses half of its value [s] (``PriorityDecayHalfLife``), 0 for no decay. Default:
         a week.
+    usage : {"partition", "cluster"}
+        Jobs whose usage is counted on a cluster with partitions: those of the own partition, or all. Default:
+        ``"partition"``.
     billing : mapping of str to float, optional
         Weights of the resources of the machines in the billing of a job (``TRESBillingWeights``), >= 0, of
         memory per GiB, such as ``{"cpus": 1, "gpus": 16, "memory": 0.25}``. By default 1 for each node, or
@@ -102,6 +107,7 @@ class SlurmMultifactor(Order):
         shares: str | Priorities = "equal",
         shares_by: str = "user",
         half_life: float = 7 * 24 * 3600,
+        usage: str = "partition",
         billing: Priorities | None = None,
         partition_priority: Priorities | None = None,
         qos_priority: Priorities | None = None,
@@ -116,6 +122,7 @@ class SlurmMultifactor(Order):
         self.shares = shares
         self.shares_by = shares_by
         self.half_life = half_life
+        self.usage = usage
         self.billing = billing
         self.partition_priority = partition_priority
         self.qos_priority = qos_priority
@@ -155,6 +162,8 @@ class SlurmMultifactor(Order):
             )
         if self.shares_by not in ("user", "group"):
             raise UsageError(f"slurm: shares_by needs 'user' or 'group', found {self.shares_by!r}")
+        if self.usage not in ("partition", "cluster"):
+            raise UsageError(f"slurm: usage needs 'partition' or 'cluster', found {self.usage!r}")
         for name in (*WEIGHTS, "max_age", "half_life"):
             value, least = getattr(self, name), int(name == "max_age")
             if not (isinstance(value, int | float) and least <= value < float("inf")):
@@ -162,7 +171,7 @@ class SlurmMultifactor(Order):
 
     def _usage(self, now: int) -> Shares:
         """Return each user's fraction of all usage so far."""
-        system = self._system
+        system = self._counted
         if self.half_life:
             self._used *= 0.5 ** ((now - self._decayed_at) / self.half_life)
             self._decayed_at = now
@@ -170,9 +179,21 @@ class SlurmMultifactor(Order):
             self._used[self._user_of[row]] += self._usage_of(row, system.finishes[row], now)
         self._charged = len(system.ended)
         used = self._used.copy()
-        for row in system.running.rows:
+        for row in self._running():
             used[self._user_of[row]] += self._usage_of(row, now, now)
         return used / max(used.sum(), 1e-9)
+
+    @property
+    def _counted(self) -> System:
+        """The system with the jobs whose usage is counted."""
+        return self._system.everywhere if self.usage == "cluster" else self._system
+
+    def _running(self) -> list[int]:
+        """Return the rows of the running jobs that are counted; others may run on shared machines."""
+        rows, system = self._counted.running.rows, self._system
+        if self.usage == "cluster" or not system.partition:
+            return rows
+        return [row for row in rows if system.started_in.get(row) == system.partition]
 
     def _usage_of(self, row: int, end: int, now: int) -> float:
         """Return what the usage of a job until `end` is worth now."""
@@ -187,6 +208,8 @@ class SlurmMultifactor(Order):
         if self._share is not None:
             return self._share
         self._seen[self._user_of[jobs.index]] = True
+        if self.usage == "cluster":
+            self._seen[self._user_of[self._system.everywhere.queue.columns.index]] = True
         self._longest = max(self._longest, float(jobs.requested_time.max()))
         given = self._given if isinstance(self.shares, Mapping) else np.ones(len(self._seen))
         return given / given[self._seen].sum()

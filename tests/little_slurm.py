@@ -140,8 +140,9 @@ def _drawn(rng: np.random.Generator, number: int, user: int, account: str, queue
 class LittleSlurm:
     """The scheduler: jobs are submitted, started in the main loop or by backfill, and ended."""
 
-    def __init__(self, jobs: list[Work]) -> None:
+    def __init__(self, jobs: list[Work], *, every_job: bool = False) -> None:
         self.jobs = jobs
+        self.tested = (len(jobs), len(jobs)) if every_job else (BF_MAX_JOBS, BF_MAX_JOBS_PART)
         self.names = [f"{kind}{n}" for kind, (count, *_) in KINDS.items() for n in range(1, count + 1)]
         rows = [[*amounts] for count, *amounts in KINDS.values() for _ in range(count)]
         self.capacity = np.array(rows)
@@ -264,9 +265,10 @@ class LittleSlurm:
                 change[:, max(slot, 1), job.where] += np.array(job.request, dtype=np.int32)[:, None]
         level = change.cumsum(axis=1, dtype=np.int32)
         tested: Counter[str] = Counter()
-        for job in self.pending[:BF_MAX_JOBS]:
+        most, most_of_partition = self.tested
+        for job in self.pending[:most]:
             tested[job.queue.name] += 1
-            if tested[job.queue.name] > BF_MAX_JOBS_PART:
+            if tested[job.queue.name] > most_of_partition:
                 continue
             places = self.places[job.queue]
             here = slice(places[0], places[-1] + 1)
@@ -323,6 +325,18 @@ def scontrol() -> str:
     return "\n".join(map(_shown, QUEUES))
 
 
+def nodes() -> str:
+    """Return the output of ``scontrol show node --oneliner``."""
+    return "\n".join(
+        f"NodeName={kind}{number} Arch=x86_64 CPUAlloc=0 CPUEfctv={cpus} CPUTot={cpus} CPULoad=0.01 "
+        f"AvailableFeatures=(null) ActiveFeatures=(null) Gres={f'gpu:a100:{gpus}(S:0-1)' if gpus else '(null)'} "
+        f"NodeAddr={kind}{number} OS=Linux 5.14.0 #1 SMP RealMemory={memory * 1024} AllocMem=0 State=IDLE "
+        f"Weight=1 Partitions={','.join(queue.name for queue in QUEUES if queue.nodes.startswith(kind))}"
+        for kind, (count, cpus, gpus, memory) in KINDS.items()
+        for number in range(1, count + 1)
+    )
+
+
 def _shown(queue: Queue) -> str:
     first, last = queue.nodes.rstrip("]").partition("[")[2].split("-")
     count = int(last) - int(first) + 1
@@ -343,17 +357,20 @@ def _clock(seconds: int) -> str:
     return f"{days}-{rest // HOUR:02d}:{rest // 60 % 60:02d}:00"
 
 
-def month(days: int = 31, jobs: int = 20_000, seed: int = 0) -> list[Work]:
-    """Return the jobs of a month, scheduled."""
+def month(days: int = 31, jobs: int = 20_000, seed: int = 0, *, every_job: bool = False) -> list[Work]:
+    """Return the jobs of a month, scheduled; with `every_job`, backfill tests all waiting jobs."""
     drawn = drawn_jobs(days, jobs, seed)
-    LittleSlurm(drawn).run()
+    LittleSlurm(drawn, every_job=every_job).run()
     return drawn
 
 
-def write(folder: Path, days: int = 31, jobs: int = 20_000, seed: int = 0) -> None:
-    """Write what the two commands print: march.sacct and partitions.txt."""
-    (folder / "march.sacct").write_text(sacct(month(days, jobs, seed)))
+def write(
+    folder: Path, days: int = 31, jobs: int = 20_000, seed: int = 0, *, every_job: bool = False
+) -> None:
+    """Write what the three commands print: march.sacct, partitions.txt and nodes.txt."""
+    (folder / "march.sacct").write_text(sacct(month(days, jobs, seed, every_job=every_job)))
     (folder / "partitions.txt").write_text(scontrol())
+    (folder / "nodes.txt").write_text(nodes())
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ PYDANTIC = (
 TYPER = (
     "command",
     "changing",
+    "checking",
     "comparing",
     "explaining",
     "flags",

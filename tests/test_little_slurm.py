@@ -8,8 +8,9 @@ import numpy as np
 import pandas
 import pytest
 
+from hpcsimkit import Machines
 from hpcsimkit.run import main
-from tests.little_slurm import DAY, QUEUES, LittleSlurm, Work, drawn_jobs, sacct, scontrol
+from tests.little_slurm import DAY, QUEUES, LittleSlurm, Work, drawn_jobs, nodes, sacct, scontrol
 
 NODES = """\
 [[machines]]
@@ -112,6 +113,19 @@ def test_the_kit_reads_it(
     table = pandas.read_csv("day/validation.csv").set_index(["by", "group"])
     assert set(table.loc["partition"].index) == {queue.name for queue in QUEUES}
     assert table.loc[("all", "all jobs"), "jobs"] == sum(job.start >= 0 for job in centre.jobs)
+
+
+def test_backfill_of_every_job_shortens_waits(centre: LittleSlurm) -> None:
+    """A day of many jobs has more waiting jobs in a partition than backfill tests."""
+    every = LittleSlurm(drawn_jobs(1, 900, seed=1), every_job=True)
+    every.run()
+    assert np.mean(waits(every.jobs)) < np.mean(waits(centre.jobs))
+
+
+def test_the_nodes_that_it_prints(tmp_path: Path) -> None:
+    (tmp_path / "nodes.txt").write_text(nodes())
+    (tmp_path / "nodes.toml").write_text(NODES)
+    assert Machines.read(tmp_path / "nodes.txt") == Machines.read(tmp_path / "nodes.toml")
 
 
 def waits(jobs: list[Work]) -> list[int]:

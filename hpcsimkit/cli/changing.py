@@ -26,7 +26,7 @@ HEADINGS = ("mean wait", "jobs", "before [s]", "after [s]", "difference [s]", "9
 @examples(
     "what-if KTH-SP2.swf.gz --set nodes+=20",
     "what-if march.sacct --machines machines.csv --partitions partitions.txt --set gpu.nodes+=20",
-    "what-if march.sacct --partitions partitions.txt --set long.max_time=2d --set short.priority=2",
+    "what-if march.sacct --partitions partitions.txt --set long.max_time=2d --set short.order=sjf",
 )
 @takes(
     *OF_JOBS,
@@ -40,12 +40,12 @@ def what_if(
         typer.Option(
             "--set",
             metavar="PARTITION.KEY=VALUE",
-            help="Change of the cluster: nodes, max_nodes, priority, max_time, default_time of a partition; "
-            "+= and -= add and subtract; repeat the option for several.",
+            help="Change: nodes, max_nodes, priority, max_time, default_time, order of a partition, or "
+            "policy=NAME; += and -= add and subtract; repeat the option for several.",
         ),
     ] = None,
     policy: Annotated[
-        str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy on both clusters.")
+        str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy before the change.")
     ] = "fcfs+easy",
     *,
     out: Annotated[
@@ -58,13 +58,14 @@ def what_if(
 ) -> None:
     """Compare a cluster with a changed one.
 
-    Simulates the same jobs under a policy on both clusters. Prints the mean waits of all jobs and by
-    partition, QOS, account and user, and their differences with confidence intervals by blocks of weeks.
-    Writes them as what-if.csv.
+    Simulates the same jobs before and after changes of the cluster, of the orders of partitions, or of the
+    policy. Prints the mean waits of all jobs and by partition, QOS, account and user, and their differences
+    with confidence intervals by blocks of weeks. Writes them as what-if.csv.
     """
     import numpy as np
 
     from hpcsimkit.cluster.base import Nodes
+    from hpcsimkit.cluster.partitions import Partitions
     from hpcsimkit.errors import UsageError, WorkloadError
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.experiment import Experiment
@@ -82,13 +83,17 @@ def what_if(
         cluster = Nodes(experiment.workload().machine_size or 1)
     results: list[Result] = []
     rows: list[NDArray[np.intp]] = []
-    for each in (cluster, changed_cluster(cluster, asked)):
+    changed = changed_cluster(cluster, asked)
+    if isinstance(changed, Partitions):
+        changed = experiment.with_orders(changed)
+    after = [str(change.value) for change in asked if change.key == "policy"] or [policy]
+    for each, name in ((cluster, policy), (changed, after[-1])):
         places = places_in(each, jobs)
         if not places.any():
             raise WorkloadError(f"{jobs.name}: no job may run on {each!r}")
         simulation = Simulation(
             jobs.select(places),
-            experiment.policy_named(policy),
+            experiment.policy_named(name),
             each,
             seed=experiment.seed,
             walltime=experiment.walltime,

@@ -95,13 +95,14 @@ def parts(
         str | None,
         typer.Argument(
             metavar="[KIND]",
-            help="Kind of the parts, such as encoder, mask, reward, network, episodes, algorithm or order.",
+            help="Kind of the parts, such as encoder, mask, reward, network, episodes, algorithm, order, "
+            "metric, reader or machines.",
         ),
     ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead of a table.")] = False,
 ) -> None:
-    """List the parts of policies and learners by name.
+    """List the parts of experiments by name.
 
     A line has kind, name, the distribution that provides the part, and a description. Distributions other
     than hpcsimkit announce parts by entry points.

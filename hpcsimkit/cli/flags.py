@@ -111,6 +111,14 @@ Jobs = Annotated[
 Skip = Annotated[
     int | None, typer.Option(metavar="N", help="Number of first jobs to leave out, by submission.  [0]")
 ]
+Reader = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Reader of the log; `parts reader` lists them, your own: module:name.  [that of the detected "
+        "format]",
+    ),
+]
 TimeZone = Annotated[
     str | None,
     typer.Option(
@@ -151,7 +159,10 @@ NodeCount = Annotated[
 MachineFile = Annotated[
     str | None,
     typer.Option(
-        "--machines", metavar="FILE", help="Path of a file of machines: .csv or .toml.  [identical nodes]"
+        "--machines",
+        metavar="FILE",
+        help="Path of a file of machines, .csv or .toml, or name of machines (`parts machines` lists them), "
+        "or module:Name.  [identical nodes]",
     ),
 ]
 PartitionFile = Annotated[
@@ -314,6 +325,7 @@ Trace = Annotated[
 
 OF_EXPERIMENT: Mapping[str, Any] = {
     "policies": Policies,
+    "reader": Reader,
     "timezone": TimeZone,
     "features": Features,
     "from_date": FromDate,
@@ -345,13 +357,13 @@ OF_EXPERIMENT: Mapping[str, Any] = {
 """Options by key of :class:`~hpcsimkit.experiments.experiment.Experiment`; a test holds both equal."""
 
 OF_JOBS = (
-    *("timezone", "features", "from_date", "to_date"),
+    *("reader", "timezone", "features", "from_date", "to_date"),
     *("jobs", "skip", "nodes", "load_factor", "size", "strict"),
 )
 """Names of the options that determine the jobs of an experiment."""
 
-NAMING = ("policies", "placement", "locality", "within", "inspector")
-"""Arguments of commands that are names of policies or of their components."""
+NAMING = ("policies", "placement", "locality", "within", "inspector", "reader", "machines", "metrics")
+"""Arguments of commands that may be names of code."""
 
 
 def allowed_code(arguments: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,7 @@ from hpcsimkit.cli.flags import (
     NodeCount,
     PlacementName,
     Quiet,
+    Reader,
     Semantics,
     Size,
     Skip,
@@ -178,7 +179,8 @@ def evaluate(
             "--metric",
             "-m",
             metavar="NAME",
-            help="Metric to compare; repeat the option for several.  [that of the training]",
+            help="Metric to compare, by name or module:Name; repeat the option for several.  [that of the "
+            "training]",
         ),
     ] = None,
     parts: Annotated[
@@ -200,6 +202,7 @@ def evaluate(
         ),
     ] = None,
     skip: Skip = None,
+    reader: Reader = None,
     nodes: NodeCount = None,
     machines: MachineFile = None,
     placement: PlacementName = None,
@@ -228,17 +231,20 @@ def evaluate(
 ) -> None:
     """Compare an agent with heuristics on sampled job sequences.
 
-    All policies, and a random agent as a further baseline, are simulated on the same sequences, which share
-    no jobs if the log is long enough. Shows means with 95 % confidence intervals (BCa bootstrap), and the
-    difference between the agent and each baseline with p-values of the paired t-test and of Wilcoxon's
-    signed-rank test, corrected by Holm's method; a star marks those below 0.05. Use --skip to leave out the
-    jobs that the agent was trained on.
+    All policies, the heuristic behind the agent's seat, and a random agent on that seat are simulated on the
+    same sequences, which share no jobs if the log is long enough. Shows means with 95 % confidence intervals
+    (BCa bootstrap), and the difference between the agent and each other policy with p-values of the paired
+    t-test and of Wilcoxon's signed-rank test, corrected by Holm's method; a star marks those below 0.05. Then
+    shows where the agent differs: from the best heuristic by classes of jobs and hours of submission, and
+    from the heuristic behind the seat in its choices. Use --skip to leave out the jobs that the agent was
+    trained on.
     """
     arguments = locals()
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.evaluation import Contest, Evaluation
-    from hpcsimkit.experiments.evaluation_run import EvaluationRun, verdict_table
+    from hpcsimkit.experiments.evaluation_run import EvaluationRun
+    from hpcsimkit.experiments.evaluation_tables import console_text
     from hpcsimkit.experiments.training_progress import show_evaluation
 
     flags = {name: value for name, value in arguments.items() if name in Evaluation.model_fields}
@@ -253,6 +259,6 @@ def evaluate(
     with show_evaluation(evaluation.sequences, contest.jobs_of_sequence, quiet=quiet) as tell:
         verdicts = run.run(resume=resume, tell=tell)
     if not quiet:
-        show("\n\n".join(map(verdict_table, verdicts)))
+        show(console_text(verdicts))
         show("p-values are corrected by Holm's method; * below 0.05")
-        show(f"results: {os.path.relpath(run.folder.place)}/evaluation.json")
+        show(f"results: {os.path.relpath(run.folder.place)}/report.html")

@@ -16,12 +16,12 @@ from hpcsimkit.io.printable import show
 __all__ = ["learn"]
 
 
-def _factor(text: str) -> float:
+def _factor(option: str, text: str) -> float:
     """Return the number of a factor such as 1.5x."""
     try:
         return float(text.removesuffix("x"))
     except ValueError:
-        raise UsageError(f"--longest-wait: a factor such as 1.5x is needed, found {text!r}") from None
+        raise UsageError(f"{option}: a factor such as 1.5x is needed, found {text!r}") from None
 
 
 @examples(
@@ -49,6 +49,14 @@ def learn(
             metavar="FACTOR", help="Maximum longest wait, relative to that of FCFS with EASY, 1x or more."
         ),
     ] = "1.5x",
+    fairness: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FACTOR",
+            help="Minimum fairness between users (Jain's index of their mean bounded slowdowns), relative to "
+            "that of FCFS with EASY, above 0x to 1x.  [no limit]",
+        ),
+    ] = None,
     evaluations: Annotated[
         int | None, typer.Option(metavar="N", help="Number of simulations of a search, 20 or more.  [160]")
     ] = None,
@@ -97,11 +105,13 @@ def learn(
     if collect is not None:
         show(collected(collect))
         return
+    limits = {
+        "longest_wait": _factor("--longest-wait", longest_wait),
+        "fairness": None if fairness is None else _factor("--fairness", fairness),
+    }
     given = {"objective": objective, "evaluations": evaluations, "guard": guard}
     parts = {"choose_from": choose_from, "test_from": test_from}
-    study_settings = experiment_of(
-        Learning, {"source": source, "longest_wait": _factor(longest_wait), **given, **parts, **settings}
-    )
+    study_settings = experiment_of(Learning, {"source": source, **limits, **given, **parts, **settings})
     workload = study_settings.workload()
     if not quiet:
         show(*console.loaded(workload))

@@ -43,8 +43,9 @@ def validate(
 
     Simulates a policy on a log with recorded waits. Prints the error of the start times, and the waits by
     partition, QOS and size as distributions: means and their ratio, Wasserstein and Kolmogorov-Smirnov
-    distance. Writes them, and those by hour of the day, as validation.csv, and the queue and the
-    utilisation over time as validation.png.
+    distance; and what explains the errors, as far as the log tells. Writes the waits, also by hour of the
+    day, as validation.csv, the explanation as residue.csv, and the queue and the utilisation over time as
+    validation.png.
     """
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.experiment import Experiment
@@ -52,6 +53,7 @@ def validate(
     from hpcsimkit.io.files import make_folder, write_bytes
     from hpcsimkit.reports.figures import save_figure
     from hpcsimkit.reports.validation import draw_validation
+    from hpcsimkit.results.residue import Residue
     from hpcsimkit.results.validation import Validation
 
     experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
@@ -62,16 +64,18 @@ def validate(
     found = experiment.policy_named(policy)
     result = simulated(policy, found, experiment, workload, lambda jobs: None, place / "trace.jsonl")
     validation = Validation(result)
+    residue = Residue(validation, experiment.scheduled)
     make_folder(place)
-    write_bytes(place / "validation.csv", validation.table.to_csv(index=False, lineterminator="\n").encode())
+    for name, table in (("validation", validation.table), ("residue", residue.table)):
+        write_bytes(place / f"{name}.csv", table.to_csv(index=False, lineterminator="\n").encode())
     save_figure(draw_validation(validation, f"{policy} on {workload.name}"), place / "validation.png")
     if not quiet:
-        _show(policy, validation)
+        _show(policy, validation, residue)
         show(f"results: {os.path.relpath(place)}/validation.png")
 
 
-def _show(policy: str, validation: Any) -> None:
-    """Print the errors of the start times, the table of waits, and the grade."""
+def _show(policy: str, validation: Any, residue: Any) -> None:
+    """Print the table of waits, the errors of the start times, what explains them, and the grade."""
     from hpcsimkit.experiments.console import grouped, number_text, plain_table
 
     table = validation.table
@@ -86,4 +90,21 @@ def _show(policy: str, validation: Any) -> None:
         f"start times: {number_text(median)} s off in the median, {number_text(most)} s at 90 %; "
         f"{100 * near:.1f} % of {grouped(len(validation.error))} jobs within 10 min"
     )
+    _show_residue(residue)
     show(f"agreement of {policy} with the recorded waits: {validation.grade}")
+
+
+def _show_residue(residue: Any) -> None:
+    """Print what explains the errors of the start times, if there are any."""
+    from hpcsimkit.experiments.console import grouped, plain_table
+    from hpcsimkit.results.residue import CAUSES
+
+    rows = [
+        [CAUSES.get(row.cause, row.cause), grouped(row.jobs), f"{row.share:.1%}"]
+        for row in residue.table.itertuples(index=False)
+        if f"{row.share:.1%}" != "0.0%"
+    ]
+    if rows:
+        show(plain_table(("what explains the errors", "jobs > 10 min off", "share of the error"), rows))
+    for sentence in residue.sentences():
+        show(sentence)

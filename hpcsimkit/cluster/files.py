@@ -1,5 +1,7 @@
 """Machine files: a CSV table with one row per machine, or a TOML file with one table per machine type.
 
+The output of Slurm's ``scontrol show node`` is read, too; see :mod:`~hpcsimkit.cluster.scontrol`.
+
 The columns of the CSV table are ``MachineName`` and, for each resource, ``Total`` followed by its name:
 ``TotalCPUs``, ``TotalGPUs``, ``TotalMemory``, or any other. An optional column ``Features`` lists words
 separated by ``;``. Memory is in the unit of the logs, kB of 1000 bytes, or has an explicit unit (``128 GB``),
@@ -35,6 +37,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsimkit.cluster.scontrol import NODE, is_scontrol, nodes_of_scontrol
 from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import toml_values
@@ -102,7 +105,7 @@ MachinesT = TypeVar("MachinesT", bound=MachineTable)
 
 
 def read_machines(path: str | os.PathLike[str], kind: type[MachinesT]) -> MachinesT:
-    """Read machines from a CSV table (``.csv``, ``.csv.gz``) or a TOML file (``.toml``).
+    """Read machines from a CSV table, a TOML file (``.toml``), or the output of ``scontrol show node``.
 
     Parameters
     ----------
@@ -119,7 +122,9 @@ def read_machines(path: str | os.PathLike[str], kind: type[MachinesT]) -> Machin
         The file cannot be read.
     """
     text = _text(path)
-    return _from_toml(path, text, kind) if Path(path).suffix == ".toml" else _from_csv(path, text, kind)
+    if Path(path).suffix == ".toml":
+        return _from_toml(path, text, kind)
+    return _from_scontrol(path, text, kind) if is_scontrol(text, NODE) else _from_csv(path, text, kind)
 
 
 def _text(path: str | os.PathLike[str]) -> str:
@@ -127,6 +132,16 @@ def _text(path: str | os.PathLike[str]) -> str:
         return read_bytes(path, lines=True).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path}: a table of machines is needed, found no UTF-8 text") from None
+
+
+def _from_scontrol(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) -> MachinesT:
+    refuse_beyond("machines", text.count(f"{NODE}="), path)
+    nodes = nodes_of_scontrol(text, path)
+    amounts = [[node.cpus, node.gpus, node.memory] for node in nodes]
+    try:
+        return kind([node.name for node in nodes], RESOURCES, amounts, [node.features for node in nodes])
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 # --- CSV -------------------------------------------------------------------------------------------------

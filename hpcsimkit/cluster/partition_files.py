@@ -104,13 +104,18 @@ def _partitions(
     column: str,
     source: str,
 ) -> Partitions:
-    parts = []
+    parts: list[Partition] = []
+    defined: dict[str, str] = {}
     for table, place in zip(tables, where, strict=True):
         try:
             part = _partition(table, machines)
             Partitions([part], machines)  # its nodes or machines exist
+            if part.name in defined and place != source:
+                first = defined[part.name].removesuffix(": ")
+                raise UsageError(f"partition {part.name!r} is defined twice, first in {first}")
         except UsageError as error:
             raise UsageError(f"{place}{error}") from None
+        defined.setdefault(part.name, place)
         parts.append(part)
     try:
         return Partitions(parts, machines, column)

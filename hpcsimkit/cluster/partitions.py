@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.errors import ScheduleError, UsageError, close_words
 from hpcsimkit.io.units import resource_amount
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
@@ -49,6 +49,9 @@ class Partition:
     max_per_job : mapping of str to int or str, optional
         Largest amounts of resources of a job on all of its nodes, such as ``{"gpus": 4, "memory": "1 TB"}``,
         memory in bytes or with its unit; by default unlimited.
+    max_per_node : mapping of str to int or str, optional
+        Largest amounts of resources of a job on each of its nodes, as in `max_per_job`; they do not limit
+        pooled requests.
     users, accounts, qos : collection of str, optional
         Names of the users, accounts (column ``group``) and QOS whose jobs may run here; by default all. A job
         of which the log does not record the name may run.
@@ -74,6 +77,7 @@ class Partition:
     default_time: int | None = None
     max_nodes: int | None = None
     max_per_job: Mapping[str, int | str] = field(default_factory=dict)
+    max_per_node: Mapping[str, int | str] = field(default_factory=dict)
     users: Collection[str] | None = None
     accounts: Collection[str] | None = None
     qos: Collection[str] | None = None
@@ -102,19 +106,21 @@ class Partition:
             if isinstance(names, str) or not isinstance(names, Collection) or not all(map(_is_name, names)):
                 raise self._invalid(key, "a list of names", names)
             object.__setattr__(self, key, tuple(names))
-        object.__setattr__(self, "max_per_job", self._amounts())
+        object.__setattr__(self, "max_per_job", self._amounts("max_per_job"))
+        object.__setattr__(self, "max_per_node", self._amounts("max_per_node"))
 
-    def _amounts(self) -> dict[str, int]:
-        """Return the largest amounts of a job, memory in bytes."""
-        if not isinstance(self.max_per_job, Mapping):
-            raise self._invalid("max_per_job", "amounts by resource", self.max_per_job)
+    def _amounts(self, key: str) -> dict[str, int]:
+        """Return largest amounts, memory in bytes."""
+        given = getattr(self, key)
+        if not isinstance(given, Mapping):
+            raise self._invalid(key, "amounts by resource", given)
         try:
             return {
-                name: int(each) if _is_whole(each) and each >= 0 else resource_amount(name, each)  # type: ignore[operator]
-                for name, each in self.max_per_job.items()
+                name: int(each) if _is_whole(each) and each >= 0 else resource_amount(name, each)
+                for name, each in given.items()
             }
         except UsageError as error:
-            raise UsageError(f"partition {self.name!r}: max_per_job: {error}") from None
+            raise UsageError(f"partition {self.name!r}: {key}: {error}") from None
 
     def _invalid(self, key: str, needed: str, found: object) -> UsageError:
         return UsageError(f"partition {self.name!r}: {key} needs {needed}, found {found!r}")
@@ -126,10 +132,14 @@ class Partition:
             admitted &= workload.column("requested_time") <= self.max_time
         if self.max_nodes is not None:
             admitted &= workload.column("nodes") <= self.max_nodes
-        factor = np.where(workload.column("spread") == 1, 1, workload.column("nodes"))
-        for name, most in self.max_per_job.items():
-            if name in workload.resources:
-                admitted &= workload.column(name) * factor.astype(float) <= most
+        pooled = workload.column("spread") == 1
+        factor = np.where(pooled, 1, workload.column("nodes"))
+        for name in workload.resources:
+            amounts = workload.column(name)
+            if name in self.max_per_job:
+                admitted &= amounts * factor.astype(float) <= self.max_per_job[name]
+            if name in self.max_per_node:
+                admitted &= pooled | (amounts <= self.max_per_node[name])  # type: ignore[operator]
         return admitted
 
     def allows(self, workload: Workload) -> NDArray[np.bool_]:
@@ -317,18 +327,34 @@ class Partitions(Cluster[Any, Any]):
 
     def _named(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs name each partition, bool, shape (partitions, jobs)."""
+        if unknown := self.unknown(workload):
+            raise ScheduleError(unknown[1])
         values, value_of = np.unique(workload.column(self.column), return_inverse=True)
         named = np.zeros((len(self.parts), len(values)), dtype=np.bool_)
         for place, value in enumerate(values.tolist()):
-            try:
-                named[self._positions(workload.label(self.column, value) if value >= 0 else ""), place] = True
-            except KeyError as unknown:
-                job = int(workload.column("id")[int(np.argmax(value_of == place))])
-                found = f"partition {unknown.args[0]!r}" if value >= 0 else "none"
-                raise ScheduleError(
-                    f"job {job} needs a partition: {', '.join(self.names)}; found {found}"
-                ) from None
+            named[self._positions(workload.label(self.column, value) if value >= 0 else ""), place] = True
         return named[:, value_of]
+
+    def unknown(self, workload: Workload) -> tuple[int, str] | None:
+        """Return the first job of an unknown partition, or of none without a default: its row, and a message.
+
+        Returns
+        -------
+        (int, str) or None
+            None if all jobs name partitions that exist.
+        """
+        values, rows = np.unique(workload.column(self.column), return_index=True)
+        for row, value in sorted(zip(rows.tolist(), values.tolist(), strict=True)):
+            try:
+                self._positions(workload.label(self.column, value) if value >= 0 else "")
+            except KeyError as error:
+                name: str = error.args[0]
+                close = close_words(name, self.names)
+                found = f"partition {name!r}" if value >= 0 else "none"
+                found += f"; nearest: {', '.join(close)}" * bool(close)
+                job = workload.label("id", int(workload.column("id")[row]))
+                return row, f"job {job} needs a partition: {', '.join(self.names)}; found {found}"
+        return None
 
     def _positions(self, text: str) -> list[int]:
         """Return the numbers of the partitions in a text; raise a KeyError for an unknown name."""

@@ -1,10 +1,16 @@
-"""Reader of the partitions that Slurm prints with ``scontrol show partition``.
+"""Reader of what Slurm prints with ``scontrol show partition`` and ``scontrol show node``.
 
 The text, in several lines or with ``--oneliner``, consists of blocks of ``key=value``, each of which begins
-with ``PartitionName``. ``Nodes`` (without machines: ``TotalNodes``), ``MaxTime, DefaultTime, MaxNodes,
-PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read; all other keys are
-ignored, among them ``AllowGroups``: Unix groups are not in the accounting. Partitions with the state
-``DOWN`` or ``INACTIVE`` are left out, since no job starts in them. See https://slurm.schedmd.com/scontrol.html.
+with ``PartitionName`` or ``NodeName``. See https://slurm.schedmd.com/scontrol.html.
+
+Of partitions, ``Nodes`` (without machines: ``TotalNodes``), ``MaxTime, DefaultTime, MaxNodes, MaxCPUsPerNode,
+MaxMemPerNode, PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read; all
+other keys are ignored, among them ``AllowGroups``: Unix groups are not in the accounting. Partitions with the
+state ``DOWN`` or ``INACTIVE`` are left out, since no job starts in them. ``MaxCPUsPerNode``, which in Slurm
+limits all jobs of the partition on a node together, limits each job here.
+
+Of nodes, ``CPUEfctv`` (else ``CPUTot``), ``RealMemory`` without ``MemSpecLimit``, the GPUs in ``Gres``, and
+``AvailableFeatures`` are read. Nodes in all states are kept.
 """
 
 from __future__ import annotations
@@ -12,13 +18,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["expanded", "is_scontrol", "tables_of_scontrol"]
+__all__ = ["NODE", "Node", "expanded", "is_scontrol", "nodes_of_scontrol", "tables_of_scontrol"]
 
-FIRST = "PartitionName"
+FIRST, NODE = "PartitionName", "NodeName"
+"""First keys of the blocks of partitions and of nodes."""
+
+MIB = 1024**2
+"""Unit of memory in the output of ``scontrol`` [bytes]."""
 
 STATES = {"UP": True, "DRAIN": True, "DOWN": False, "INACTIVE": False}
 """States of a partition, and whether jobs start in it; ``DRAIN`` only refuses new jobs."""
@@ -36,12 +46,23 @@ LISTS = {
 TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 PAIR = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
 PART = re.compile(r"[^,\[\]]*(?:\[[^\]]*\][^,\[\]]*)*")
+GPUS = re.compile(r"(?:^|,)gpu:(?:[^:,(]+:)?(\d+)")
 MOST_NAMES = 1_000_000
 
 
-def is_scontrol(text: str) -> bool:
-    """Return whether a text begins like the output of ``scontrol show partition``."""
-    return text.lstrip().startswith(f"{FIRST}=")
+class Node(NamedTuple):
+    """A node: its name, CPUs, GPUs, memory [bytes] and features."""
+
+    name: str
+    cpus: int
+    gpus: int
+    memory: int
+    features: list[str]
+
+
+def is_scontrol(text: str, first: str = FIRST) -> bool:
+    """Return whether a text begins like the output of ``scontrol`` with a first key."""
+    return text.lstrip().startswith(f"{first}=")
 
 
 def tables_of_scontrol(
@@ -86,14 +107,62 @@ def tables_of_scontrol(
     return tables, places
 
 
-def _blocks(text: str, path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the place and the values of each partition."""
+def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> list[Node]:
+    """Return the nodes in the output of ``scontrol show node``.
+
+    Parameters
+    ----------
+    text : str
+        Output of ``scontrol show node``.
+    path : path
+        Path of the file, for messages.
+
+    Raises
+    ------
+    UsageError
+        A value is invalid or missing, or a node occurs twice; the message names the line.
+
+    Examples
+    --------
+    >>> text = "NodeName=gpu1 CPUTot=32 AvailableFeatures=ib,a100 Gres=gpu:a100:4(S:0-1) RealMemory=2"
+    >>> nodes_of_scontrol(text, "nodes.txt")
+    [Node(name='gpu1', cpus=32, gpus=4, memory=2097152, features=['ib', 'a100'])]
+    """
+    places: dict[str, str] = {}
+    nodes = []
+    for place, values in _blocks(text, path, NODE):
+        try:
+            node = _node(values)
+            if node.name in places:
+                raise UsageError(f"it is listed already in {places[node.name].removesuffix(': ')}")
+        except UsageError as error:
+            raise UsageError(f"{place}node {values[NODE]!r}: {error}") from None
+        places[node.name] = place
+        nodes.append(node)
+    return nodes
+
+
+def _node(values: dict[str, str]) -> Node:
+    key = "CPUEfctv" if "CPUEfctv" in values else "CPUTot"
+    cpus, memory = _whole(key, values.get(key, "")), _whole("RealMemory", values.get("RealMemory", ""))
+    if cpus is None or memory is None:
+        raise UsageError("CPUTot and RealMemory are needed, found no number")
+    reserved = _whole("MemSpecLimit", values.get("MemSpecLimit", "")) or 0
+    features = _listed(values.get("AvailableFeatures", "")) or []
+    gpus = sum(map(int, GPUS.findall(values.get("Gres", ""))))
+    return Node(values[NODE], cpus, gpus, max(memory - reserved, 0) * MIB, features)
+
+
+def _blocks(
+    text: str, path: str | os.PathLike[str], first: str = FIRST
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the place and the values of each partition or node."""
     place, values = "", dict[str, str]()
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not PAIR.search(line):
             raise UsageError(f"{path}:{number}: values such as MaxTime=UNLIMITED are needed, found {line!r}")
         for key, value in PAIR.findall(line):
-            if key == FIRST:
+            if key == first:
                 if values:
                     yield place, values
                 place, values = f"{path}:{number}: ", {}
@@ -113,11 +182,22 @@ def _table(values: dict[str, str], *, machines: bool) -> dict[str, Any]:
         "max_time": _seconds("MaxTime", values.get("MaxTime", "")),
         "default_time": _seconds("DefaultTime", values.get("DefaultTime", "")),
         "max_nodes": _whole("MaxNodes", values.get("MaxNodes", "")),
+        "max_per_node": _per_node(values) or None,
         "priority": _whole("PriorityTier", values.get("PriorityTier", "")),
         "default": values.get("Default", "NO").upper() == "YES" or None,
         **{key: _listed(values.get(name, "")) for key, name in LISTS.items()},
     }
     return {key: value for key, value in table.items() if value is not None}
+
+
+def _per_node(values: dict[str, str]) -> dict[str, int]:
+    """Return the largest amounts of a job on one node; memory is in MiB."""
+    most = (
+        ("cpus", "MaxCPUsPerNode", 1),
+        ("memory", "MaxMemPerNode", MIB),
+    )
+    found = {resource: (_whole(key, values.get(key, "")), unit) for resource, key, unit in most}
+    return {resource: amount * unit for resource, (amount, unit) in found.items() if amount is not None}
 
 
 def _listed(text: str) -> list[str] | None:

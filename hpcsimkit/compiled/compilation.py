@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numba.core.config
 
-from hpcsimkit.compiled.loading import CACHE
-
-__all__ = ["entry", "machine_code"]
+__all__ = ["called", "entry", "machine_code"]
 
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of the compilation.
@@ -28,16 +27,25 @@ def machine_code(function: FunctionT) -> FunctionT:
     return cast(FunctionT, njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)(function))
 
 
-def entry(function: FunctionT) -> FunctionT:
-    """Return a function that is compiled when it is first called, or read from the cache on disk.
+def called(function: FunctionT) -> FunctionT:
+    """Return a function that is compiled once and called, for a long one besides which a call takes no time.
+
+    Compiling takes longer the more code one function has after its parts are inserted.
+    """
+    njit: Any = numba.njit
+    return cast(FunctionT, njit(no_cpython_wrapper=True, **OPTIONS)(function))
+
+
+def entry(function: FunctionT, folder: Path) -> FunctionT:
+    """Return a function that is compiled when it is first called, or read from a folder on disk.
 
     Numba renews a function's entry when its own file changes, but not when a function that it calls changes
-    in another file. The cache is therefore a folder named by the content of all files of this package. If it
-    cannot be written, each process compiles anew.
+    in another file: the folder should belong to this version of all of them. If it cannot be written, each
+    process compiles anew.
     """
     config: Any = numba.core.config
     njit: Any = numba.njit
-    before, config.CACHE_DIR = config.CACHE_DIR, str(CACHE)
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
         compiled = njit(cache=True, **OPTIONS)(function)
     except (OSError, RuntimeError):

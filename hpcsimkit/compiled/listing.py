@@ -24,15 +24,12 @@ class Listing(NamedTuple):
         Rows of the listed jobs.
     scores : array of float64, shape (jobs,)
         Their scores.
-    gone : array of int64, shape (jobs,)
-        Whether each listed job has left the queue in this pass (0 or 1).
     other_rows, other_scores : array of int64 and float64, shape (jobs,)
         Space to merge sorted parts.
     """
 
     rows: Integers
     scores: Numbers
-    gone: Integers
     other_rows: Integers
     other_scores: Numbers
 
@@ -42,7 +39,6 @@ def new_listing(jobs: int) -> Listing:
     return Listing(
         np.empty(jobs, dtype=np.int64),
         np.empty(jobs, dtype=np.float64),
-        np.empty(jobs, dtype=np.int64),
         np.empty(jobs, dtype=np.int64),
         np.empty(jobs, dtype=np.float64),
     )

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["CACHE", "announce", "least_jobs"]
+__all__ = ["CACHE", "KINDS", "least_jobs", "load"]
 
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 1_000_000
 """Numbers of jobs from which ``simulator="auto"`` considers the compiled simulator.
 
-Its first run in a process takes 0.5 s more, and 9 s more if it has not been compiled before; the kernel
-simulates 100 000 jobs per second.
+Its first run in a process takes 0.5 s more, and 7 to 18 s more if it has not been compiled for this kind of
+policy before; the kernel simulates 100 000 jobs per second.
 """
 
 
@@ -27,18 +28,28 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) 
 """Folder of the compiled functions, named by the content of all files of this package."""
 
 
-def _is_compiled() -> bool:
-    return any(CACHE.rglob("*.nbi"))
+KINDS: dict[str, Callable[..., None]] = {}
+"""The function of :mod:`hpcsimkit.compiled.loop` as compiled for each kind of policy used in this process."""
 
 
-def least_jobs() -> int:
-    """Return the number of jobs from which ``simulator="auto"`` considers the compiled simulator."""
-    if "hpcsimkit.compiled.loop" in sys.modules:
+def _is_compiled(kind: str) -> bool:
+    return any((CACHE / kind).rglob("*.nbi"))
+
+
+def least_jobs(kind: str) -> int:
+    """Return the number of jobs from which ``simulator="auto"`` takes a simulation with a kind of policy."""
+    if kind in KINDS:
         return WHEN_LOADED
-    return WHEN_COMPILED if _is_compiled() else WHEN_NEW
+    return WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
 
 
-def announce() -> None:
-    """Print a line on a terminal if the next run compiles the simulator."""
-    if sys.stderr.isatty() and not _is_compiled():
-        print("compiling the simulator, once for this version ...", file=sys.stderr)
+def load(kind: str) -> Callable[..., None]:
+    """Return the simulator for a kind of policy; print a line on a terminal if it must be compiled first."""
+    if kind not in KINDS:
+        if sys.stderr.isatty() and not _is_compiled(kind):
+            print("compiling the simulator, once for this version and kind of policy ...", file=sys.stderr)
+        from hpcsimkit.compiled.compilation import entry
+        from hpcsimkit.compiled.loop import simulate
+
+        KINDS[kind] = entry(simulate, CACHE / kind)
+    return KINDS[kind]

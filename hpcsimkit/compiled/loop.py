@@ -2,92 +2,122 @@
 
 from __future__ import annotations
 
-from hpcsimkit.compiled.compilation import entry, machine_code
+from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.listing import Listing
-from hpcsimkit.compiled.passes import NO_LIMIT, scored_pass, sorted_pass
+from hpcsimkit.compiled.passes import NO_LIMIT, PLANNED, scored_pass, sorted_pass, update_plan
+from hpcsimkit.compiled.plan import Plan, next_wake, note_end
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
-from hpcsimkit.compiled.queue import WAITING, Queue, add
+from hpcsimkit.compiled.profile import Profile
+from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import end_next
-from hpcsimkit.compiled.scores import BY_RANK
-from hpcsimkit.compiled.state import FREE, PASSES, RUNNING, Integers, Jobs, Rules, Run
+from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, Integers, Jobs, Rules, Run
 
 __all__ = ["simulate"]
 
 
-@entry
-def simulate(
-    jobs: Jobs, rules: Rules, run: Run, queue: Queue, listing: Listing, histories: Histories
+def simulate(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    rules: Rules,
+    run: Run,
+    queue: Queue,
+    sizes: Sizes | None,
+    listing: Listing | None,
+    gone: Integers | None,
+    histories: Histories | None,
+    profile: Profile | None,
+    plan: Plan | None,
 ) -> None:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
 
-    Mirrors ``TextbookOrder`` and ``Run``.
+    Mirrors ``TextbookOrder`` and ``Run``. Numba drops the code for what is None, here and in all functions
+    that it calls, so that each kind of policy is compiled on its own when it is first used.
 
     Parameters
     ----------
     jobs, rules : Jobs, Rules
         The workload and the pipeline.
-    run, queue, listing, histories : Run, Queue, Listing, Histories
+    run, queue : Run, Queue
         The state, which this function changes; `run` has the schedule at the end.
+    sizes : Sizes, optional
+        Sizes in the queue, if jobs are searched in its order.
+    listing : Listing, optional
+        Space for lists of jobs, unless all decisions follow the order of the queue.
+    gone : array of int64, shape (jobs,), optional
+        Space for marks of listed jobs, if scores of this instant or a window decide which job is next.
+    histories : Histories, optional
+        Knowledge of users, if it predicts run times.
+    profile : Profile, optional
+        Free nodes over time, if several reservations are made anew at each pass.
+    plan : Plan, optional
+        Reservations of all waiting jobs, if each is made on arrival (conservative backfilling).
     """
-    is_sorted = rules.order == BY_RANK and not rules.window
-    rank = jobs.rank if is_sorted else jobs.arrival
-    count, arrived = len(jobs.arrival_order), 0
     head = -1
-    while arrived < count or run.counters[RUNNING]:
-        now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
-        if arrived < count:
-            now = min(now, jobs.submit_time[jobs.arrival_order[arrived]])
-        changed = _end_jobs(jobs, rules, run, histories, now)
-        first = arrived
-        arrived = _submit_jobs(jobs, rules, run, queue, histories, rank, arrived, now)
+    while True:
+        now = _next_instant(jobs, run, queue, plan)
+        if now == NO_LIMIT:
+            return
+        changed = _end_jobs(jobs, run, histories, plan, now)
+        first = run.counters[ARRIVED]
+        _submit_jobs(jobs, run, queue, sizes, histories, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
-        if rules.last_two:
-            changed = correct(jobs, run, histories, now) or changed
-        if not is_sorted:
-            scored_pass(jobs, run, rules, queue, listing, now)
-        elif changed or not _settled(jobs, run, queue, head, first, arrived, now):
-            head = sorted_pass(jobs, run, rules, queue, listing, now)
+        if histories is not None:
+            corrected = correct(jobs, run, histories, now)
+            changed = changed or corrected
+        else:
+            corrected = False
+        if plan is not None and listing is not None:
+            update_plan(jobs, rules, run, queue, listing, gone, plan, first, now, corrected)
+        if gone is not None and listing is not None:
+            scored_pass(jobs, run, rules, queue, sizes, listing, gone, profile, plan, now)
+        elif changed or rules.backfilling == PLANNED or not _settled(jobs, run, queue, head, first, now):
+            head = sorted_pass(jobs, run, rules, queue, sizes, listing, profile, plan, now)
 
 
 @machine_code
-def _end_jobs(jobs: Jobs, rules: Rules, run: Run, histories: Histories, now: int) -> bool:
+def _next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
+    """Return the time of the next events [s], after all others if there are none."""
+    now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
+    arrived = run.counters[ARRIVED]
+    if arrived < len(jobs.arrival_order):
+        now = min(now, jobs.submit_time[jobs.arrival_order[arrived]])
+    if plan is not None and queue.counters[WAITING]:
+        now = next_wake(plan, now)
+    return now
+
+
+@machine_code
+def _end_jobs(jobs: Jobs, run: Run, histories: Histories | None, plan: Plan | None, now: int) -> bool:
     """End all jobs that end now, and return whether there are any; mirrors ``Run.end``."""
     ended = False
     while run.counters[RUNNING] and run.ends[0, 0] == now:
         row = end_next(jobs, run)
         ended = True
-        if rules.last_two:
+        if histories is not None:
             observe(jobs, histories, row, now - run.start_time[row])
+        if plan is not None:
+            note_end(plan, row)
     return ended
 
 
 @machine_code
 def _submit_jobs(
-    jobs: Jobs,
-    rules: Rules,
-    run: Run,
-    queue: Queue,
-    histories: Histories,
-    rank: Integers,
-    arrived: int,
-    now: int,
-) -> int:
-    """Add all jobs that are submitted now, and return the number of submissions; mirrors ``Run.submit``."""
-    while arrived < len(jobs.arrival_order):
+    jobs: Jobs, run: Run, queue: Queue, sizes: Sizes | None, histories: Histories | None, now: int
+) -> None:
+    """Add all jobs that are submitted now; mirrors ``Run.submit``."""
+    arrived = run.counters[ARRIVED]
+    while arrived < len(jobs.arrival_order) and jobs.submit_time[jobs.arrival_order[arrived]] == now:
         row = jobs.arrival_order[arrived]
-        if jobs.submit_time[row] > now:
-            break
-        if rules.last_two:
+        if histories is not None:
             run.estimate[row] = predict(jobs, histories, row)
-        add(queue, row, rank, jobs.nodes, run.estimate)
+        add(queue, sizes, row, jobs.rank, jobs.nodes, run.estimate)
         arrived += 1
-    return arrived
+    run.counters[ARRIVED] = arrived
 
 
 @machine_code
-def _settled(jobs: Jobs, run: Run, queue: Queue, head: int, first: int, arrived: int, now: int) -> bool:
+def _settled(jobs: Jobs, run: Run, queue: Queue, head: int, first: int, now: int) -> bool:
     """Return whether a pass would start nothing, as only submissions occurred since the last one.
 
     Mirrors ``SettlingBackfiller.skip``: the first job that does not fit is the same, no new job fits, and no
@@ -96,6 +126,6 @@ def _settled(jobs: Jobs, run: Run, queue: Queue, head: int, first: int, arrived:
     if queue.rows[queue.order[0], 0] != head or run.expected[0, 0] <= now:
         return False
     fits = False
-    for place in range(first, arrived):
+    for place in range(first, run.counters[ARRIVED]):
         fits |= jobs.nodes[jobs.arrival_order[place]] <= run.counters[FREE]
     return not fits

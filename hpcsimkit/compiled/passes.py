@@ -1,18 +1,46 @@
-"""Scheduling passes of a pipeline: jobs in their turn, and EASY or greedy backfilling behind the first."""
+"""Scheduling passes of a pipeline: jobs in their turn, and backfilling behind the first that cannot start."""
 
 from __future__ import annotations
 
-from hpcsimkit.compiled.compilation import machine_code
+import numpy as np
+
+from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.listing import Listing, sort
-from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, find, gather, remove, take
+from hpcsimkit.compiled.plan import (
+    ENDED,
+    Plan,
+    compress,
+    gather_due,
+    make_anew,
+    prepare,
+    release_ended,
+    request_wake,
+    welcome,
+)
+from hpcsimkit.compiled.profile import Profile, earliest, expect_ends, fits, occupy
+from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, Sizes, find, gather, remove, take
 from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.scores import BY_RANK, score
-from hpcsimkit.compiled.state import FREE, Jobs, Rules, Run
+from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
 
-__all__ = ["EASY", "FITTING", "GREEDY", "NONE", "NO_LIMIT", "scored_pass", "sorted_pass"]
+__all__ = [
+    "EASY",
+    "FITTING",
+    "GREEDY",
+    "NONE",
+    "NO_LIMIT",
+    "PLANNED",
+    "scored_pass",
+    "sorted_pass",
+    "update_plan",
+]
 
-NONE, EASY, GREEDY, FITTING = range(4)
-"""Codes of backfilling; `FITTING` is greedy, but every job counts as started in its turn."""
+NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
+"""Codes of backfilling, from `EASY` on with reservations.
+
+`FITTING` is greedy, but every job counts as started in its turn. `PLANNED` reserves slots in a profile: if
+there is a plan, for each job on its arrival (conservative backfilling), else for several jobs at each pass.
+"""
 
 READY, RESERVED, BACKFILLED = 1, 2, 3
 """Start modes, as in :class:`~hpcsimkit.kernel.system.Mode`."""
@@ -47,7 +75,98 @@ def _admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
 
 
 @machine_code
-def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, now: int) -> int:
+def _blocked(jobs: Jobs, run: Run, plan: Plan | None, row: int, now: int) -> bool:
+    """Return whether a job cannot start in its turn; mirrors ``Nodes.place`` and ``Conservative.due``."""
+    if plan is not None and plan.start[row] > now:
+        return True
+    return bool(jobs.nodes[row] > run.counters[FREE])
+
+
+@machine_code
+def _list_waiting(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, now: int) -> int:
+    """List all waiting jobs in the order of the queue, with their scores, and return their number."""
+    count = gather(queue, listing.rows)
+    for position in range(count):
+        row = listing.rows[position]
+        listing.scores[position] = score(jobs, run.estimate[row], rules.order, row, now, jobs.weight[0])
+    return count
+
+
+@called
+def update_plan(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    rules: Rules,
+    run: Run,
+    queue: Queue,
+    listing: Listing,
+    gone: Integers | None,
+    plan: Plan,
+    first: int,
+    now: int,
+    corrected: bool,
+) -> None:
+    """Update all reservations, and reserve slots for the jobs that arrive; mirrors ``Conservative.plan``.
+
+    These are the jobs from position `first` on in the order of submission.
+    """
+    if prepare(plan, run, now, corrected):
+        make_anew(plan, jobs, run, listing, now)
+    elif plan.counters[ENDED] and release_ended(plan, jobs, run, now):
+        count = gather(queue, listing.rows)
+        if gone is not None:
+            count = _list_waiting(jobs, run, rules, queue, listing, now)
+            sort(listing, count)
+        compress(plan, jobs, run, listing, count)
+    for place in range(first, run.counters[ARRIVED]):
+        welcome(plan, jobs, run, jobs.arrival_order[place], now)
+    request_wake(plan, now)
+
+
+@machine_code
+def _several(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    sizes: Sizes | None,
+    listing: Listing,
+    profile: Profile,
+    listed: int,
+    now: int,
+) -> None:
+    """Reserve slots for the first jobs, and start others that delay none of them.
+
+    Mirrors ``Reservations._planned``. All waiting jobs are listed in the order of the policy, the job that
+    does not fit first.
+    """
+    reserved = 0
+    expect_ends(profile, jobs, run, now)
+    for position in range(listed):
+        row, begin = listing.rows[position], now
+        nodes, estimate = jobs.nodes[row], run.estimate[row]
+        if reserved < rules.reservations:
+            begin = earliest(profile, nodes, estimate, now)
+            reserved += begin > now
+        elif nodes > run.counters[FREE] or not fits(profile, nodes, estimate):
+            continue
+        occupy(profile, begin, begin + estimate, nodes)
+        if begin == now:
+            remove(queue, sizes, row, jobs.rank)
+            start(jobs, run, row, now, BACKFILLED)
+
+
+@machine_code
+def sorted_pass(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    sizes: Sizes | None,
+    listing: Listing | None,
+    profile: Profile | None,
+    plan: Plan | None,
+    now: int,
+) -> int:
     """Run a pass on a queue in the order of the policy; mirrors ``Pipeline.schedule``.
 
     Returns
@@ -55,36 +174,66 @@ def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listi
     int
         Row of the first job that does not fit, -1 if there is none.
     """
-    nodes, estimate = jobs.nodes, run.estimate
     while queue.counters[WAITING]:
         head = queue.rows[queue.order[0], 0]
-        if nodes[head] > run.counters[FREE]:
+        if _blocked(jobs, run, plan, head, now):
             break
-        take(queue, 0, 0)
+        take(queue, sizes, 0, 0)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
     else:
         return -1
-    if rules.backfilling == NONE:
-        return head
-    if rules.backfilling == EASY:
+    if rules.backfilling >= EASY:
         run.reserved[head] = 1
-    free = run.counters[FREE]
-    place, position = find(queue, 0, 0, (free, NO_LIMIT, free), nodes, estimate)
+    if sizes is not None and rules.backfilling != NONE:
+        _search(jobs, run, rules, queue, sizes, listing, head, now)
+    if listing is not None and profile is not None:
+        _several(jobs, run, rules, queue, sizes, listing, profile, gather(queue, listing.rows), now)
+    if listing is not None and plan is not None:
+        listed = _list_due(jobs, run, listing, plan, now)
+        if listed:
+            room = _room(jobs, run, rules, head, now)
+            _backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
+    return head
+
+
+@machine_code
+def _list_due(jobs: Jobs, run: Run, listing: Listing, plan: Plan, now: int) -> int:
+    """List the jobs whose reservations are due in the order of a sorted queue, and return their number."""
+    count = gather_due(plan, run, listing, now)
+    for position in range(count):
+        listing.scores[position] = jobs.rank[listing.rows[position]]
+    sort(listing, count)
+    return count
+
+
+@machine_code
+def _search(
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    sizes: Sizes,
+    listing: Listing | None,
+    head: int,
+    now: int,
+) -> None:
+    """Backfill jobs in the order of a sorted queue, or in that of the candidates; mirrors ``admissible``."""
+    nodes, estimate, free = jobs.nodes, run.estimate, run.counters[FREE]
+    place, position = find(queue, sizes, 0, 0, (free, NO_LIMIT, free), nodes, estimate)
     if place < 0:
-        return head
+        return
     room = _room(jobs, run, rules, head, now)
-    if rules.candidates != BY_RANK:
-        listed = gather(queue, listing.rows)
-        _backfill(jobs, run, rules, queue, listing, listed, now, room)
-        return head
+    if listing is not None:
+        _backfill(jobs, run, rules, queue, sizes, listing, gather(queue, listing.rows), now, room)
+        return
     mode = READY if rules.backfilling == FITTING else BACKFILLED
     while True:
-        place, position = find(queue, place, position, room, nodes, estimate)
+        place, position = find(queue, sizes, place, position, room, nodes, estimate)
         if place < 0:
-            return head
+            return
         row = queue.rows[queue.order[place], position]
         blocks = queue.counters[BLOCKS]
-        take(queue, place, position)
+        take(queue, sizes, place, position)
         if queue.counters[BLOCKS] < blocks:
             position = 0
         start(jobs, run, row, now, mode)
@@ -92,11 +241,12 @@ def sorted_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listi
 
 
 @machine_code
-def _backfill(
+def _backfill(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,
     queue: Queue,
+    sizes: Sizes | None,
     listing: Listing,
     listed: int,
     now: int,
@@ -118,22 +268,21 @@ def _backfill(
             row = rows[position]
             listing.scores[position] = score(jobs, estimate[row], rules.candidates, row, now, jobs.weight[1])
         sort(listing, count)
-    rank = jobs.arrival if rules.order != BY_RANK or rules.window else jobs.rank
     mode = READY if rules.backfilling == FITTING else BACKFILLED
     for position in range(count):
         row = rows[position]
         if _admissible(room, nodes[row], estimate[row]):
-            remove(queue, row, rank)
+            remove(queue, sizes, row, jobs.rank)
             start(jobs, run, row, now, mode)
             room = _less(jobs, run, room, row)
 
 
 @machine_code
-def _first(listing: Listing, count: int, limit: int) -> int:
+def _first(listing: Listing, gone: Integers, count: int, limit: int) -> int:
     """Return the position of the smallest score among the first `limit` jobs that wait."""
     best, seen = -1, 0
     for position in range(count):
-        if listing.gone[position]:
+        if gone[position]:
             continue
         if best < 0 or listing.scores[position] < listing.scores[best]:
             best = position
@@ -143,8 +292,19 @@ def _first(listing: Listing, count: int, limit: int) -> int:
     return best
 
 
-@machine_code
-def scored_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, now: int) -> int:
+@called
+def scored_pass(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    sizes: Sizes | None,
+    listing: Listing,
+    gone: Integers,
+    profile: Profile | None,
+    plan: Plan | None,
+    now: int,
+) -> int:
     """Run a pass on a queue in order of arrival, with scores of this instant.
 
     Mirrors ``Pipeline.schedule`` with a ``ScoredQueue``, and with a window (``JobQueue.oldest``).
@@ -154,32 +314,54 @@ def scored_pass(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listi
     int
         Row of the first job that does not fit, -1 if there is none.
     """
-    nodes, estimate, rows, scores = jobs.nodes, run.estimate, listing.rows, listing.scores
-    count = gather(queue, rows)
+    rows = listing.rows
+    count = _list_waiting(jobs, run, rules, queue, listing, now)
     for position in range(count):
-        row = rows[position]
-        scores[position] = score(jobs, estimate[row], rules.order, row, now, jobs.weight[0])
-        listing.gone[position] = 0
+        gone[position] = 0
     while queue.counters[WAITING]:
-        position = _first(listing, count, rules.window)
+        position = _first(listing, gone, count, rules.window)
         head = rows[position]
-        if nodes[head] > run.counters[FREE]:
+        if _blocked(jobs, run, plan, head, now):
             break
-        listing.gone[position] = 1
-        remove(queue, head, jobs.arrival)
+        gone[position] = 1
+        remove(queue, sizes, head, jobs.rank)
         start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
     else:
         return -1
-    if rules.backfilling == NONE:
-        return head
-    if rules.backfilling == EASY:
+    if rules.backfilling >= EASY:
         run.reserved[head] = 1
-    free, left = run.counters[FREE], 0
-    for position in range(count):
-        if not listing.gone[position] and nodes[rows[position]] <= free:
-            rows[left], scores[left] = rows[position], scores[position]
-            left += 1
-    if left:
-        sort(listing, left)
-        _backfill(jobs, run, rules, queue, listing, left, now, _room(jobs, run, rules, head, now))
+    if rules.backfilling != NONE:
+        listed = _list_by_score(jobs, run, listing, gone, plan, head, count, profile is not None, now)
+        if profile is not None:
+            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+        elif listed:
+            room = _room(jobs, run, rules, head, now)
+            _backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
     return head
+
+
+@machine_code
+def _list_by_score(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    listing: Listing,
+    gone: Integers,
+    plan: Plan | None,
+    head: int,
+    count: int,
+    everything: bool,
+    now: int,
+) -> int:
+    """Keep the candidates of backfilling among `count` listed jobs, by score, and return their number.
+
+    If `everything`, these are all waiting jobs, the first one that does not fit in front.
+    """
+    rows, scores, listed = listing.rows, listing.scores, 0
+    for position in range(count):
+        row = rows[position]
+        may_start = everything or not _blocked(jobs, run, plan, row, now)
+        if may_start and not gone[position]:
+            rows[listed], scores[listed] = row, -np.inf if row == head else scores[position]
+            listed += 1
+    sort(listing, listed)
+    return listed

@@ -12,7 +12,20 @@ import numpy as np
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.state import Integers
 
-__all__ = ["BLOCK", "BLOCKS", "WAITING", "Queue", "add", "find", "gather", "new_queue", "remove", "take"]
+__all__ = [
+    "BLOCK",
+    "BLOCKS",
+    "WAITING",
+    "Queue",
+    "Sizes",
+    "add",
+    "find",
+    "gather",
+    "new_queue",
+    "new_sizes",
+    "remove",
+    "take",
+]
 
 BLOCK = 64
 """Maximum number of jobs of a block."""
@@ -35,12 +48,8 @@ class Queue(NamedTuple):
         Numbers of the other blocks.
     rows : array of int64, shape (blocks, BLOCK)
         Jobs of each block, in order.
-    filled, nodes : array of int64, shape (blocks,)
-        Number of jobs of each block, and their smallest size.
-    estimate : array of int64, shape (blocks, digits + 1)
-        Shortest estimate [s] of the jobs of each block whose sizes have at most 0, 1, ... binary digits.
-    stale : array of int64, shape (blocks,)
-        Whether jobs have left a block since its sizes and estimates were found, which are then lower bounds.
+    filled : array of int64, shape (blocks,)
+        Number of jobs of each block.
     counters : array of int64
         Number of blocks in use, of waiting jobs and of unused blocks, at the positions named above.
     """
@@ -49,14 +58,29 @@ class Queue(NamedTuple):
     unused: Integers
     rows: Integers
     filled: Integers
-    nodes: Integers
-    estimate: Integers
-    stale: Integers
     counters: Integers
 
 
-def new_queue(jobs: int, nodes: int) -> Queue:
-    """Return an empty queue for at most `jobs` jobs on a cluster of `nodes` nodes.
+class Sizes(NamedTuple):
+    """Sizes and estimates in the blocks of a queue, with which :func:`find` skips blocks.
+
+    Attributes
+    ----------
+    nodes : array of int64, shape (blocks,)
+        Smallest size of the jobs of each block.
+    estimate : array of int64, shape (blocks, digits + 1)
+        Shortest estimate [s] of the jobs of each block whose sizes have at most 0, 1, ... binary digits.
+    stale : array of int64, shape (blocks,)
+        Whether jobs have left a block since its sizes and estimates were found, which are then lower bounds.
+    """
+
+    nodes: Integers
+    estimate: Integers
+    stale: Integers
+
+
+def new_queue(jobs: int) -> Queue:
+    """Return an empty queue for at most `jobs` jobs.
 
     A block is added only when another is full, which then keeps half of its jobs or, at the end, all.
     """
@@ -66,10 +90,17 @@ def new_queue(jobs: int, nodes: int) -> Queue:
         unused=np.arange(blocks, dtype=np.int64)[::-1].copy(),
         rows=np.empty((blocks, BLOCK), dtype=np.int64),
         filled=np.zeros(blocks, dtype=np.int64),
+        counters=np.array([0, 0, blocks], dtype=np.int64),
+    )
+
+
+def new_sizes(jobs: int, nodes: int) -> Sizes:
+    """Return the sizes of an empty queue for at most `jobs` jobs on a cluster of `nodes` nodes."""
+    blocks = len(new_queue(jobs).order)
+    return Sizes(
         nodes=np.zeros(blocks, dtype=np.int64),
         estimate=np.zeros((blocks, int(nodes).bit_length() + 1), dtype=np.int64),
         stale=np.zeros(blocks, dtype=np.int64),
-        counters=np.array([0, 0, blocks], dtype=np.int64),
     )
 
 
@@ -98,25 +129,25 @@ def _block_of(queue: Queue, rank: Integers, wanted: int) -> int:
 
 
 @machine_code
-def _forget(queue: Queue, block: int) -> None:
+def _forget(sizes: Sizes, block: int) -> None:
     """Set the smallest size and the shortest estimates of a block to those of no jobs."""
-    queue.nodes[block], queue.stale[block] = NONE, 0
-    for digits in range(queue.estimate.shape[1]):
-        queue.estimate[block, digits] = NONE
+    sizes.nodes[block], sizes.stale[block] = NONE, 0
+    for digits in range(sizes.estimate.shape[1]):
+        sizes.estimate[block, digits] = NONE
 
 
 @machine_code
-def _count_in(queue: Queue, block: int, nodes: int, estimate: int) -> None:
+def _count_in(sizes: Sizes, block: int, nodes: int, estimate: int) -> None:
     """Update the smallest size and the shortest estimates of a block by a job."""
-    queue.nodes[block] = min(queue.nodes[block], nodes)
-    for digits in range(_digits(nodes), queue.estimate.shape[1]):
-        if queue.estimate[block, digits] <= estimate:
+    sizes.nodes[block] = min(sizes.nodes[block], nodes)
+    for digits in range(_digits(nodes), sizes.estimate.shape[1]):
+        if sizes.estimate[block, digits] <= estimate:
             break
-        queue.estimate[block, digits] = estimate
+        sizes.estimate[block, digits] = estimate
 
 
 @machine_code
-def _new_block(queue: Queue, place: int) -> int:
+def _new_block(queue: Queue, sizes: Sizes | None, place: int) -> int:
     """Insert an empty block at a place, and return its number."""
     blocks, unused = queue.counters[BLOCKS], queue.counters[UNUSED] - 1
     for other in range(blocks, place, -1):
@@ -124,63 +155,71 @@ def _new_block(queue: Queue, place: int) -> int:
     block = queue.unused[unused]
     queue.order[place] = block
     queue.filled[block] = 0
-    _forget(queue, block)
+    if sizes is not None:
+        _forget(sizes, block)
     queue.counters[BLOCKS], queue.counters[UNUSED] = blocks + 1, unused
     return block
 
 
 @machine_code
-def _first_block(queue: Queue) -> int:
+def _first_block(queue: Queue, sizes: Sizes | None) -> int:
     """Add the first block to an empty queue, and return its place."""
-    _new_block(queue, 0)
+    _new_block(queue, sizes, 0)
     return 0
 
 
 @machine_code
-def _measure(queue: Queue, block: int, nodes: Integers, estimate: Integers) -> None:
+def _measure(queue: Queue, sizes: Sizes, block: int, nodes: Integers, estimate: Integers) -> None:
     """Find the smallest size and the shortest estimates of a block."""
-    _forget(queue, block)
+    _forget(sizes, block)
     for position in range(queue.filled[block]):
         row = queue.rows[block, position]
-        _count_in(queue, block, nodes[row], estimate[row])
+        _count_in(sizes, block, nodes[row], estimate[row])
 
 
 @machine_code
-def add(queue: Queue, row: int, rank: Integers, nodes: Integers, estimate: Integers) -> None:
+def add(
+    queue: Queue, sizes: Sizes | None, row: int, rank: Integers, nodes: Integers, estimate: Integers
+) -> None:
     """Add a job; mirrors ``JobQueue.add``."""
     queue.counters[WAITING] += 1
-    place = _block_of(queue, rank, rank[row]) if queue.counters[BLOCKS] else _first_block(queue)
+    place = _block_of(queue, rank, rank[row]) if queue.counters[BLOCKS] else _first_block(queue, sizes)
     block = queue.order[place]
     if queue.filled[block] == BLOCK:
         last = rank[queue.rows[block, BLOCK - 1]] < rank[row]
         if last and place == queue.counters[BLOCKS] - 1:
-            block = _new_block(queue, place + 1)
+            block = _new_block(queue, sizes, place + 1)
         else:
-            block = _split(queue, place, rank[row] > rank[queue.rows[block, BLOCK // 2]], nodes, estimate)
+            second = rank[row] > rank[queue.rows[block, BLOCK // 2]]
+            block = _split(queue, sizes, place, second, nodes, estimate)
     position = queue.filled[block]
     while position > 0 and rank[queue.rows[block, position - 1]] > rank[row]:
         queue.rows[block, position] = queue.rows[block, position - 1]
         position -= 1
     queue.rows[block, position] = row
     queue.filled[block] += 1
-    _count_in(queue, block, nodes[row], estimate[row])
+    if sizes is not None:
+        _count_in(sizes, block, nodes[row], estimate[row])
 
 
 @machine_code
-def _split(queue: Queue, place: int, second: bool, nodes: Integers, estimate: Integers) -> int:
+def _split(
+    queue: Queue, sizes: Sizes | None, place: int, second: bool, nodes: Integers, estimate: Integers
+) -> int:
     """Move the second half of a full block to a new one; return the number of the half that is wanted."""
     block = queue.order[place]
-    other = _new_block(queue, place + 1)
+    other = _new_block(queue, sizes, place + 1)
     for position in range(BLOCK // 2):
         queue.rows[other, position] = queue.rows[block, BLOCK // 2 + position]
     queue.filled[block] = queue.filled[other] = BLOCK // 2
-    _measure(queue, block, nodes, estimate)
-    _measure(queue, other, nodes, estimate)
+    if sizes is not None:
+        _measure(queue, sizes, block, nodes, estimate)
+        _measure(queue, sizes, other, nodes, estimate)
     return other if second else block
 
 
 @machine_code
-def take(queue: Queue, place: int, position: int) -> None:
+def take(queue: Queue, sizes: Sizes | None, place: int, position: int) -> None:
     """Remove the job at a position of the block at a place; mirrors ``JobQueue.remove``."""
     block = queue.order[place]
     count = queue.filled[block] - 1
@@ -188,8 +227,9 @@ def take(queue: Queue, place: int, position: int) -> None:
     queue.filled[block] = count
     for other in range(position, count):
         queue.rows[block, other] = queue.rows[block, other + 1]
+    if sizes is not None:
+        sizes.stale[block] = 1
     if count:
-        queue.stale[block] = 1
         return
     blocks = queue.counters[BLOCKS] - 1
     for other in range(place, blocks):
@@ -200,18 +240,19 @@ def take(queue: Queue, place: int, position: int) -> None:
 
 
 @machine_code
-def remove(queue: Queue, row: int, rank: Integers) -> None:
+def remove(queue: Queue, sizes: Sizes | None, row: int, rank: Integers) -> None:
     """Remove a waiting job; mirrors ``JobQueue.remove``."""
     place = _block_of(queue, rank, rank[row])
     block, position = queue.order[place], 0
     while queue.rows[block, position] != row:
         position += 1
-    take(queue, place, position)
+    take(queue, sizes, place, position)
 
 
 @machine_code
 def find(
     queue: Queue,
+    sizes: Sizes,
     place: int,
     position: int,
     room: tuple[int, int, int],
@@ -222,7 +263,7 @@ def find(
 
     Parameters
     ----------
-    queue : Queue
+    queue, sizes : Queue, Sizes
         The queue.
     place, position : int
         Place of a block in the order, and position in it.
@@ -240,14 +281,14 @@ def find(
     digits = _digits(free)
     while place < queue.counters[BLOCKS]:
         block = queue.order[place]
-        least = queue.nodes[block]
-        if least <= free and (least <= spare or queue.estimate[block, digits] <= window):
+        least = sizes.nodes[block]
+        if least <= free and (least <= spare or sizes.estimate[block, digits] <= window):
             for at in range(position, queue.filled[block]):
                 row = queue.rows[block, at]
                 if nodes[row] <= free and (estimate[row] <= window or nodes[row] <= spare):
                     return place, at
-            if queue.stale[block]:
-                _measure(queue, block, nodes, estimate)
+            if sizes.stale[block]:
+                _measure(queue, sizes, block, nodes, estimate)
         place += 1
         position = 0
     return -1, 0

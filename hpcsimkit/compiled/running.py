@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Run
 
 __all__ = ["end_next", "expect", "forget", "reserve", "start"]
@@ -22,7 +22,7 @@ def _swap(ends: Integers, left: int, right: int) -> None:
         ends[part, left], ends[part, right] = ends[part, right], ends[part, left]
 
 
-@machine_code
+@called
 def _push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
     """Add a job to a heap of `count` jobs (an event of SimPy, see ``TextbookOrder.schedule_end``)."""
     ends[0, count], ends[1, count], ends[2, count] = end, number, row
@@ -32,7 +32,7 @@ def _push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
         child = (child - 1) // 2
 
 
-@machine_code
+@called
 def _pop(ends: Integers, count: int) -> int:
     """Remove the job that ends first from a heap of `count` jobs, and return its row."""
     row = ends[2, 0]
@@ -63,7 +63,7 @@ def _position(expected: Integers, count: int, end: int, row: int) -> int:
     return low
 
 
-@machine_code
+@called
 def expect(expected: Integers, count: int, end: int, row: int) -> None:
     """Add a job to a list of `count` expected ends; mirrors ``Running.add``."""
     position = _position(expected, count, end, row)
@@ -74,7 +74,7 @@ def expect(expected: Integers, count: int, end: int, row: int) -> None:
     expected[0, position], expected[1, position] = end, row
 
 
-@machine_code
+@called
 def forget(expected: Integers, count: int, end: int, row: int) -> None:
     """Remove a job from a list of `count` expected ends; mirrors ``Running.remove``."""
     position = _position(expected, count, end, row)

@@ -8,19 +8,17 @@ from hpcsimkit.compiled.state import Jobs, Numbers
 __all__ = ["BY_ESTIMATE", "BY_KEY", "BY_RANK", "UNICEF", "WFP3", "XFACTOR", "score"]
 
 BY_RANK, BY_KEY, BY_ESTIMATE, WFP3, UNICEF, XFACTOR = range(6)
-"""Codes of orders: that of the policy if it is constant, keys, estimates, and formulas."""
+"""Codes of orders: that of the queue, keys, estimates, and formulas."""
 
 
 @machine_code
 def score(jobs: Jobs, estimate: int, order: int, row: int, now: int, weight: Numbers) -> float:
     """Return the score of a job; mirrors ``Order.key`` or ``Order.scores``.
 
-    `weight` is the job's size (WFP3) or the denominator of the formula (UNICEF), by row.
+    `weight` is the job's key, its size (WFP3) or the denominator of the formula (UNICEF), by row.
     """
-    if order == BY_RANK:
-        return float(jobs.rank[row])
     if order == BY_KEY:
-        return float(jobs.candidate_key[row])
+        return float(weight[row])
     if order == BY_ESTIMATE:
         return float(estimate)
     wait, requested = now - jobs.submit_time[row], jobs.requested_time[row]

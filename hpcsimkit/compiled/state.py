@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ARRIVED",
     "FREE",
     "PASSES",
     "RUNNING",
@@ -21,7 +22,7 @@ __all__ = [
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
-FREE, RUNNING, STARTED, PASSES = 0, 1, 2, 3
+FREE, RUNNING, STARTED, PASSES, ARRIVED = range(5)
 """Positions in :attr:`Run.counters`."""
 
 
@@ -32,33 +33,25 @@ class Jobs(NamedTuple):
     ----------
     submit_time, run_time, requested_time, nodes : array of int64
         Columns of the workload; run times are limited if jobs are killed at their requested times.
-    size : array of int64
-        Sizes for orders, see :attr:`Job.size <hpcsimkit.jobs.job.Job.size>`.
     user : array of int64
         Users as consecutive numbers, -1 if unknown.
     arrival_order : array of int64
         Rows in order of submission.
-    arrival : array of int64
-        Position of each row in the order of submission.
     rank : array of int64
-        Position of each row in the order of the policy, if that does not change over time.
-    candidate_key : array of float64
-        Keys of the candidates of backfilling, if they have a static order of their own.
+        Position of each row in the order of the queue: that of the policy, or that of submission if scores
+        decide which job is next.
     weight : array of float64, shape (2, jobs)
-        Factors of the formulas of the time-dependent orders, see :mod:`~hpcsimkit.compiled.scores`: of the
-        policy, and of the candidates.
+        Keys, or factors of the formulas, of the order of the policy and of the candidates of backfilling, see
+        :mod:`~hpcsimkit.compiled.scores`.
     """
 
     submit_time: Integers
     run_time: Integers
     requested_time: Integers
     nodes: Integers
-    size: Integers
     user: Integers
     arrival_order: Integers
-    arrival: Integers
     rank: Integers
-    candidate_key: Numbers
     weight: Numbers
 
 
@@ -70,23 +63,23 @@ class Rules(NamedTuple):
     nodes : int
         Number of nodes of the cluster.
     order : int
-        Order of the queue: one of the codes of :mod:`~hpcsimkit.compiled.scores`.
+        Order of the policy: one of the codes of :mod:`~hpcsimkit.compiled.scores`.
     backfilling : int
         One of the codes of :mod:`~hpcsimkit.compiled.passes`.
     candidates : int
         Order of the candidates of backfilling, a code as for `order`.
+    reservations : int
+        Maximum number of reservations, if they are made anew at each pass.
     window : int
         Maximum number of jobs from which the order selects; 0 if unlimited.
-    last_two : int
-        Whether run times are predicted from the user's last two jobs (0 or 1).
     """
 
     nodes: int
     order: int
     backfilling: int
     candidates: int
+    reservations: int
     window: int
-    last_two: int
 
 
 class Run(NamedTuple):
@@ -105,7 +98,7 @@ class Run(NamedTuple):
     expected : array of int64, shape (2, jobs that can run at once)
         Expected end [s] and row of the running jobs, in this order.
     counters : array of int64
-        Number of free nodes, running jobs, starts and passes, at the positions named above.
+        Number of free nodes, running jobs, starts, passes and submissions, at the positions named above.
     """
 
     start_time: Integers
@@ -128,5 +121,5 @@ def new_run(jobs: Jobs, estimate: Integers, nodes: int) -> Run:
         reserved=np.zeros(count, dtype=np.uint8),
         ends=np.empty((3, at_once), dtype=np.int64),
         expected=np.empty((2, at_once), dtype=np.int64),
-        counters=np.array([nodes, 0, 0, 0], dtype=np.int64),
+        counters=np.array([nodes, 0, 0, 0, 0], dtype=np.int64),
     )

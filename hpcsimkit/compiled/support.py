@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled.loading import announce, least_jobs
+from hpcsimkit.compiled import loading
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -23,7 +23,8 @@ from hpcsimkit.kernel.policy import Policy, Requested
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.run import RunParameters
 from hpcsimkit.policies import orders
-from hpcsimkit.policies.backfill.backfilling import Greedy
+from hpcsimkit.policies.backfill.backfilling import Greedy, Reservations
+from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.predicting.aged import RateColumn
 from hpcsimkit.policies.predicting.bounded import KeyColumn
@@ -39,7 +40,7 @@ __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
 CONSTANT, VARYING = (*KEYS, KeyColumn), (*FORMULAS, RateColumn)
 ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo)
-BACKFILLERS = (type(None), EASY, Greedy)
+BACKFILLERS = (type(None), EASY, Greedy, Reservations, Conservative)
 
 Integers = NDArray[np.int64]
 
@@ -67,7 +68,12 @@ def takes(simulation: Parameters) -> bool:
         The simulation asks for the compiled simulator, which cannot run it; the message says why.
     """
     if simulation.simulator == "auto":
-        return len(simulation.workload) >= least_jobs() and obstacle(simulation) is None
+        jobs = len(simulation.workload)
+        return (
+            jobs >= loading.WHEN_LOADED
+            and obstacle(simulation) is None
+            and jobs >= loading.least_jobs(_kind(_parts(simulation.policy)))
+        )
     found = obstacle(simulation)
     if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")
@@ -140,6 +146,8 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
         stage = getattr(policy, seat)
         if type(stage) not in known:
             yield f"the {seat} {stage!r} is not compiled"
+    if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
+        yield f"the number of reservations is {policy.backfiller.count!r}"
     candidates = _candidates(policy)
     if type(candidates) not in (type(None), ShortestPredicted, *VARYING, *CONSTANT):
         yield f"the order of candidates {candidates!r} is not compiled"
@@ -154,28 +162,24 @@ def _candidates(policy: Pipeline) -> Any:
 
 def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
-    announce()
-    from hpcsimkit.compiled.listing import new_listing
-    from hpcsimkit.compiled.loop import simulate
-    from hpcsimkit.compiled.predictions import new_histories
+    policy, nodes = simulation.policy, simulation.cluster.size
+    assert isinstance(policy, Pipeline)
+    parts = _parts(policy)
+    simulate = loading.load(_kind(parts))
     from hpcsimkit.compiled.queue import new_queue
-    from hpcsimkit.compiled.state import new_run
+    from hpcsimkit.compiled.state import PASSES, new_run
 
     began = time.perf_counter()
     logged = simulation.workload
     workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
-    policy = simulation.policy
-    assert isinstance(policy, Pipeline)
     streams = np.random.SeedSequence(simulation.seed)
-    jobs, rules = _jobs_and_rules(workload, policy, simulation.cluster.size, streams)
-    state = new_run(jobs, _estimates(workload, policy, jobs.arrival, streams), rules.nodes)
-    histories = new_histories(int(jobs.user.max(initial=0)) + 1, len(workload), CORRECTIONS)
-    count = len(workload)
-    simulate(jobs, rules, state, new_queue(count, rules.nodes), new_listing(count), histories)
+    jobs, rules = _jobs_and_rules(workload, policy, nodes, streams)
+    state = new_run(jobs, _estimates(workload, policy, _inverse(jobs.arrival_order), streams), nodes)
+    simulate(jobs, rules, state, new_queue(len(workload)), *_optional_parts(parts, jobs, nodes))
     return Result(
         workload=workload,
         policy=simulation.name,
-        size=simulation.cluster.size,
+        size=nodes,
         submit_time=workload.column("submit_time"),
         start_time=state.start_time,
         end_time=state.start_time + jobs.run_time,
@@ -184,10 +188,55 @@ def run(simulation: Parameters) -> Result:
         seed=simulation.seed,
         options=simulation.options,
         seconds=time.perf_counter() - began,
-        passes=int(state.counters[3]),
+        passes=int(state.counters[PASSES]),
         started_in=_started_in(simulation),
         simulator="compiled",
     )
+
+
+def _parts(policy: Policy) -> tuple[str, ...]:
+    """Return the optional parts of the state that a policy needs; each combination is compiled on its own."""
+    assert isinstance(policy, Pipeline)
+    backfiller = policy.backfiller
+    gone = _is_scored(policy)
+    profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
+    needed = {
+        "sizes": not (gone or profile or plan),
+        "listing": gone or profile or plan or _candidates(policy) is not None,
+        "gone": gone,
+        "histories": isinstance(policy.estimates, LastTwo),
+        "profile": profile,
+        "plan": plan,
+    }
+    return tuple(part for part, is_needed in needed.items() if is_needed)
+
+
+def _kind(parts: tuple[str, ...]) -> str:
+    """Return the name of a combination of parts."""
+    return "-".join(parts)
+
+
+def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> Iterator[Any]:
+    """Yield the optional parts of the state in the order in which the compiled function takes them."""
+    from hpcsimkit.compiled.listing import new_listing
+    from hpcsimkit.compiled.plan import new_plan
+    from hpcsimkit.compiled.predictions import new_histories
+    from hpcsimkit.compiled.profile import new_profile
+    from hpcsimkit.compiled.queue import new_sizes
+
+    count = len(jobs.submit_time)
+    yield new_sizes(count, nodes) if "sizes" in parts else None
+    yield new_listing(count) if "listing" in parts else None
+    yield np.empty(count, dtype=np.int64) if "gone" in parts else None
+    users = int(jobs.user.max(initial=0)) + 1
+    yield new_histories(users, count, CORRECTIONS) if "histories" in parts else None
+    yield new_profile(count, nodes) if "profile" in parts else None
+    yield new_plan(count, nodes) if "plan" in parts else None
+
+
+def _is_scored(policy: Pipeline) -> bool:
+    """Return whether the queue is in order of submission, and scores or a window decide which job is next."""
+    return type(policy.queue_order) in VARYING or bool(policy.window)
 
 
 def _started_in(simulation: Parameters) -> NDArray[np.str_] | None:
@@ -201,12 +250,14 @@ def _jobs_and_rules(
     workload: Workload, policy: Pipeline, nodes: int, streams: np.random.SeedSequence
 ) -> tuple[Jobs, Rules]:
     """Return the columns and the rules of a run."""
+    from hpcsimkit.compiled.scores import BY_RANK
     from hpcsimkit.compiled.state import Jobs, Rules
 
     arrival_order = workload.arrival_order.astype(np.int64)
     arrival = _inverse(arrival_order)
-    order = policy.queue_order
-    candidates = _candidates(policy)
+    order, candidates, scored = policy.queue_order, _candidates(policy), _is_scored(policy)
+    keys = _keys(workload, order, arrival, streams)
+    candidate_keys = _keys(workload, candidates, arrival, streams)
     columns = ("submit_time", "run_time", "requested_time", "nodes")
     submit_time, run_time, requested_time, nodes_asked = map(_contiguous, map(workload.column, columns))
     jobs = Jobs(
@@ -214,26 +265,24 @@ def _jobs_and_rules(
         run_time,
         requested_time,
         nodes_asked,
-        size=_contiguous(workload.size),
         user=_numbered(workload.user),
         arrival_order=arrival_order,
-        arrival=arrival,
-        rank=_ranks(workload, order, arrival_order, arrival, streams),
-        candidate_key=_candidate_keys(workload, candidates),
-        weight=np.stack([_weights(workload, order), _weights(workload, candidates)]),
+        rank=arrival if scored else _inverse(np.lexsort((arrival, *keys[::-1]))),
+        weight=np.stack(
+            [
+                _weights(workload, order, keys if scored else ()),
+                _weights(workload, candidates, candidate_keys),
+            ]
+        ),
     )
     rules = Rules(
         nodes=nodes,
         order=_code(order),
         backfilling=_backfilling(policy),
-        candidates=_code(candidates),
+        candidates=BY_RANK if candidates is None else _code(candidates),
+        reservations=_reservations(policy.backfiller),
         window=policy.window or 0,
-        last_two=int(isinstance(policy.estimates, LastTwo)),
     )
-    if candidates is not None and type(candidates) in CONSTANT:
-        from hpcsimkit.compiled.scores import BY_KEY
-
-        rules = rules._replace(candidates=BY_KEY)
     return jobs, rules
 
 
@@ -248,7 +297,7 @@ def _code(order: Any) -> int:
         orders.XFactor: scores.XFACTOR,
         ShortestPredicted: scores.BY_ESTIMATE,
     }
-    return codes.get(type(order), scores.BY_RANK)
+    return codes.get(type(order), scores.BY_KEY)
 
 
 def _backfilling(policy: Pipeline) -> int:
@@ -257,35 +306,40 @@ def _backfilling(policy: Pipeline) -> int:
 
     if policy.fitting:
         return passes.FITTING
-    return {EASY: passes.EASY, Greedy: passes.GREEDY}.get(type(policy.backfiller), passes.NONE)
+    codes: dict[type, int] = {
+        EASY: passes.EASY,
+        Greedy: passes.GREEDY,
+        Reservations: passes.PLANNED,
+        Conservative: passes.PLANNED,
+    }
+    return codes.get(type(policy.backfiller), passes.NONE)
 
 
-def _ranks(
-    workload: Workload,
-    order: Any,
-    arrival_order: Integers,
-    arrival: Integers,
-    streams: np.random.SeedSequence,
-) -> Integers:
-    """Return the position of each job in the order of the policy; ties keep the order of arrival."""
-    if type(order) in VARYING:
-        return arrival
+def _reservations(backfiller: Any) -> int:
+    """Return the number of reservations that are made anew at each pass; 0 if there is no such number."""
+    if not isinstance(backfiller, Reservations):
+        return 0
+    count, all_jobs = backfiller.count, 2**62
+    if count is None:
+        return all_jobs
+    return min(count, all_jobs) if isinstance(count, int) else 0
+
+
+def _keys(
+    workload: Workload, order: Any, arrival: Integers, streams: np.random.SeedSequence
+) -> tuple[NDArray[Any], ...]:
+    """Return the keys of jobs by a constant order; none by others."""
+    if order is None or type(order) in (*VARYING, ShortestPredicted):
+        return ()
     if type(order) is orders.RandomOrder:
-        keys: tuple[NDArray[Any], ...] = (_random(streams).random(len(workload))[arrival],)
-    else:
-        keys = keys_of(order, workload)
-    return _inverse(np.lexsort((arrival, *keys[::-1])))
+        return (_random(streams).random(len(workload))[arrival],)
+    return keys_of(order, workload)
 
 
-def _candidate_keys(workload: Workload, candidates: Any) -> NDArray[np.float64]:
-    """Return the keys of jobs as candidates of backfilling."""
-    if type(candidates) not in CONSTANT:
-        return np.zeros(0)
-    return dense_ranks(keys_of(candidates, workload)).astype(np.float64)
-
-
-def _weights(workload: Workload, order: Any) -> NDArray[np.float64]:
-    """Return the constant factor of the formula of a time-dependent order."""
+def _weights(workload: Workload, order: Any, keys: tuple[NDArray[Any], ...]) -> NDArray[np.float64]:
+    """Return the keys of a constant order as ranks, or the factor of the formula of a time-dependent one."""
+    if keys:
+        return dense_ranks(keys).astype(np.float64)
     if isinstance(order, orders.WFP3):
         return workload.size.astype(np.float64)
     if isinstance(order, RateColumn):

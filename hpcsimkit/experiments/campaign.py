@@ -17,6 +17,7 @@ from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.named_parts import is_name
 from hpcsimkit.experiments.on_machines import offered_loads
 from hpcsimkit.experiments.policy_run import PolicyRun, Run, prepare
 from hpcsimkit.experiments.source import sha256_of
@@ -199,12 +200,13 @@ class Campaign:
         cluster, file = self.experiment.cluster, self.experiment.machines
         if cluster is None:
             return None
+        path = file if isinstance(file, str) and not is_name(file) else None
         return {
             "machines": len(cluster),
             "resources": dict(zip(cluster.resources, cluster.totals, strict=True)),
             "offered_load": offered_loads(self.workload, cluster),
-            "file": str(Path(file).absolute()) if isinstance(file, str) else None,
-            "file_sha256": sha256_of(file) if isinstance(file, str) else None,
+            "file": None if path is None else str(Path(path).absolute()),
+            "file_sha256": None if path is None else sha256_of(path),
         }
 
 

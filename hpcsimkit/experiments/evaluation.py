@@ -18,18 +18,23 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import HpcsimkitError, UsageError, nearest
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Table
+from hpcsimkit.experiments.choices import Choices, Watched
 from hpcsimkit.experiments.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.evaluation_sequences import beginnings, places, share_in_several
+from hpcsimkit.experiments.evaluation_where import class_sums
+from hpcsimkit.experiments.named_parts import metric_named
 from hpcsimkit.experiments.policy_run import inputs_of
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.toml_lines import Location
-from hpcsimkit.experiments.training_data import Rules, check_lengths, measured
-from hpcsimkit.experiments.training_parts import seated
+from hpcsimkit.experiments.training_data import Rules, check_lengths, measured, warmup_of
+from hpcsimkit.experiments.training_parts import heuristic_behind, seated
+from hpcsimkit.experiments.trust import code_in
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.results.metrics import METRICS
+from hpcsimkit.results.result import Result
 
 __all__ = ["AGENT", "RANDOM", "Contest", "Evaluation", "RandomAgent"]
 
@@ -62,8 +67,8 @@ class Evaluation(Source, Parallel):
     warmup : int
         Number of jobs before a sequence that fill the cluster and are not measured, 0 or more. Default: 0.
     metrics : list of str, optional
-        Names of the metrics to compare, from :data:`~hpcsimkit.results.metrics.METRICS`; by default the
-        validation metric of the agent.
+        Names of the metrics to compare; see :func:`hpcsimkit.experiments.named_parts.metric_named`. By
+        default the validation metric of the agent.
     within : str, optional
         Name of the pipeline with the agent's seat; by default that of its training.
     sample : bool, optional
@@ -96,7 +101,7 @@ class Evaluation(Source, Parallel):
     @classmethod
     def _are_known(cls, names: list[str] | None) -> list[str] | None:
         for name in names or ():
-            if name not in METRICS:
+            if ":" not in name and name not in METRICS:
                 raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}")
         return names
 
@@ -106,6 +111,8 @@ class Evaluation(Source, Parallel):
             yield ("policies", index), partial(self._check_policy, name)
         yield from super()._parts()
         yield ("parts",), self.imported_parts
+        for index, name in enumerate(self.metrics or ()):
+            yield ("metrics", index), partial(metric_named, name, self.import_from, self.trust)
         for index, name in enumerate(self.policies):
             yield ("policies", index), partial(self.policy_named, name)
 
@@ -144,10 +151,14 @@ class Contest:
         self.workload = workload
         self.source = evaluation.source()
         self.agent = Agent.load(evaluation.model, parts=evaluation.imported_parts(), sample=evaluation.sample)
+        trust = self.source.trust
+        for name in self.metrics:
+            metric_named(name, evaluation.import_from, trust if evaluation.metrics else trust.of_files)
         check_lengths([workload], evaluation.jobs + evaluation.warmup, "sequences")
         self.policies = {
             AGENT: self._seated(self.agent),
             RANDOM: self._seated(RandomAgent(self.agent.mask, decline=self.agent.decline)),
+            self.behind: self._named(self.behind),
             **{name: self.source.policy_named(name) for name in evaluation.policies},
         }
 
@@ -164,13 +175,25 @@ class Contest:
         """Modules and files imported by the names, sorted."""
         names = (*self.evaluation.policies, self.within)
         named = {code for name in names for code in registry.code_of(name)}
-        return sorted(named | {*self.source.code, *filter(None, [self.evaluation.parts])})
+        named |= {code_in(name) for name in self.metrics} | {self.evaluation.parts or ""}
+        return sorted((named | {*self.source.code}) - {""})
 
     @property
     def within(self) -> str:
         """Name of the pipeline with the agent's seat."""
         usual = "fcfs" if self.agent.stage in ONE_SEAT else USUAL
         return self.evaluation.within or str(self.trained.get("policy", usual))
+
+    @property
+    def behind(self) -> str:
+        """Name of the heuristic behind the seat, which is one of the baselines."""
+        return heuristic_behind(self.within, self.agent.stage)
+
+    @property
+    def heuristics(self) -> list[str]:
+        """Names of the baselines without agents, or else that of the heuristic behind the seat."""
+        names = [name for name in self.policies if name not in (AGENT, RANDOM)]
+        return [name for name in names if registry.AGENT not in name] or [self.behind]
 
     @property
     def metrics(self) -> list[str]:
@@ -190,12 +213,17 @@ class Contest:
 
     def _seated(self, holder: Answering) -> Policy:
         """Return the pipeline with an agent or baseline at the agent's seat."""
-        trust = self.source.trust
-        try:  # a policy name from the model file has the trust of a file
-            policy = self.source.policy_named(
-                self.within, trust if self.evaluation.within else trust.of_files
-            )
+        policy = self._named(self.within)
+        try:
             return seated(policy, holder, self.agent.stage, self.agent.slots)
+        except HpcsimkitError as error:
+            raise UsageError(f"--within {self.within}: {error}") from None
+
+    def _named(self, name: str) -> Policy:
+        """Return the policy behind the seat; a name from the model file has the trust of a file."""
+        trust = self.source.trust
+        try:
+            return self.source.policy_named(name, trust if self.evaluation.within else trust.of_files)
         except HpcsimkitError as error:
             raise UsageError(f"--within {self.within}: {error}") from None
 
@@ -247,31 +275,50 @@ class Contest:
         """Identity of everything that determines the outcomes of the sequences."""
         evaluation = self.evaluation
         lengths = {"jobs": evaluation.jobs, "warmup": evaluation.warmup, "seed": evaluation.seed}
-        seats = {name: self.policies[name] for name in (AGENT, RANDOM)}
+        seats = {name: self.policies[name] for name in (AGENT, RANDOM, self.behind)}
         runs = [inputs_of(name, self.source, self.workload) for name in evaluation.policies]
         return identity_of({**lengths, "seats": seats, "baselines": runs})
 
     def outcome(self, number: int) -> dict[str, Any]:
-        """Run all policies on a sequence; return its first job, its seed, and the metrics of all policies.
+        """Run all policies on a sequence.
+
+        Returns
+        -------
+        dict
+            ``first_job`` and ``seed`` of the sequence; ``metrics`` and ``classes`` of jobs
+            (:func:`~hpcsimkit.experiments.evaluation_where.class_sums`) of each policy; ``choices`` of the
+            agent (:class:`~hpcsimkit.experiments.choices.Choices`).
 
         Raises
         ------
         HpcsimkitError
             A policy failed; the message begins with its name.
         """
-        scenario = self.scenarios[number]
+        scenario, choices = self.scenarios[number], Choices()
         jobs = scenario.workload
-        first = int(jobs.id[jobs.arrival_order[self.evaluation.warmup]])
-        metrics = {name: self._metrics(name, scenario) for name in self.policies}
-        return {"sequence": number, "first_job": first, "seed": scenario.seed, "metrics": metrics}
+        policies = {**self.policies, AGENT: self._seated(Watched(self.agent, choices))}
+        results = {name: self._result(name, policy, scenario) for name, policy in policies.items()}
+        return {
+            "sequence": number,
+            "first_job": int(jobs.id[jobs.arrival_order[self.evaluation.warmup]]),
+            "seed": scenario.seed,
+            "metrics": {name: _finite(measured(result, scenario)) for name, result in results.items()},
+            "classes": {
+                name: class_sums(result, warmup_of(result, scenario)) for name, result in results.items()
+            },
+            "choices": choices.record(),
+        }
 
-    def _metrics(self, name: str, scenario: Scenario) -> dict[str, float | None]:
-        """Return the metrics of a policy; None for undefined ones."""
+    def _result(self, name: str, policy: Policy, scenario: Scenario) -> Result:
+        """Return the schedule of a policy."""
         try:
-            result = scenario.simulation(self.policies[name], name=name).run()
+            return scenario.simulation(policy, name=name).run()
         except HpcsimkitError as error:
             who = f"{self.evaluation.model}" if name == AGENT else name
             text = str(error)
             raise type(error)(text if text.startswith(name) else f"{who}: {text}") from None
-        metrics = measured(result, scenario)
-        return {key: value if math.isfinite(value) else None for key, value in metrics.items()}
+
+
+def _finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """Return metrics for JSON: None for undefined ones."""
+    return {key: value if math.isfinite(value) else None for key, value in metrics.items()}

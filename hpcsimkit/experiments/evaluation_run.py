@@ -6,13 +6,10 @@ import csv
 import io
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.provenance import Provenance, write_json
@@ -20,39 +17,19 @@ from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.console import metric_heading, number_text, plain_table
-from hpcsimkit.experiments.evaluation import AGENT, Contest
+from hpcsimkit.experiments.evaluation import Contest
+from hpcsimkit.experiments.evaluation_report import evaluation_page
+from hpcsimkit.experiments.evaluation_tables import Verdict, verdict_of
+from hpcsimkit.experiments.evaluation_where import measure_of
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.results.metrics import METRICS
-from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, compared, mean_of
+from hpcsimkit.results.statistics import Comparison
 
-__all__ = ["EvaluationRun", "Verdict", "verdict_table"]
+__all__ = ["EvaluationRun"]
 
-TABLE, STATISTICS = "evaluation.csv", "evaluation.json"
-FILES = {TABLE, STATISTICS, PROVENANCE}
-INTERVAL = f"{CONFIDENCE:.0%} interval".replace("%", " %")
-
-Floats = NDArray[np.float64]
-
-
-class Verdict(NamedTuple):
-    """Statistics of one metric over the sequences.
-
-    Parameters
-    ----------
-    metric : str
-        Name of the metric.
-    means : mapping of str to Mean
-        Mean of each policy.
-    comparisons : mapping of str to Comparison
-        Differences between the agent and each other policy.
-    """
-
-    metric: str
-    means: Mapping[str, Mean]
-    comparisons: Mapping[str, Comparison]
+TABLE, STATISTICS, WHERE, PAGE = "evaluation.csv", "evaluation.json", "where.csv", "report.html"
+FILES = {TABLE, STATISTICS, WHERE, PAGE, PROVENANCE}
 
 
 class EvaluationFolder(ResultsFolder):
@@ -151,8 +128,10 @@ class EvaluationRun:
         with self.folder.session(FINISHED, resume=resume, kept=self._kept):
             self._simulate(tell)
             outcomes = [self.store.outcome(task) for task in self.tasks]
-            verdicts = [_verdict(metric, outcomes) for metric in self.contest.metrics]
+            verdicts = [verdict_of(metric, self.contest, outcomes) for metric in self.contest.metrics]
             write_bytes(work / TABLE, _csv(outcomes).encode())
+            write_bytes(work / WHERE, _where(verdicts).encode())
+            write_bytes(work / PAGE, evaluation_page(self.contest, verdicts).encode())
             write_json(work / STATISTICS, self._statistics(verdicts))
             write_json(work / PROVENANCE, provenance.record(**self._facts()))
         return verdicts
@@ -180,6 +159,7 @@ class EvaluationRun:
             "model": Path(evaluation.model).name,
             "model_sha256": sha256_of(evaluation.model),
             "within": contest.within,
+            "behind": contest.behind,
             "stage": contest.agent.stage,
             "sample": contest.agent.sample,
             "workload": {"name": contest.workload.name, "hash": contest.workload.hash},
@@ -192,13 +172,16 @@ class EvaluationRun:
                 verdict.metric: {
                     "unit": METRICS[verdict.metric].unit,
                     "better": METRICS[verdict.metric].direction,
+                    "best_heuristic": verdict.best,
                     "policies": {name: _plain(asdict(mean)) for name, mean in verdict.means.items()},
                     "agent_minus": {
-                        name: _plain(asdict(comparison)) for name, comparison in verdict.comparisons.items()
+                        name: _compared(comparison, METRICS[verdict.metric].direction)
+                        for name, comparison in verdict.comparisons.items()
                     },
                 }
                 for verdict in verdicts
             },
+            "choices": dict(verdicts[0].choices),
         }
 
     def _facts(self) -> dict[str, Any]:
@@ -209,65 +192,6 @@ class EvaluationRun:
             "policies": {name: repr(policy) for name, policy in self.contest.policies.items()},
             "training": dict(self.contest.agent.about or {}),
         }
-
-
-def _verdict(metric: str, outcomes: Sequence[Mapping[str, Any]]) -> Verdict:
-    """Compare the agent with the other policies by a metric."""
-    values = {name: _values(metric, name, outcomes) for name in outcomes[0]["metrics"]}
-    others = {name: column for name, column in values.items() if name != AGENT}
-    means = {name: mean_of(column) for name, column in values.items()}
-    return Verdict(metric, means, compared(values[AGENT], others))
-
-
-def _values(metric: str, policy: str, outcomes: Sequence[Mapping[str, Any]]) -> Floats:
-    values = [outcome["metrics"][policy][metric] for outcome in outcomes]
-    if None in values:
-        raise UsageError(f"{metric} of {policy} is not defined on sequence {values.index(None)}")
-    return np.array(values, dtype=np.float64)
-
-
-# --- output ----------------------------------------------------------------------------------------------
-
-
-def verdict_table(verdict: Verdict) -> str:
-    """Return the table of a metric; p-values are corrected by Holm's method, a star marks significance."""
-    headings = [
-        metric_heading(verdict.metric),
-        "mean",
-        INTERVAL,
-        "agent minus it",
-        INTERVAL,
-        "t-test",
-        "Wilcoxon",
-    ]
-    rows = [
-        [name, number_text(mean.mean), _interval(mean), *_cells(verdict.comparisons.get(name))]
-        for name, mean in verdict.means.items()
-    ]
-    return plain_table(headings, rows)
-
-
-def _cells(comparison: Comparison | None) -> Iterator[str]:
-    """Yield the cells of a comparison; the agent is not compared with itself."""
-    if comparison is None:
-        yield from [""] * 4
-        return
-    share = "" if math.isnan(comparison.relative) else f" ({comparison.relative:+.1%})"
-    yield f"{number_text(comparison.difference.mean)}{share}".replace("%", " %")
-    yield _interval(comparison.difference)
-    yield _p_value(comparison.t_test_holm)
-    yield _p_value(comparison.wilcoxon_holm)
-
-
-def _interval(mean: Mean) -> str:
-    return "-" if math.isnan(mean.low) else f"{number_text(mean.low)} to {number_text(mean.high)}"
-
-
-def _p_value(p: float) -> str:
-    if math.isnan(p):
-        return "-"
-    star = "*" if p < SIGNIFICANT else " "
-    return f"{star}{p:.1e}" if p < 0.001 else f"{star}{p:.3f}"
 
 
 # --- files -----------------------------------------------------------------------------------------------
@@ -282,6 +206,35 @@ def _csv(outcomes: Sequence[Mapping[str, Any]]) -> str:
         about = [outcome[name] for name in ("sequence", "first_job", "seed")]
         writer.writerows([*about, name, *values.values()] for name, values in outcome["metrics"].items())
     return text.getvalue()
+
+
+def _where(verdicts: Sequence[Verdict]) -> str:
+    """Return a row for each class of jobs and each feature of choices; an undefined number is left empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["measure", "other", "by", "label", "jobs", "agent", "of_other", "difference", "low", "high", "share"]
+    )
+    tables = {
+        (measure_of(verdict.metric), other): parts
+        for verdict in verdicts
+        for other, parts in verdict.where.items()
+    }
+    tables["feature", verdicts[0].behind] = verdicts[0].features
+    for names, parts in tables.items():
+        for part in parts:
+            numbers = [*vars(part.difference).values(), part.share]
+            cells = ["" if math.isnan(number) else number for number in numbers]
+            writer.writerow([*names, *part[:5], *cells])
+    return text.getvalue()
+
+
+def _compared(comparison: Comparison, direction: str) -> dict[str, Any]:
+    """Return a comparison for JSON, with wins, ties and losses of the agent if a direction is better."""
+    values = asdict(comparison)
+    for name in ("lower", "equal", "higher"):
+        del values[name]
+    return {**_plain(values), **comparison.counts(direction)}
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.envs.interfaces import Encoder
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.choices import Observe, Watched
 from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector, Policy
@@ -34,51 +34,21 @@ HEADINGS = ("feature", "median", "rejected", "distance", "low", "high")
 class Record:
     """Record of decisions: observations and rejections, one row each."""
 
+    encoder: Encoder
     seen: list[NDArray[np.float32]] = field(default_factory=list)
     rejected: list[bool] = field(default_factory=list)
 
+    def bind(self, system: System) -> Observe:
+        """Return the function that records the decisions of a run."""
+        encode = self.encoder.bind(system)
 
-class Watched(Answering):
-    """Wrapper of an inspector that records its decisions.
+        def observe(decision: Decision, position: int) -> None:
+            seen = np.zeros(self.encoder.shape, dtype=np.float32)
+            encode(decision, seen)
+            self.seen.append(seen)
+            self.rejected.append(decision.options[position] is False)
 
-    Parameters
-    ----------
-    inspector : Inspector or Answering
-        Inspector that makes the decisions.
-    encoder : Encoder
-        Encoder of the recorded observations.
-    record : Record
-        Record to extend; copies of this wrapper share it.
-    """
-
-    def __init__(self, inspector: Any, encoder: Encoder, record: Record) -> None:
-        super().__init__()
-        self.inspector = inspector
-        self.encoder = encoder
-        self.record = record
-
-    def __deepcopy__(self, memory: dict[int, Any]) -> Watched:
-        return Watched(self.inspector, self.encoder, self.record)
-
-    def reset(self, system: System) -> None:
-        """Prepare for a run."""
-        self.inspector.reset(system)
-        self._encode = self.encoder.bind(system)
-
-    def answer(self, decision: Decision) -> int:
-        """Return the inspector's decision; forced decisions are not recorded."""
-        options = decision.options
-        seen = np.zeros(self.encoder.shape, dtype=np.float32)
-        self._encode(decision, seen)
-        if isinstance(self.inspector, Answering):
-            position = self.inspector.answer(decision)
-        else:
-            assert decision.job is not None
-            position = options.index(self.inspector.accept(decision.job, decision.system))
-        if len(options) > 1:
-            self.record.seen.append(seen)
-            self.record.rejected.append(options[position] is False)
-        return position
+        return observe
 
 
 @dataclass(frozen=True)
@@ -170,8 +140,8 @@ def explained(policy: Policy, scenario: Scenario) -> Explanation:
     encoder = inspector.encoder if isinstance(inspector, Agent) else None
     if not isinstance(encoder, InspectorFeatures):
         encoder = InspectorFeatures(longest_time=int(scenario.workload.requested_time.max(initial=1)))
-    record = Record()
-    policy.inspector = Watched(inspector, encoder, record)
+    record = Record(encoder)
+    policy.inspector = Watched(inspector, record)
     scenario.simulation(policy).run()
     policy.inspector = inspector
     if not record.seen:

@@ -26,6 +26,7 @@ __all__ = [
     "fitting",
     "locality_of",
     "offered_loads",
+    "place_of",
     "placement_of",
     "with_orders",
 ]
@@ -124,10 +125,11 @@ def fitting(
         workload = _without_refused(workload, cluster, source, strict=strict)
     misfits = cluster.misfits(workload)
     if misfits.any() and (strict or misfits.all()):
-        job = workload.jobs[int(np.argmax(misfits))]
+        row = int(np.argmax(misfits))
+        job = workload.jobs[row]
         none = " (no job fits)" if misfits.all() else ""
-        name = workload.label("id", job.id)
-        raise WorkloadError(f"{source}: job {name} {cluster.shortage(job, cluster.capacity)}{none}")
+        name, place = workload.label("id", job.id), place_of(workload, row, source)
+        raise WorkloadError(f"{place}: job {name} {cluster.shortage(job, cluster.capacity)}{none}")
     size = None if workload.resources else cluster.size
     return replace(workload.without(misfits, FITS_NOWHERE), machine_size=size)
 
@@ -136,10 +138,21 @@ def _without_refused(workload: Workload, cluster: Partitions, source: str, *, st
     """Return the jobs that may run in one of their partitions; the others are counted, or are errors."""
     refused = cluster.refused(workload)
     if refused.any() and (strict or refused.all()):
-        job = workload.label("id", int(workload.id[int(np.argmax(refused))]))
+        row = int(np.argmax(refused))
+        job = workload.label("id", int(workload.id[row]))
         none = " (no job may)" if refused.all() else ""
-        raise WorkloadError(f"{source}: job {job} {MAY_NOT_RUN}{none}")
+        raise WorkloadError(f"{place_of(workload, row, source)}: job {job} {MAY_NOT_RUN}{none}")
     return workload.without(refused, MAY_NOT_RUN)
+
+
+def place_of(workload: Workload, row: int, source: str | None) -> str:
+    """Return the file and, where the reader knows it, the line of a job, for messages.
+
+    >>> place_of(Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}), 0, "log.swf")
+    'log.swf'
+    """
+    place = source or workload.name
+    return place if workload.lines is None else f"{place}:{workload.lines[row]}"
 
 
 def with_orders(partitions: Partitions, folder: str | None = None, trust: Trust = CALLER) -> Partitions:

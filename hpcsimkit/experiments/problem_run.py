@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +15,7 @@ from hpcsimkit.experiments.training_run import PACKAGES, TrainingFolder
 from hpcsimkit.kernel.watchdog import Watchdog
 
 if TYPE_CHECKING:
+    from hpcsimkit.agents.training.callbacks import Callback
     from hpcsimkit.agents.training.learning_curve import Report
 
 __all__ = ["ProblemRun", "ProblemTrained", "rank_of_process"]
@@ -46,7 +47,11 @@ class ProblemRun(TrainingFolder):
     """
 
     def run(
-        self, *, resume: bool = False, tell: Callable[[Report], None] = lambda report: None
+        self,
+        *,
+        resume: bool = False,
+        tell: Callable[[Report], None] = lambda report: None,
+        callbacks: Sequence[Callback] = (),
     ) -> ProblemTrained | None:
         """Train to the end and write the folder; only the first of several workers has an outcome.
 
@@ -56,6 +61,9 @@ class ProblemRun(TrainingFolder):
             Whether the last checkpoints of an interrupted run of the same training, if any, are resumed.
         tell : callable
             Callback for the report of each training round.
+        callbacks : sequence of Callback
+            Callbacks after every round, in each worker. An exception of theirs ends the training; the last
+            checkpoints are kept.
 
         Raises
         ------
@@ -74,7 +82,7 @@ class ProblemRun(TrainingFolder):
             trainer = make(training.own_problem, settings, seed=training.seed, workers=workers)
             if workers.rank:
                 workers.least(0)  # a barrier: the first worker has opened the folder
-                trainer.train(self.folder.work, resume=resume)
+                trainer.train(self.folder.work, resume=resume, callbacks=callbacks)
                 return None
             provenance = Provenance(self.command, PACKAGES)
             self._claim(resume=resume)
@@ -83,7 +91,11 @@ class ProblemRun(TrainingFolder):
                 workers.least(0)
                 with Watchdog():
                     trainer.train(
-                        self.folder.work, resume=resume, tensorboard=training.tensorboard, tell=tell
+                        self.folder.work,
+                        resume=resume,
+                        tensorboard=training.tensorboard,
+                        tell=tell,
+                        callbacks=callbacks,
                     )
                 self._draw_curve(None, unit=trainer.unit)
                 trained = ProblemTrained(f"{trainer.steps} {trainer.unit}", trainer.curve[-1].measures)

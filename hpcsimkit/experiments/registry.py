@@ -26,13 +26,16 @@ __all__ = [
     "AGENT",
     "ENTRY_POINT_GROUP",
     "Entry",
+    "called",
     "check",
     "code_of",
     "entries",
     "first_paragraph",
     "make",
     "parameters_of",
+    "parsed",
     "plugged",
+    "split",
     "with_parameter",
 ]
 
@@ -187,7 +190,7 @@ def check(name: str, folder: str | None = None, trust: Trust = CALLER) -> list[_
     """
     if name.startswith(LEARNED):
         return _learned(name, folder)
-    components = [_parsed(component, name) for component in _components(name)]
+    components = [parsed(component, name) for component in split(name)]
     for component in components:
         _check(component, name, folder, trust)
     return components
@@ -217,7 +220,7 @@ def code_of(name: str) -> tuple[str, ...]:
     (('path/mine.py', 'seen'), ())
     """
     try:
-        components = [_parsed(component, name) for component in _components(name)]
+        components = [parsed(component, name) for component in split(name)]
     except UsageError:
         return ()
     return tuple(component.code for component in components if component.code)
@@ -315,13 +318,18 @@ class _Component(NamedTuple):
         return self.kwargs.get("parts") or "" if self.is_agent else code_in(self.key)
 
 
-def _components(name: str) -> list[str]:
+def split(name: str) -> list[str]:
+    """Return the parts of a name that are joined by ``+``.
+
+    >>> split("sjf+easy++ +window(8)")
+    ['sjf', 'easy++', 'window(8)']
+    """
     if len(name) > LONGEST:
         raise UsageError(f"a policy's name has at most {LONGEST} characters, found {len(name)}")
     return re.split(r"\+(?![+)]|$)(?![^(]*\))", re.sub(r"\s+", "", name))
 
 
-def _parsed(component: str, name: str) -> _Component:
+def parsed(component: str, name: str) -> _Component:
     """Return one parsed part."""
     match = re.fullmatch(r"([^()]+)(?:\((.*)\))?", component)
     if match is None:
@@ -359,7 +367,7 @@ def _made(component: _Component, name: str, folder: str | None, trust: Trust) ->
         factory = trust.maker(component.key, KINDS, folder)
     else:
         factory = _registered(component.key, name)()
-    made = _call(factory, component)
+    made = called(factory, component)
     if isinstance(made, (Policy, dict)):
         return made
     for seat, kind in SEATS.items():
@@ -413,7 +421,7 @@ def _registered(key: str, name: str) -> Callable[[], Callable[..., Any]]:
     raise UsageError(f"unknown policy {key!r}{where}; {hint}")
 
 
-def _call(factory: Callable[..., Any], component: _Component) -> Any:
+def called(factory: Callable[..., Any], component: _Component) -> Any:
     """Call a factory with the parameters in parentheses."""
     args, kwargs, text = component.args, component.kwargs, component.text
     try:

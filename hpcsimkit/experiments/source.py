@@ -19,9 +19,10 @@ from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.generate import Generate
-from hpcsimkit.experiments.on_machines import fitting, locality_of, placement_of, with_orders
+from hpcsimkit.experiments.named_parts import is_name, machines_named, reader_named
+from hpcsimkit.experiments.on_machines import fitting, locality_of, place_of, placement_of, with_orders
 from hpcsimkit.experiments.toml_lines import Location
-from hpcsimkit.experiments.trust import Trust, code_in
+from hpcsimkit.experiments.trust import Trust, code_in, importing
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -30,7 +31,7 @@ from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.workloads import read_log
 from hpcsimkit.workloads.readers.cells import date
 from hpcsimkit.workloads.readers.local_time import calendar_of
-from hpcsimkit.workloads.readers.logs import options_of
+from hpcsimkit.workloads.readers.logs import LogFormat, options_of
 
 __all__ = ["Source", "sha256_of"]
 
@@ -50,6 +51,9 @@ class Source(Table):
         Path of a log in any format of :func:`hpcsimkit.workloads.readers.logs.read_log`.
     sha256 : str, optional
         Expected SHA-256 of the log.
+    reader : str, optional
+        Name of the reader of the log; see :func:`hpcsimkit.experiments.named_parts.reader_named`. By default
+        the format is detected.
     generate : Generate, optional
         Parameters of a model that generates the workload in place of a log. With neither, the built-in
         workload is used, and ``nodes`` (256), ``jobs`` (5000) and ``seed`` are parameters of its model.
@@ -60,8 +64,9 @@ class Source(Table):
         code; see :mod:`hpcsimkit.experiments.trust`. By default all code named in this object, and none named
         in model files; an experiment file may import none. The key is not allowed in a file.
     machines : str or list of tables, optional
-        Path of a file of machines, or the tables of such a file; see :mod:`hpcsimkit.cluster.files`. By
-        default a cluster of counted (homogeneous) nodes.
+        Path of a file of machines, or the tables of such a file; see :mod:`hpcsimkit.cluster.files`. Or name
+        of machines; see :func:`hpcsimkit.experiments.named_parts.machines_named`. By default a cluster of
+        counted (homogeneous) nodes.
     machines_sha256 : str, optional
         Expected SHA-256 of the file of machines.
     partitions : str or list of tables, optional
@@ -121,6 +126,7 @@ class Source(Table):
 
     log: str | None = Field(None, min_length=1)
     sha256: str | None = None
+    reader: str | None = Field(None, min_length=1)
     generate: Generate | None = None
     import_from: str | None = None
     allow_code: list[str] | None = None
@@ -170,7 +176,7 @@ class Source(Table):
         for one, other in (("log", "generate"), ("nodes", "machines")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise ValueError(f"one of {one!r} and {other!r} is needed, both are given")
-        for name in ("timezone", "features"):
+        for name in ("timezone", "features", "reader"):
             if getattr(self, name) is not None and self.log is None:
                 raise ValueError(f"{name!r} needs a log")
         for name in ("placement", "locality"):
@@ -212,7 +218,8 @@ class Source(Table):
             The file cannot be read, is not TOML, or is not such a table; the message names the line.
         """
         table = cls.of_toml(file, allow_code)
-        return table.model_copy(update=table.paths_from(file.parent, *HASHES))
+        files = [name for name in HASHES if not is_name(getattr(table, name), file.parent)]
+        return table.model_copy(update=table.paths_from(file.parent, *files))
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
@@ -229,6 +236,10 @@ class Source(Table):
         """Yield the locations of names and tables, each with a function that constructs its object."""
         for index, table in enumerate(self.machines if isinstance(self.machines, list) else ()):
             yield ("machines", index), partial(Machines.of_tables, [table])
+        if isinstance(self.machines, str) and is_name(self.machines):
+            yield ("machines",), partial(machines_named, self.machines, self.import_from, self.trust)
+        if self.reader is not None:
+            yield ("reader",), partial(reader_named, self.reader, self.import_from, self.trust)
         if self.placement is not None and "placement" in self.constructed:
             yield ("placement",), partial(placement_of, self.placement, self.import_from, self.trust)
         if self.locality is not None and "locality" in self.constructed:
@@ -238,7 +249,7 @@ class Source(Table):
         """Return the keys that reproduce the jobs and machines, with absolute paths and hashes of files."""
         files: dict[str, Any] = {}
         for name, digest in HASHES.items():
-            if isinstance(path := getattr(self, name), str):
+            if isinstance(path := getattr(self, name), str) and not is_name(path):
                 files |= {name: str(Path(path).absolute()), digest: sha256_of(path)}
         own = set(Source.model_fields) - {"generate", ALLOW_CODE, *HASHES.values()}
         kept = self.model_dump(exclude_none=True, include=own)
@@ -259,9 +270,9 @@ class Source(Table):
     @property
     def code(self) -> list[str]:
         """Modules and files imported by the names, sorted."""
-        return sorted(
-            {*registry.code_of(self.placement or ""), *filter(None, [code_in(self.locality or "")])}
-        )
+        names = [self.locality, self.reader, self.machines if is_name(self.machines) else None]
+        code = filter(None, (code_in(name) for name in names if isinstance(name, str)))
+        return sorted({*registry.code_of(self.placement or ""), *code})
 
     # --- machines and policies -----------------------------------------------------------------------
 
@@ -280,6 +291,8 @@ class Source(Table):
             return Machines.of_tables(self.machines)
         if self.machines is None:
             return None
+        if is_name(self.machines):
+            return machines_named(self.machines, self.import_from, self.trust)
         _check_hash(self.machines, self.machines_sha256)
         return Machines.read(self.machines)
 
@@ -301,7 +314,11 @@ class Source(Table):
         else:
             _check_hash(self.partitions, self.partitions_sha256)
             found = read_partitions(self.partitions, self.cluster, self.partition_column)
-        return with_orders(found, self.import_from, Trust(tuple(self.allow_code or ())))
+        return self.with_orders(found)
+
+    def with_orders(self, partitions: Partitions) -> Partitions:
+        """Return partitions with the orders that they name."""
+        return with_orders(partitions, self.import_from, Trust(tuple(self.allow_code or ())))
 
     @cached_property
     def service_time(self) -> ServiceTime | None:
@@ -367,20 +384,35 @@ class Source(Table):
     def whole(self) -> Workload:
         """Read the log or generate the workload; the machine size may be unknown."""
         if self.log is None:
-            return self.generator.workload()
+            return self._in_partitions(self.generator.workload())
         _check_hash(self.log, self.sha256)
+        form = None if self.reader is None else reader_named(self.reader, self.import_from, self.trust)
         options: dict[str, Any] = {} if self.size == "requested" else {"size": self.size}
+        if self.strict:
+            options["strict"] = True
         for name in ("timezone", "features"):
             if (value := getattr(self, name)) is not None:
                 options[name] = value
-        workload = read_log(self.log, strict=self.strict, **options, **self._default_times(self.log))
-        return workload if self.nodes is None else replace(workload, machine_size=self.nodes)
+        options |= self._default_times(self.log, form)
+        read = partial(read_log, self.log, form, **options)
+        workload = read() if self.reader is None else importing(read, self.reader, "used")
+        return self._in_partitions(
+            workload if self.nodes is None else replace(workload, machine_size=self.nodes)
+        )
 
-    def _default_times(self, log: str) -> dict[str, Any]:
+    def _in_partitions(self, workload: Workload) -> Workload:
+        """Return a workload of which all jobs name partitions that exist; else raise an error."""
+        partitions = self.scheduled
+        if isinstance(partitions, Partitions) and (unknown := partitions.unknown(workload)):
+            row, text = unknown
+            raise WorkloadError(f"{place_of(workload, row, self.log)}: {text}")
+        return workload
+
+    def _default_times(self, log: str, form: LogFormat | None) -> dict[str, Any]:
         """Return the option of a reader for jobs without an estimate, if it has one."""
         partitions = self.scheduled
         known = isinstance(partitions, Partitions) and partitions.column != "qos"
-        if not known or "default_times" not in options_of(log):
+        if not known or "default_times" not in options_of(log, form):
             return {}
         assert isinstance(partitions, Partitions)
         return {"default_times": partitions.default_times}

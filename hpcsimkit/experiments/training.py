@@ -6,7 +6,7 @@ agents.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +18,9 @@ from hpcsimkit.envs.interfaces import Episodes
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments import registry
 from hpcsimkit.experiments.checked_table import Problem, Table
+from hpcsimkit.experiments.named_parts import metric_named
 from hpcsimkit.experiments.source import Source, sha256_of
-from hpcsimkit.experiments.toml_lines import toml_text
+from hpcsimkit.experiments.toml_lines import Location, toml_text
 from hpcsimkit.experiments.training_data import Division, Rules, Validation, WindowsOf, check_lengths, divided
 from hpcsimkit.experiments.training_parts import (
     OWN_EPISODES,
@@ -27,6 +28,7 @@ from hpcsimkit.experiments.training_parts import (
     TrainerPart,
     arguments_of,
     former_names,
+    heuristic_behind,
     parameters_of,
     part_of,
     seated,
@@ -38,7 +40,6 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
-from hpcsimkit.policies.one_seat.two_level import STAGE
 
 __all__ = ["EpisodeTable", "Training", "ValidationTable"]
 
@@ -206,6 +207,16 @@ class Training(Source):
             problem = training._problem()
         return (training, None) if problem is None else (None, problem)
 
+    def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:
+        """Yield the locations of names, each with a function that constructs its object."""
+        yield from super()._parts()
+        yield ("validation", "metric"), self._check_metric
+
+    def _check_metric(self) -> None:
+        metric = metric_named(self.validation.metric, self.import_from, self.trust)
+        if metric.direction == "none":
+            raise UsageError(f"of {self.validation.metric} neither lower nor higher values are better")
+
     def _problem(self) -> Problem | None:
         part, problem = self._made("trainer")
         if problem is not None:
@@ -328,7 +339,8 @@ class Training(Source):
             for word in table.values()
             if isinstance(word, str) and ":" in word  # names of components and of policies
         ]
-        named = {code for word in (self.policy_name, *words) for code in registry.code_of(word)}
+        words += [self.policy_name, self.validation.metric]
+        named = {code for word in words for code in registry.code_of(word)}
         return sorted(named | set(self.simulated.code))
 
     def _tables_of_seats(self) -> Iterator[Mapping[str, Any]]:
@@ -356,12 +368,8 @@ class Training(Source):
 
     @property
     def baseline_name(self) -> str:
-        """Name of the heuristic behind the seat.
-
-        For dispatch, its order with greedy list scheduling; for two levels, its order with EASY.
-        """
-        rule = {"dispatch": "+fitting", STAGE: "+easy"}.get(self.stage, "")
-        return f"{self.policy_name}{rule}"
+        """Name of the heuristic behind the seat."""
+        return heuristic_behind(self.policy_name, self.stage)
 
     @property
     def algorithm(self) -> str:

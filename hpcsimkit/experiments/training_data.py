@@ -188,9 +188,12 @@ class Validation:
 
 def measured(result: Result, scenario: Scenario, names: Sequence[str] | None = None) -> dict[str, float]:
     """Return metrics of a run over the jobs after its warm-up; NaN for undefined ones."""
-    begin = scenario.learn_from
-    warmup = 0 if begin is None else begin - int(result.submit_time.min())
-    return evaluate(result, warmup=warmup, names=names)
+    return evaluate(result, warmup=warmup_of(result, scenario), names=names)
+
+
+def warmup_of(result: Result, scenario: Scenario) -> int:
+    """Return the duration of the warm-up after the first submission [s]."""
+    return 0 if scenario.learn_from is None else scenario.learn_from - int(result.submit_time.min())
 
 
 def check_lengths(parts: Sequence[Workload], needed: int, what: str) -> None:

@@ -26,6 +26,7 @@ from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
+from hpcsimkit.policies.one_seat.two_level import STAGE as TWO_LEVEL
 
 __all__ = [
     "OWN_EPISODES",
@@ -34,6 +35,7 @@ __all__ = [
     "algorithm_named",
     "arguments_of",
     "former_names",
+    "heuristic_behind",
     "parameters_of",
     "part_of",
     "require_packages",
@@ -116,6 +118,17 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
         policy.window = slots
     policy.check()
     return policy
+
+
+def heuristic_behind(policy: str, stage: str) -> str:
+    """Return the name of the heuristic behind a seat, which schedules without an agent.
+
+    For dispatch, the order with greedy list scheduling; for two levels, the order with EASY.
+
+    >>> heuristic_behind("sjf+easy", "order"), heuristic_behind("sjf", "dispatch")
+    ('sjf+easy', 'sjf+fitting')
+    """
+    return policy + {"dispatch": "+fitting", TWO_LEVEL: "+easy"}.get(stage, "")
 
 
 # --- encoder, mask, reward -----------------------------------------------------------------------------

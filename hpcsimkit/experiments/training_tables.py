@@ -55,7 +55,8 @@ class ValidationTable(Table):
     Parameters
     ----------
     metric : str
-        Name in :data:`~hpcsimkit.results.metrics.METRICS` of a metric with a better direction. Default:
+        Name in :data:`~hpcsimkit.results.metrics.METRICS`, ``module:Name`` or ``file.py:Name`` of a
+        :class:`~hpcsimkit.results.metrics.Metric` with a better direction. Default:
         ``mean_bounded_slowdown``.
     windows : int
         Number of validation windows, fixed for the training; 1 or more. Default: 10.
@@ -88,6 +89,8 @@ class ValidationTable(Table):
     @field_validator("metric")
     @classmethod
     def _has_a_direction(cls, name: str) -> str:
+        if ":" in name:
+            return name  # checked by the training, which may import it
         if name not in METRICS:
             raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}")
         if METRICS[name].direction == "none":

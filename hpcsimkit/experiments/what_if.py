@@ -28,38 +28,39 @@ __all__ = ["Change", "WhatIf", "changed_cluster", "places_in"]
 
 AnyCluster = Cluster[Any, Any]
 
-CHANGE = re.compile(r"(?:(?P<partition>.+)\.)?(?P<key>\w+)\s*(?P<sign>[-+]?)=\s*(?P<value>.+)")
+CHANGE = re.compile(r"(?:(?P<partition>[^=]+)\.)?(?P<key>\w+)\s*(?P<sign>[-+]?)=\s*(?P<value>.+)")
 TIME = re.compile(r"(\d{1,9})([smhdw]?)")
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 WEEK = SECONDS["w"]
 
 TIMES = ("max_time", "default_time")
 NUMBERS = ("nodes", "max_nodes", "priority")
-KEYS = (*NUMBERS, *TIMES)
+NAMES = ("order", "policy")
+KEYS = (*NUMBERS, *TIMES, *NAMES)
 
 WAYS: tuple[By, ...] = ("partition", "qos", "group", "user")
 TOP = 10
 
 
 class Change(NamedTuple):
-    """A change of a cluster.
+    """A change of a cluster or of the policy.
 
     Parameters
     ----------
     partition : str
-        Name of the partition; empty for a cluster without partitions.
+        Name of the partition; empty for a cluster without partitions, and for the policy.
     key : str
         Parameter to change: one of `KEYS`.
     sign : {"", "+", "-"}
         Whether the value replaces the present one, is added to it, or is subtracted from it.
-    value : int
-        Number, or time [s].
+    value : int or str
+        Number, time [s], or name of an order or of a policy.
     """
 
     partition: str
     key: str
     sign: str
-    value: int
+    value: int | str
 
     @classmethod
     def of(cls, text: str) -> Change:
@@ -77,13 +78,17 @@ class Change(NamedTuple):
         >>> Change.of("gpu.node=3")
         Traceback (most recent call last):
         ...
-        hpcsimkit.errors.UsageError: 'gpu.node=3': unknown key 'node'; nearest: nodes, max_nodes
+        hpcsimkit.errors.UsageError: 'gpu.node=3': unknown key 'node'; nearest: nodes, order, max_nodes
         """
         found = CHANGE.fullmatch(text.strip())
         if found is None:
             raise UsageError(f"a change such as gpu.nodes+=20 or long.max_time=2d is needed, found {text!r}")
         if found["key"] not in KEYS:
             raise UsageError(f"{text!r}: unknown key {found['key']!r}{nearest(found['key'], KEYS)}")
+        if found["key"] in NAMES:
+            return cls._named(
+                text, found["partition"] or "", found["key"], found["sign"], found["value"].strip()
+            )
         value = TIME.fullmatch(found["value"].strip())
         if value is None or (value[2] and found["key"] not in TIMES):
             needed = "a time such as 36h or 2d" if found["key"] in TIMES else "a whole number"
@@ -91,15 +96,27 @@ class Change(NamedTuple):
         number = int(value[1]) * SECONDS[value[2]]
         return cls(found["partition"] or "", found["key"], found["sign"], number)
 
-    def applied(self, present: int | None) -> int:
+    @classmethod
+    def _named(cls, text: str, partition: str, key: str, sign: str, name: str) -> Change:
+        """Return the change of an order or of the policy."""
+        if sign:
+            raise UsageError(f"{text!r}: a name after {key}= is needed, found {sign}=")
+        if bool(partition) == (key == "policy"):
+            needed = "policy=NAME; a partition has an order" if partition else "PARTITION.order=NAME"
+            raise UsageError(f"{text!r}: {needed} is needed")
+        return cls(partition, key, sign, name)
+
+    def applied(self, present: int | None) -> int | str:
         """Return the new value."""
+        if isinstance(self.value, str):
+            return self.value
         if self.sign and present is None:
             raise UsageError(f"{self.partition}.{self.key} is unlimited: {self.sign}= needs a present value")
         return self.value if not self.sign else (present or 0) + int(f"{self.sign}1") * self.value
 
 
 def changed_cluster(cluster: AnyCluster, changes: Sequence[Change]) -> AnyCluster:
-    """Return a cluster with changes, one after the other.
+    """Return a cluster with changes, one after the other; a change of the policy leaves it as it is.
 
     Additional machines of a partition equal its last one; as many of its last machines are removed, from all
     partitions that share them.
@@ -116,17 +133,19 @@ def changed_cluster(cluster: AnyCluster, changes: Sequence[Change]) -> AnyCluste
     Partitions(cpu: Nodes(count=3), gpu: Nodes(count=22))
     """
     for change in changes:
-        cluster = _changed(cluster, change)
+        cluster = cluster if change.key == "policy" else _changed(cluster, change)
     return cluster
 
 
 def _changed(cluster: AnyCluster, change: Change) -> AnyCluster:
     if not isinstance(cluster, Partitions):
         if change.partition or change.key != "nodes":
-            raise UsageError(f"{change.key} of a partition needs --partitions FILE; without, change nodes")
+            raise UsageError(
+                f"{change.key} of a partition needs --partitions FILE; without, change nodes or policy"
+            )
         if isinstance(cluster, Machines):
             return _resized(cluster, range(len(cluster)), change)
-        return Nodes(change.applied(cluster.size))
+        return Nodes(int(change.applied(cluster.size)))
     names = cluster.names
     if change.partition not in names:
         raise UsageError(f"unknown partition {change.partition!r}{nearest(change.partition, names)}")
@@ -141,7 +160,7 @@ def _changed(cluster: AnyCluster, change: Change) -> AnyCluster:
 
 def _resized(machines: Machines, numbers: Sequence[int], change: Change) -> Machines:
     """Return machines of which those with some numbers are more or fewer; the new ones are at the end."""
-    more = change.applied(len(numbers)) - len(numbers)
+    more = int(change.applied(len(numbers))) - len(numbers)
     if more >= 0:
         like = machines.subset([numbers[-1]])
         name = f"{change.partition or 'node'}-new"

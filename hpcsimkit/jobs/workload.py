@@ -62,6 +62,8 @@ class Workload:
         Names of the columns with resource requests, such as ``("cpus", "gpus", "memory")``.
     labels : mapping of str to tuple of str
         Names of the values of a column, by position: of ``kind``, ``constraint``, ``user`` ...
+    lines : array of int64, shape (jobs,), optional
+        Number of the line of each job in the file of the log, from 1, for messages.
 
     Raises
     ------
@@ -90,6 +92,7 @@ class Workload:
     provenance: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lines: Column | None = None
 
     def __post_init__(self) -> None:
         columns = checked_columns(self.columns, self.name, self.resources)
@@ -97,7 +100,7 @@ class Workload:
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = (self.machine_size, self.name, self.header, self.skipped, self.notes, self.provenance)
-        return Workload, (dict(self.columns), *values, self.resources, self.labels)
+        return Workload, (dict(self.columns), *values, self.resources, self.labels, self.lines)
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -220,6 +223,7 @@ class Workload:
             "notes": self.notes,
             "resources": self.resources,
             "labels": self.labels,
+            "lines": self.lines,
         }
         return Workload(columns, **{**values, **changes}, provenance=(*self.provenance, step))
 
@@ -230,7 +234,12 @@ class Workload:
         >>> w.select(w.nodes > 1).submit_time.tolist()
         [5, 9]
         """
-        return self._derive({name: np.asarray(column)[rows] for name, column in self.columns.items()}, step)
+        return self._derive(step=step, **self._of(rows))
+
+    def _of(self, rows: slice | Sequence[int] | NDArray[Any]) -> dict[str, Any]:
+        """Return the columns and the lines of some rows."""
+        columns = {name: np.asarray(column)[rows] for name, column in self.columns.items()}
+        return {"columns": columns, "lines": None if self.lines is None else self.lines[rows]}
 
     def first(self, jobs: int, skip: int = 0) -> Workload:
         """Return the first `jobs` jobs by submission time after `skip` jobs; log order is kept."""
@@ -283,8 +292,7 @@ class Workload:
         if not dropped:
             return self
         skipped = {**self.skipped, reason: self.skipped.get(reason, 0) + dropped}
-        columns = {name: np.asarray(column)[~rows] for name, column in self.columns.items()}
-        return self._derive(columns, f"without {dropped} jobs: {reason}", skipped=skipped)
+        return self._derive(step=f"without {dropped} jobs: {reason}", skipped=skipped, **self._of(~rows))
 
     @cached_property
     def killed_at_limit(self) -> Workload:
@@ -327,6 +335,7 @@ class Workload:
             f"merged with {', '.join(other.name for other in others)}",
             machine_size=max(sizes, default=None),
             labels=labels,
+            lines=None,
             skipped=_added([part.skipped for part in parts]),
             notes=_added([part.notes for part in parts]),
         )

@@ -123,6 +123,7 @@ class PartitionScheduler(Scheduler):
         system.state, system.modes, system.estimates = whole.state, whole.modes, whole.estimates
         system.starts, system.finishes = whole.starts, whole.finishes
         system.jobs, system._submit_times = whole.jobs, whole._submit_times
+        system.everywhere, system.started_in = whole, whole.started_in
 
     def want_pass(self) -> None:
         """Request a pass at this instant, if any jobs wait."""

@@ -203,6 +203,8 @@ class System:
         The locality model, as used by :meth:`expected_penalty`.
     partition : str
         Name of the partition that this system is; empty for the whole cluster, unless it is one partition.
+    everywhere : System
+        The system of the whole cluster; this one, except in a run with several partitions.
     started_in : mapping of int to str
         Name of the partition in which each job started, by row; empty on a cluster without partitions.
     listener : Listener
@@ -238,6 +240,7 @@ class System:
         self.service_time = service_time
         self.seed = seed
         self.partition = ""
+        self.everywhere = self
         self.started_in: Mapping[int, str] = {}
         self.now = 0
         self.free: Level = cluster.capacity

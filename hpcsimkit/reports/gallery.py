@@ -24,6 +24,7 @@ from hpcsimkit.reports.figures import (
     symlog_axis,
     title,
 )
+from hpcsimkit.reports.partition_plots import draw_partitions
 from hpcsimkit.reports.picture import WIDTH, Picture, grid_figure, without_time
 from hpcsimkit.reports.time_plots import BINS
 from hpcsimkit.reports.week import draw_week
@@ -64,6 +65,7 @@ def draw_pictures(results: plots.Results) -> Iterator[Picture]:
         _slowdowns,
         draw_classes,
         draw_groups,
+        draw_partitions,
         draw_week,
         draw_difference,
         _over_time,

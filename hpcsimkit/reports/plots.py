@@ -6,7 +6,7 @@ smoothed; the docstrings describe where points are thinned or binned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +51,7 @@ __all__ = [
     "plot_values",
     "plot_wait",
     "plot_wait_tail",
+    "plot_waits",
     "shade",
     "user_slowdowns",
 ]
@@ -90,9 +91,26 @@ def plot_wait(results: Results, ax: Axes | None = None) -> Axes:
     >>> ax.lines[0].get_ydata().tolist()
     [50.0, 100.0, 100.0]
     """
+    return plot_waits({name: _finite(result.wait_time) for name, result in results.items()}, results, ax)
+
+
+@style()
+def plot_waits(waits: Mapping[str, Floats], names: Iterable[str], ax: Axes | None = None) -> Axes:
+    """Draw the distributions of some wait times as :func:`plot_wait` does.
+
+    Parameters
+    ----------
+    waits : mapping of str to array of float64
+        Wait times [s] by the name of the policy, at least one each.
+    names : iterable of str
+        Names of all policies, by whose positions lines have their styles.
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    """
     ax = axes_of(ax)
-    waits = {name: _finite(result.wait_time) for name, result in results.items()}
-    for name, line in line_styles(results).items():
+    styles = line_styles(names)
+    for name in waits:
+        line = styles[name]
         at, share = cumulative(waits[name])
         at, share = np.append(at, max(at[-1], 1)), np.append(share, share[-1])  # visible if no job waits
         ax.plot(at, 100 * share, drawstyle="steps-post", **_drawn(name, line))

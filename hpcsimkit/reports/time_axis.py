@@ -62,7 +62,15 @@ class TimeAxis(NamedTuple):
 
         named: Any = dates  # the type stubs leave these classes untyped
         most = max(3, int(width_of(ax) / TICK))
-        locator = named.AutoDateLocator(tz=self.calendar.zone, minticks=min(4, most), maxticks=most)
+        locator = named.AutoDateLocator(tz=self.calendar.zone, minticks=min(4, most - 1), maxticks=most)
+        # Few ticks need steps that Matplotlib does not try (it warns): a year, a day, an hour, a minute.
+        for unit, steps in (
+            (dates.MONTHLY, 12),
+            (dates.HOURLY, 24),
+            (dates.MINUTELY, 60),
+            (dates.SECONDLY, 60),
+        ):
+            locator.intervald[unit] = [*locator.intervald[unit], steps]
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(
             named.ConciseDateFormatter(locator, tz=self.calendar.zone, show_offset=False)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.results.resource_metrics import (
     RESOURCE_NAMES,
     gpu_fragmentation,
@@ -133,15 +136,9 @@ def evaluate(
     >>> evaluate(r, names=["mean_wait_time", "makespan"])
     {'mean_wait_time': 4.0, 'makespan': 13.0}
     """
-    chosen = [_metric(name) for name in (METRICS if names is None else names)]
+    chosen = {name: METRICS.named(name) for name in (METRICS if names is None else names)}
     selection = select(result, warmup=warmup, cooldown=cooldown)
-    return {metric.name: float(metric.function(result, selection)) for metric in chosen}
-
-
-def _metric(name: str) -> Metric:
-    if name in METRICS:
-        return METRICS[name]
-    raise UsageError(f"unknown metric {name!r}{nearest(name, METRICS)}")
+    return {name: float(metric.function(result, selection)) for name, metric in chosen.items()}
 
 
 # --- metrics of jobs -------------------------------------------------------------------------------------
@@ -441,5 +438,66 @@ def _table() -> Iterator[Metric]:
     yield from _of_start_modes()
 
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _table()}
+GROUP = "hpcsimkit.metrics"
+"""Group of the entry points that provide metrics by name."""
+
+
+class Metrics(Mapping[str, Metric]):
+    """Table of metrics by name: those of the kit, of plug-ins, and added ones."""
+
+    kind = "metric"
+
+    def __init__(self, known: Iterable[Metric]) -> None:
+        self.known = {metric.name: metric for metric in known}
+
+    def __getitem__(self, name: str) -> Metric:
+        if name in self.known:
+            return self.known[name]
+        return _checked(name, loaded(_installed(tuple(sys.path))[name]))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.known or name in _installed(tuple(sys.path))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.known, **_installed(tuple(sys.path))})
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def add(self, name: str, metric: Metric) -> None:
+        """Add a metric, which is then computed for every result.
+
+        Raises
+        ------
+        UsageError
+            The object is no metric.
+        """
+        self.known[name] = _checked(name, metric)
+
+    def named(self, name: str) -> Metric:
+        """Return the metric of a name.
+
+        Raises
+        ------
+        UsageError
+            The name is unknown (the message lists similar ones), or the plug-in cannot be imported.
+        """
+        if name in self:
+            return self[name]
+        raise UsageError(f"unknown metric {name!r}{nearest(name, self)}")
+
+
+@lru_cache(maxsize=4)
+def _installed(path: tuple[str, ...]) -> dict[str, Any]:
+    """Return the entry points of metrics, found once for each search path."""
+    return plug_ins(GROUP)
+
+
+def _checked(name: str, found: Any) -> Metric:
+    if not isinstance(found, Metric):
+        raise UsageError(f"{name!r} needs a Metric, found {found!r}")
+    return found
+
+
+METRICS = Metrics(_table())
 """All metrics by name; report, command line and documentation are generated from this table."""

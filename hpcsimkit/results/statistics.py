@@ -88,6 +88,8 @@ class Comparison:
         p-values of the paired t-test and of Wilcoxon's signed-rank test, two-sided.
     t_test_holm, wilcoxon_holm : float
         p-values corrected for multiple comparisons (Holm, 1979), separately for each test.
+    lower, equal, higher : int
+        Number of replicates with a value below, equal to and above that of the other policy.
     """
 
     difference: Mean
@@ -96,6 +98,14 @@ class Comparison:
     wilcoxon: float
     t_test_holm: float
     wilcoxon_holm: float
+    lower: int
+    equal: int
+    higher: int
+
+    def counts(self, direction: str) -> dict[str, int]:
+        """Return the wins, ties and losses by replicate; empty if neither "lower" nor "higher" is better."""
+        wins = {"lower": (self.lower, self.higher), "higher": (self.higher, self.lower)}.get(direction)
+        return {} if wins is None else {"wins": wins[0], "ties": self.equal, "losses": wins[1]}
 
     @property
     def is_significant(self) -> bool:
@@ -223,6 +233,8 @@ def compared(values: Floats, others: Mapping[str, Floats]) -> dict[str, Comparis
     >>> found = compared(one, {"other": other})["other"]
     >>> found.difference.mean, round(found.relative, 3), round(found.t_test, 4), found.wilcoxon
     (-1.6, -0.296, 0.0205, 0.0625)
+    >>> found.counts("higher")
+    {'wins': 0, 'ties': 0, 'losses': 5}
     """
     pairs = [(values, other) for other in others.values()]
     return dict(zip(others, paired(pairs), strict=True))
@@ -247,6 +259,9 @@ def paired(pairs: Sequence[tuple[Floats, Floats]]) -> list[Comparison]:
             wilcoxon=float(wilcoxon),
             t_test_holm=float(t_test_holm),
             wilcoxon_holm=float(wilcoxon_holm),
+            lower=int((difference < 0).sum()),
+            equal=int((difference == 0).sum()),
+            higher=int((difference > 0).sum()),
         )
         for (_, other), difference, mean, (t_test, wilcoxon), (t_test_holm, wilcoxon_holm) in zip(
             pairs, differences, means_of(differences), ps, corrected.T, strict=True

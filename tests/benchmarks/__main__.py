@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import agents, machines, simulators, sweeps
+from tests.benchmarks import agents, machines, partitions, simulators, sweeps
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -105,6 +105,11 @@ def measure_speed(source: str, policy: str, repetitions: int) -> dict[str, float
     return {**simulators.speed(workload_of(source), policy, repetitions), "bare": bare}
 
 
+def measure_partition(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a workload with one partition over the whole cluster, beside none."""
+    return partitions.whole(workload_of(source), policy, repetitions)
+
+
 def measure_decisions(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Answer every decision of an open order seat with its first option; returns decisions/s."""
     from hpcsimkit import Simulation, read_swf
@@ -151,6 +156,7 @@ MEASURES = {
     "read": measure_reading,
     "help": measure_help,
     "speed": measure_speed,
+    "partition": measure_partition,
     "first": simulators.first,
     **{name: partial(measure, TRACES) for name, measure in (
         ("month", machines.month), ("table", machines.table), ("metrics", machines.metrics),
@@ -190,7 +196,7 @@ QUICK = [
     ("backfilling", "lublin-1", "random, environment alone", 3),
     ("backfilling", "lublin-1", "random, with the baseline", 3),
     ("speed", "KTH-SP2", "fcfs+easy", 3),
-    ("first", "from the cache", "fcfs", 3),
+    ("first", "from the cache", "fcfs+easy", 3),
     ("help", "-", "-", 5),
     ("sweep", "1000 cells", "20 jobs each", 3),
     ("finished", "10000 cells", "20 jobs each", 3),
@@ -198,6 +204,8 @@ QUICK = [
 ALL = [
     *QUICK,
     ("workers", "HPC2N", "fcfs+easy", 1),
+    ("partition", "KTH-SP2", "fcfs+easy", 9),
+    ("partition", "lublin:100000", "fcfs+easy", 3),
     ("simulate", "SDSC-SP2", "fcfs", 3),
     ("simulate", "SDSC-SP2", "fcfs+easy", 3),
     ("simulate", "HPC2N", "fcfs", 3),
@@ -213,10 +221,17 @@ ALL = [
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
     ("speed", "KTH-SP2", "wfp3+easy", 2),
     ("speed", "KTH-SP2", "fcfs+easy++", 2),
+    ("speed", "KTH-SP2", "fcfs+conservative", 2),
+    ("speed", "KTH-SP2", "fcfs+easy-k(4)", 2),
     ("speed", "HPC2N", "fcfs+easy", 2),
+    ("speed", "HPC2N", "fcfs+conservative", 1),
     ("speed", "lublin:1000000", "fcfs+easy", 1),
     ("speed", "burst:20000", "fcfs+easy", 1),
-    ("first", "compiling", "fcfs", 1),
+    ("first", "from the cache", "fcfs+conservative", 3),
+    ("first", "compiling", "fcfs+easy", 1),
+    ("first", "compiling", "wfp3+easy", 1),
+    ("first", "compiling", "fcfs+easy-k(4)", 1),
+    ("first", "compiling", "fcfs+conservative", 1),
     ("read", "HPC2N", "-", 3),
     ("table", "beocat-04", "-", 3),
     ("metrics", "beocat-03", "fcfs+best-fit+easy", 1),
@@ -253,6 +268,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
         cells.append(
             f"{found['simpy']:9,.0f} jobs/s with SimPy  {found['faster']:.0f} x  bare SimPy {found['bare']:,.0f}"
         )
+    if "of_no_partition" in found:
+        cells.append(f"{found['of_no_partition']:.3f} of the time without a partition")
     if measure == "workers":
         cells.append(f"{found['ratio']:.2f} x with two workers")
     return "  ".join(cells)

@@ -43,8 +43,9 @@ def first(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Load the compiled simulator in fresh processes, from the cache or compiling it anew; returns seconds."""
     code = (
         "import time, numpy as np; from hpcsimkit import Simulation, default_workload, make; "
-        "jobs = default_workload(np.random.default_rng(1), jobs=10); Simulation(jobs, make('fcfs')).run(); "
-        "began = time.process_time(); Simulation(jobs, make('fcfs'), simulator='compiled').run(); "
+        "jobs = default_workload(np.random.default_rng(1), jobs=10); "
+        f"Simulation(jobs, make('{policy}')).run(); began = time.process_time(); "
+        f"Simulation(jobs, make('{policy}'), simulator='compiled').run(); "
         "print(time.process_time() - began)"
     )
 

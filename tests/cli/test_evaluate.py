@@ -62,9 +62,9 @@ def test_an_evaluation(cli, model, log, tmp_path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
     assert f"{model}: on the order seat of fcfs+easy, takes the best action" in lines
-    assert lines[-1] == "results: e/evaluation.json"
+    assert lines[-1] == "results: e/report.html"
     assert sorted(path.name for path in (tmp_path / "e").iterdir()) == [
-        "evaluation.csv", "evaluation.json", "provenance.json",
+        "evaluation.csv", "evaluation.json", "provenance.json", "report.html", "where.csv",
     ]  # fmt: skip
 
     rows = rows_of(tmp_path / "e")
@@ -89,6 +89,21 @@ def test_an_evaluation(cli, model, log, tmp_path) -> None:
         assert comparison["difference"]["mean"] == pytest.approx((waits["agent"] - waits[name]).mean())
         assert comparison["t_test"] == pytest.approx(stats.ttest_rel(waits["agent"], waits[name]).pvalue)
         assert comparison["wilcoxon"] == pytest.approx(stats.wilcoxon(waits["agent"], waits[name]).pvalue)
+        signs = np.sign(waits["agent"] - waits[name]).tolist()
+        counts = [comparison[count] for count in ("wins", "ties", "losses")]
+        assert counts == [signs.count(-1), signs.count(0), signs.count(1)]
+        row = next(line for line in lines if line.startswith(f"{name} "))
+        assert row.endswith(f"  {', '.join(map(str, counts))}")
+    best = min(["fcfs+easy", "saf+easy"], key=lambda name: waits[name].mean())
+    assert (said["behind"], found["best_heuristic"]) == ("fcfs+easy", best)
+    assert f"best heuristic: {best}; behind the seat: fcfs+easy; chance: random agent" in lines
+    page = (tmp_path / "e" / "report.html").read_text()
+    for text in (
+        row.split("  ")[0],
+        "Differences from saf+easy by class",
+        "differs from fcfs+easy, behind its seat",
+    ):
+        assert text in page
     for test in ("t_test", "wilcoxon"):
         smallest, *_, largest = sorted(found["agent_minus"].values(), key=lambda comparison: comparison[test])
         assert smallest[f"{test}_holm"] == pytest.approx(min(1, 3 * smallest[test]))
@@ -162,11 +177,11 @@ def test_the_same_again(cli, model, log, tmp_path) -> None:
     cli("evaluate", model, log, *flags, "--out", "two", "--workers", 2)
     cli("evaluate", model, log, *drawn, "--sequences", 6, "--seed", 4, "--out", "other")
     one, two, other = (tmp_path / name for name in ("one", "two", "other"))
-    for file in ("evaluation.csv", "evaluation.json"):
+    for file in ("evaluation.csv", "evaluation.json", "where.csv", "report.html"):
         assert (one / file).read_bytes() == (two / file).read_bytes() != (other / file).read_bytes()
     more = [*drawn, "--sequences", 7, "--seed", 3]
     assert cli("evaluate", model, log, *more, "--out", "one") == (0, "", "")  # replaced
-    assert rows_of(one)[: 3 * 6] == rows_of(two)
+    assert rows_of(one)[: 4 * 6] == rows_of(two)  # with fcfs+easy, behind the seat
 
 
 def test_drawn_actions_differ_from_the_best(cli, model, log, tmp_path) -> None:
@@ -181,8 +196,9 @@ def test_a_single_sequence_proves_nothing(cli, model, tmp_path) -> None:
     outcome = cli("evaluate", model, "--sequences", 1, "--jobs", 50)
     assert (outcome.code, outcome.err) == (0, "")
     row = next(line for line in outcome.out.splitlines() if line.startswith("fcfs+easy"))
-    assert row.split()[-3:] == ["-", "-", "-"]
-    assert outcome.out.endswith("results: results/shortest-on-lublin-256/evaluation.json\n")
+    assert row.split("  ")[-1].strip() in ("0, 0, 1", "0, 1, 0", "1, 0, 0")
+    assert row.split()[-6:-3] == ["-", "-", "-"]
+    assert outcome.out.endswith("results: results/shortest-on-lublin-256/report.html\n")
 
 
 # --- parts of the user's own ------------------------------------------------------------------------------

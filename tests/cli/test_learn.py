@@ -17,7 +17,18 @@ def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
         for job in SMALL.jobs
     ]
     (tmp_path / "small.swf").write_text("; MaxProcs: 8\n" + "".join(lines))
-    learned = cli("learn", "small.swf", "--evaluations", "20", "--workers", "2", "--out", "studies/one")
+    learned = cli(
+        "learn",
+        "small.swf",
+        "--evaluations",
+        "20",
+        "--workers",
+        "2",
+        "--fairness",
+        "0.9x",
+        "--out",
+        "studies/one",
+    )
     assert learned.code == 0, learned.err
     assert "longest wait [d]" in learned.out
     assert learned.out.endswith("results: studies/one/report.md\n")
@@ -33,6 +44,8 @@ def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
     [
         (["--longest-wait", "twice"], "--longest-wait: a factor such as 1.5x is needed, found 'twice'"),
         (["--longest-wait", "0.5x"], "--longest-wait must be greater than or equal to 1, found 0.5"),
+        (["--fairness", "equal"], "--fairness: a factor such as 1.5x is needed, found 'equal'"),
+        (["--fairness", "1.2x"], "--fairness must be less than or equal to 1, found 1.2"),
         (["--objective", "mean weight"], "unknown metric 'mean_weight'"),
         (["--evaluations", "5"], "--evaluations must be greater than or equal to 20, found 5"),
         (["--jobs", "9"], "at least 3 weeks are needed to learn, found 0"),

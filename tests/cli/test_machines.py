@@ -516,20 +516,20 @@ def test_a_job_that_fits_no_machine_is_counted_or_refused(cli, day, tmp_path) ->
     provenance = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert provenance["workload"]["skipped"] == {"fits no machine": 1}
     assert cli(*flags, "--strict").line() == (
-        "day.csv: job 3 needs a machine with 9 cpus, 8 GB memory; none has so much"
+        "day.csv:4: job 3 needs a machine with 9 cpus, 8 GB memory; none has so much"
     )
 
 
 def test_a_job_with_a_name_is_called_by_it(cli, day, tmp_path) -> None:
     replaced(tmp_path / day, "job3,8000000,8", "huge,8000000,9")
     line = cli("compare", day, "--machines", "machines.csv", "--strict").line()
-    assert line.startswith("day.csv: job huge needs a machine with 9 cpus")
+    assert line.startswith("day.csv:4: job huge needs a machine with 9 cpus")
 
 
 def test_no_job_fits(cli, day, tmp_path) -> None:
     (tmp_path / "machines.csv").write_text("MachineName,TotalMemory,TotalCPUs,TotalGPUs\nsmall,1000,1,1\n")
     assert cli("compare", day, "--machines", "machines.csv").line() == (
-        "day.csv: job 1 needs a machine with 4 cpus, 16 GB memory; none has so much (no job fits)"
+        "day.csv:2: job 1 needs a machine with 4 cpus, 16 GB memory; none has so much (no job fits)"
     )
 
 
@@ -542,7 +542,7 @@ def test_a_gpu_where_there_is_none(cli, day, tmp_path, column) -> None:
     flags = ["compare", day, "--machines", "machines.csv", "-p", "sjf", "--no-report", "--out", "out"]
     assert ", 1 skipped: 1 fits no machine\n" in cli(*flags).out
     line = cli(*flags, "--strict").line()
-    assert line.startswith("day.csv: job 2 needs a machine with 1 cpus")
+    assert line.startswith("day.csv:3: job 2 needs a machine with 1 cpus")
     assert line.endswith("; the cluster has no gpus")
 
 

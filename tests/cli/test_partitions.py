@@ -74,7 +74,7 @@ def test_who_may_not_run_is_counted_and_an_order_has_its_name(cli: CLI, tmp_path
     assert outcome.code == 0, outcome.err
     assert "1 may not run in any of its partitions; 1 fits no machine" in outcome.out
     assert starts_of(tmp_path / "out") == {1: 0, 2: 10}
-    assert cli(*common, "--strict").line() == "day.swf: job 3 may not run in any of its partitions"
+    assert cli(*common, "--strict").line() == "day.swf:4: job 3 may not run in any of its partitions"
     (tmp_path / "two.toml").write_text(two.replace("sjf", "easy"))
     assert cli(*common).line() == "partition '2': order needs the name of an order, found 'easy'"
 
@@ -109,7 +109,9 @@ def test_an_unknown_partition_is_one_line(cli: CLI, tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(TWO.split("\n\n")[0])
     outcome = cli("compare", "day.swf", "--partitions", "one.toml", "-p", "fcfs", "--out", "out")
     assert outcome.code == 2
-    assert outcome.err.splitlines() == ["hpcsimkit: job 1 needs a partition: 1; found partition '2'"]
+    assert outcome.err.splitlines() == [
+        "hpcsimkit: day.swf:2: job 1 needs a partition: 1; found partition '2'"
+    ]
 
 
 MISTAKES = [
@@ -123,25 +125,36 @@ MISTAKES = [
         "partitions.txt",
         "PartitionName=debug",
         "PartitionName=cpu",
-        "partitions.txt: partition 'cpu' is defined twice",
+        "partitions.txt:37: partition 'cpu' is defined twice, first in partitions.txt:1",
     ),
     (
         "jobs.sacct",
         "|cpu|",
         "|viz|",
-        "job 1000 needs a partition: cpu, long, gpu, fat, debug; found partition 'viz'",
+        "jobs.sacct:2: job 1000 needs a partition: cpu, long, gpu, fat, debug; found partition 'viz'",
+    ),
+    (
+        "jobs.sacct",
+        "|debug|",
+        "|debgu|",
+        (
+            "jobs.sacct:4: job 1002 needs a partition: cpu, long, gpu, fat, debug; "
+            "found partition 'debgu'; nearest: debug, gpu"
+        ),
     ),
 ]
 
 
 @pytest.mark.parametrize("command", ["compare -p fcfs", "validate", "what-if --set gpu.priority=3"])
-@pytest.mark.parametrize(("file", "was", "now", "message"), MISTAKES, ids=["no nodes", "twice", "unknown"])
+@pytest.mark.parametrize(
+    ("file", "was", "now", "message"), MISTAKES, ids=["no nodes", "twice", "unknown", "misspelt"]
+)
 def test_each_mistake_of_a_centre_is_one_line(
     cli: CLI, tmp_path: Path, command: str, file: str, was: str, now: str, message: str
 ) -> None:
     (tmp_path / "nodes.toml").write_text(NODES)
     (tmp_path / "partitions.txt").write_text(scontrol())
-    (tmp_path / "jobs.sacct").write_text(sacct(month(days=1, jobs=3)))
+    (tmp_path / "jobs.sacct").write_text(sacct(month(days=1, jobs=3)).replace("|ml|cpu|", "|ml|debug|"))
     text = (tmp_path / file).read_text()
     assert was in text
     (tmp_path / file).write_text(text.replace(was, now, 1))

@@ -16,8 +16,11 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.cush import taught
 from hpcsimkit.agents.cush.trainer import CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS, GamesTrainer
+from hpcsimkit.agents.training.callbacks import Callback
 from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.agents.training.trainer import Round
+from hpcsimkit.experiments.problem_run import ProblemRun
+from hpcsimkit.experiments.training import Training
 from hpcsimkit.io.interruption import Stopped
 from tests.cli.conftest import CLI
 
@@ -51,6 +54,28 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def put(folder: Path, text: str) -> str:
     (folder / "t.toml").write_text(text)
     return "t.toml"
+
+
+class Notes(Callback):
+    """The steps of each round; an exception after some number of rounds."""
+
+    def __init__(self, most: int = 9) -> None:
+        self.steps: list[int] = []
+        self.most = most
+
+    def on_update(self, report: Report) -> None:
+        self.steps.append(report.steps)
+        if len(self.steps) == self.most:
+            raise RuntimeError("enough")
+
+
+def test_callbacks_of_a_run_with_its_own_problem(tmp_path: Path) -> None:
+    training = Training.read(tmp_path / put(tmp_path, SMALL))
+    with pytest.raises(RuntimeError, match="enough"):
+        ProblemRun(training, tmp_path / "out").run(callbacks=[Notes(most=1)])
+    notes = Notes()
+    assert ProblemRun(training, tmp_path / "out").run(resume=True, callbacks=[notes]) is not None
+    assert notes.steps == [1, 2]
 
 
 def test_two_selectors_from_a_file(cli: CLI, tmp_path: Path) -> None:

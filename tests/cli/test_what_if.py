@@ -51,15 +51,39 @@ def test_without_partitions(cli: CLI, weeks: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("1.node+=2", "'1.node+=2': unknown key 'node'; nearest: nodes, max_nodes"),
+        ("1.node+=2", "'1.node+=2': unknown key 'node'; nearest: nodes, order, max_nodes"),
         ("3.nodes=2", "unknown partition '3'; known: 1, 2"),
         ("1.nodes=2h", "'1.nodes=2h': a whole number is needed, found '2h'"),
         ("1.max_time=long", "'1.max_time=long': a time such as 36h or 2d is needed, found 'long'"),
         ("1.max_time+=2d", "1.max_time is unlimited: += needs a present value"),
         ("1.nodes-=2", "partition '1': nodes needs a whole number of at least 1, found 0"),
+        ("1.order=easy", "partition '1': order needs the name of an order, found 'easy'"),
+        ("1.order+=sjf", "'1.order+=sjf': a name after order= is needed, found +="),
+        ("order=sjf", "'order=sjf': PARTITION.order=NAME is needed"),
+        ("1.policy=sjf", "'1.policy=sjf': policy=NAME; a partition has an order is needed"),
+        ("policy=sfj", "unknown policy 'sfj'; nearest: srf, sqf, spf"),
         ("1.nodes", "a change such as gpu.nodes+=20 or long.max_time=2d is needed, found '1.nodes'"),
     ],
 )
 def test_mistakes_are_one_line(cli: CLI, weeks: Path, change: str, message: str) -> None:
     assert cli("what-if", "weeks.swf", "--partitions", "two.toml", "--set", change).line() == message
     assert not (weeks / "results").exists()
+
+
+def test_another_order_and_another_policy(cli: CLI, tmp_path: Path) -> None:
+    """In both partitions, a long and then a short job wait for the machine."""
+    jobs = [(1, 0, 100), (2, 1, 100), (3, 2, 10)]
+    lines = [
+        f"{10 * part + job} {submit} -1 {run} {2 * part} -1 -1 {2 * part} {run} -1 1 1 -1 -1 -1 {part} -1 -1"
+        for part in (1, 2)
+        for job, submit, run in jobs
+    ]
+    (tmp_path / "jobs.swf").write_text("\n".join(["; MaxProcs: 6", *lines, ""]))
+    (tmp_path / "two.toml").write_text(TWO)
+    common = ("what-if", "jobs.swf", "--partitions", "two.toml", "-p", "fcfs")
+    changes = {"order": {"1": -30, "2": 0}, "policy": {"1": -30, "2": -30}}
+    for changed, text in (("order", "1.order=sjf"), ("policy", "policy=sjf")):
+        outcome = cli(*common, "--set", text, "--out", changed)
+        assert outcome.code == 0, outcome.err
+        table = pandas.read_csv(tmp_path / changed / "what-if.csv").set_index(["by", "group"])
+        assert table.loc["partition"].difference.to_dict() == changes[changed]

@@ -169,3 +169,46 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(UsageError, match=r"b\.csv: a table of machines is needed, found no UTF-8 text"):
         Machines.read(tmp_path / "b.csv")
+
+
+# --- what Slurm prints -----------------------------------------------------------------------------------
+
+SCONTROL = """\
+NodeName=big Arch=x86_64 CoresPerSocket=16
+   CPUAlloc=0 CPUEfctv=30 CPUTot=32 CPULoad=0.01
+   AvailableFeatures=ib,rack1
+   ActiveFeatures=ib,rack1
+   Gres=(null)
+   OS=Linux 5.14.0 #1 SMP
+   RealMemory=2048 AllocMem=0 FreeMem=1000 MemSpecLimit=48 State=DOWN+DRAIN
+   CfgTRES=cpu=32,mem=2G,billing=32
+
+NodeName=gpu1 CPUTot=8 AvailableFeatures=(null) Gres=gpu:a100:4(S:0-1),gpu:v100:2,nvme:1 RealMemory=1
+"""
+
+
+@pytest.mark.parametrize("one_line", [True, False])
+def test_nodes_of_scontrol(tmp_path: Path, one_line: bool) -> None:
+    blocks = SCONTROL.split("\n\n")
+    text = "\n".join(" ".join(block.split()) for block in blocks) if one_line else SCONTROL
+    assert read(tmp_path, text, "nodes.txt") == Machines(
+        ["big", "gpu1"],
+        ["cpus", "gpus", "memory"],
+        [[30, 0, 2000 * 2**20], [8, 6, 2**20]],
+        [["ib", "rack1"], []],
+    )
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "message"),
+    [
+        ("CPUTot=8 ", "", "nodes.txt:10: node 'gpu1': CPUTot and RealMemory are needed, found no number"),
+        ("RealMemory=1\n", "RealMemory=1G\n", "nodes.txt:10: node 'gpu1': RealMemory needs a whole number"),
+        ("gpu1", "big", "nodes.txt:10: node 'big': it is listed already in .*nodes.txt:1$"),
+        ("   Gres=(null)\n", "   Gres\n", "nodes.txt:5: values such as .* are needed"),
+    ],
+)
+def test_mistakes_in_nodes_of_scontrol(tmp_path: Path, was: str, now: str, message: str) -> None:
+    assert was in SCONTROL
+    with pytest.raises(UsageError, match=message):
+        read(tmp_path, SCONTROL.replace(was, now, 1), "nodes.txt")

@@ -51,7 +51,10 @@ def test_names_of_machines_may_have_wildcards(tmp_path: Path) -> None:
             "p.toml:1: partition 'a': max_per_job: gpus need a whole number of at least 0, found -1",
         ),
         ('\n[[partitions]]\nname = "a"\nnode = 4\n', "p.toml:2: unknown key 'node' of a partition"),
-        ('[[partitions]]\nname = "a"\nnodes = 4\n' * 2, "p.toml: partition 'a' is defined twice"),
+        (
+            '[[partitions]]\nname = "a"\nnodes = 4\n' * 2,
+            "p.toml:4: partition 'a' is defined twice, first in .*p.toml:1$",
+        ),
         ("x = 1\n", r"tables \[\[partitions\]\] are needed, found x"),
         ("x = \n", "p.toml: not TOML"),
     ],
@@ -76,7 +79,7 @@ PartitionName=gpu
    DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=UNLIMITED
    Nodes=gpu1
    PriorityJobFactor=1 PriorityTier=5
-   State=DRAIN TotalCPUs=8 TotalNodes=1
+   State=DRAIN TotalCPUs=8 TotalNodes=1 MaxMemPerNode=2048 MaxCPUsPerNode=UNLIMITED
 
 PartitionName=old Nodes=(null) State=DOWN TotalNodes=0
 """
@@ -93,7 +96,7 @@ PARTS = [
         denied_qos=["low"],
         default=True,
     ),
-    Partition("gpu", machines=["gpu1"], priority=5),
+    Partition("gpu", machines=["gpu1"], priority=5, max_per_node={"memory": 2 * 1024**3}),
 ]
 
 
@@ -131,7 +134,11 @@ def test_one_line_a_partition(tmp_path: Path) -> None:
         ),
         ("DRAIN", "BROKEN", "p.txt:10: partition 'gpu': State needs one of UP"),
         ("   Nodes=gpu1", "   Nodes gpu1", "p.txt:12: values such as MaxTime=UNLIMITED are needed"),
-        ("PartitionName=gpu", "PartitionName=cpu", "p.txt: partition 'cpu' is defined twice"),
+        (
+            "PartitionName=gpu",
+            "PartitionName=cpu",
+            "p.txt:10: partition 'cpu' is defined twice, first in .*p.txt:1$",
+        ),
     ],
 )
 def test_each_mistake_in_scontrol_has_its_line(tmp_path: Path, was: str, now: str, message: str) -> None:

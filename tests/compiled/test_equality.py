@@ -50,6 +50,14 @@ BACKFILLING = [
     "easy++",
     "greedy",
     "fitting",
+    "conservative",
+    "conservative+actual",
+    "conservative+noisy",
+    "conservative+last-two",
+    "conservative-replan",
+    "easy-k(1)",
+    "easy-k(3)",
+    "easy-k(2)+last-two",
 ]
 WINDOWS = ("", "+window(1)", "+window(3)")
 COLUMNS = ("submit_time", "start_time", "end_time", "mode", "killed")
@@ -105,21 +113,46 @@ test_random_workloads = settings(max_examples=200)(CASES(check_random))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASES(check_random)))
 
 
-@pytest.mark.parametrize("policy", ["fcfs+easy", "sjf+easy", "lcfs+greedy", "wfp3+easy-sjf", "saf+easy++"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "fcfs+easy",
+        "sjf+easy",
+        "lcfs+greedy",
+        "wfp3+easy-sjf",
+        "saf+easy++",
+        "sjf+easy-k(5)",
+    ],
+)
 def test_long_queues(policy: str) -> None:
     """Hundreds of waiting jobs fill, split and empty the blocks of the queue."""
+    assert_equal_results(long_queue(1500), make(policy))
+
+
+@pytest.mark.parametrize("policy", ["fcfs+conservative", "lcfs+conservative", "wfp3+conservative"])
+def test_many_reservations(policy: str) -> None:
+    """With 1500 jobs, SimPy takes almost a minute."""
+    assert_equal_results(long_queue(400), make(policy))
+
+
+@pytest.mark.parametrize("policy", ["saf+conservative+last-two", "unicef+conservative-replan"])
+def test_many_reservations_made_anew(policy: str) -> None:
+    """With 1500 jobs, SimPy takes hours."""
+    assert_equal_results(long_queue(120), make(policy))
+
+
+def long_queue(count: int) -> Workload:
     numbers = np.random.default_rng(7)
-    jobs = Workload(
+    return Workload(
         {
-            "submit_time": np.sort(numbers.integers(0, 2000, 1500)),
-            "run_time": numbers.integers(0, 500, 1500),
-            "requested_time": numbers.integers(1, 600, 1500),
-            "nodes": numbers.integers(1, 65, 1500),
-            "user": numbers.integers(0, 9, 1500),
+            "submit_time": np.sort(numbers.integers(0, 2000, count)),
+            "run_time": numbers.integers(0, 500, count),
+            "requested_time": numbers.integers(1, 600, count),
+            "nodes": numbers.integers(1, 65, count),
+            "user": numbers.integers(0, 9, count),
         },
         machine_size=64,
     )
-    assert_equal_results(jobs, make(policy))
 
 
 @pytest.mark.parametrize("policy", ["random+easy", "sjf+easy-noise", "random+easy-noise", "lcfs+easy++"])
@@ -167,7 +200,17 @@ def test_a_real_log(order: str, backfilling: str, walltime: str, shared: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "policy", ["fcfs", "fcfs+easy", "sjf+easy", "wfp3+easy", "fcfs+easy++", "fcfs+greedy"]
+    "policy",
+    [
+        "fcfs",
+        "fcfs+easy",
+        "sjf+easy",
+        "wfp3+easy",
+        "fcfs+easy++",
+        "fcfs+greedy",
+        "fcfs+easy-k(4)",
+        "fcfs+conservative",
+    ],
 )
 @pytest.mark.parametrize(
     "log",

@@ -28,6 +28,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
+from hpcsimkit.policies.backfill.backfilling import Reservations
 from hpcsimkit.results.result import Result
 
 TWO = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=4)])
@@ -53,7 +54,8 @@ class Own(SJF):
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
         ("fcfs+commit", {}, "commits"),
-        ("fcfs+conservative", {}, "backfiller"),
+        ("fcfs+published-easy", {}, "backfiller"),
+        (Pipeline(backfiller=Reservations(0)), {}, "number of reservations is 0"),
         ("slurm+easy", {}, "order"),
         ("sjf+fitting+window(3)", {}, "window"),
         ("recorded", {}, "no plain pipeline"),
@@ -86,25 +88,29 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
     taken = []
     real = support.run
     monkeypatch.setattr(support, "run", lambda simulation: taken.append(1) or real(simulation))
-    monkeypatch.setattr(support, "least_jobs", lambda: 4)
+    monkeypatch.setattr(loading, "least_jobs", lambda kind: 3)
     Simulation(jobs, make("fcfs")).run()
     assert not taken
-    monkeypatch.setattr(support, "least_jobs", lambda: 3)
+    monkeypatch.setattr(loading, "WHEN_LOADED", 3)
+    Simulation(jobs.first(2), make("fcfs")).run()
+    assert not taken
     Simulation(jobs, make("fcfs"), observers=[Progress(quiet=True)]).run()
     assert taken
-    Simulation(jobs, make("fcfs+conservative")).run()
+    Simulation(jobs, make("fcfs+published-easy")).run()
     Simulation(jobs, make("fcfs"), simulator="simpy").run()
     assert len(taken) == 1
 
 
 def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "CACHE", tmp_path)
-    monkeypatch.delitem(sys.modules, "hpcsimkit.compiled.loop", raising=False)
-    assert loading.least_jobs() == loading.WHEN_NEW
-    (tmp_path / "loop.simulate.nbi").touch()
-    assert loading.least_jobs() == loading.WHEN_COMPILED
-    monkeypatch.setitem(sys.modules, "hpcsimkit.compiled.loop", loading)
-    assert loading.least_jobs() == loading.WHEN_LOADED
+    monkeypatch.setattr(loading, "KINDS", {})
+    assert loading.least_jobs("plan") == loading.WHEN_NEW
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "plan" / "loop.simulate.nbi").touch()
+    assert loading.least_jobs("plan") == loading.WHEN_COMPILED
+    assert loading.least_jobs("listing") == loading.WHEN_NEW
+    monkeypatch.setitem(loading.KINDS, "plan", print)
+    assert loading.least_jobs("plan") == loading.WHEN_LOADED
 
 
 @pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])
@@ -112,19 +118,21 @@ def test_a_line_on_a_terminal_before_it_compiles(
     terminal: bool, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "CACHE", tmp_path)
+    monkeypatch.setattr(loading, "KINDS", {})
     if compiled:
-        (tmp_path / "loop.simulate.nbi").touch()
+        (tmp_path / "plan").mkdir()
+        (tmp_path / "plan" / "loop.simulate.nbi").touch()
     stream = io.StringIO()
     stream.isatty = lambda: terminal  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", stream)
-    loading.announce()
+    loading.load("plan")
     assert stream.getvalue().startswith("compiling the simulator") == (terminal and not compiled)
 
 
 def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:
     marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C  \w", line)}
-    assert {"fcfs", "wfp3", "easy", "greedy", "fitting", "last-two"} <= marked
-    assert not marked & {"slurm", "conservative", "easy-k", "commit", "best-fit", "bfbp"}
+    assert {"fcfs", "wfp3", "easy", "easy-k", "conservative", "greedy", "fitting", "last-two"} <= marked
+    assert not marked & {"slurm", "published-easy", "commit", "best-fit", "bfbp"}
 
 
 def test_provenance_has_the_simulator(tmp_path: Path) -> None:
@@ -141,8 +149,8 @@ def test_a_saved_result_has_the_simulator(jobs: Workload, tmp_path: Path) -> Non
 
 
 def test_a_refusal_names_the_policy_once(tmp_path: Path) -> None:
-    experiment = Experiment(jobs=20, policies=["fcfs+conservative"], simulator="compiled", report=False)
-    with pytest.raises(UsageError, match=r"^fcfs\+conservative: the compiled simulator cannot run this: "):
+    experiment = Experiment(jobs=20, policies=["fcfs+published-easy"], simulator="compiled", report=False)
+    with pytest.raises(UsageError, match=r"^fcfs\+published-easy: the compiled simulator cannot run this: "):
         Campaign(experiment, experiment.workload(), tmp_path / "out").run()
 
 

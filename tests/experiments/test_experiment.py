@@ -98,7 +98,9 @@ def test_jobs_that_fit_no_machine_are_left_out(tmp_path) -> None:
     workload = experiment.workload()
     assert workload.submit_time.tolist() == [0, 2]
     assert dict(workload.skipped) == {"fits no machine": 2}
-    with pytest.raises(WorkloadError, match=r"x\.csv: job 2 needs a machine with 9 cpus; none has so much$"):
+    with pytest.raises(
+        WorkloadError, match=r"x\.csv:3: job 2 needs a machine with 9 cpus; none has so much$"
+    ):
         Experiment(**files, strict=True).workload()
     with pytest.raises(
         WorkloadError, match=r"x\.csv: its jobs ask for cpus, gpus, memory; say of which mach"
@@ -199,7 +201,7 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
         "jobs": 5, "skip": 1, "nodes": 9, "load_factor": 1.5, "size": "allocated", "strict": True,
         "walltime": "kill", "dependencies": True, "period": 30, "warmup": 1.0, "cooldown": 2.5, "seed": 4,
         "out": "somewhere", "workers": 2, "report": False, "trace": True, "import_from": "/nowhere", "simulator": "simpy",
-        "timezone": "Europe/Berlin", "features": ["partition"], "from_date": "2024-03-01", "to_date": "2024-04-01",
+        "reader": "swf", "timezone": "Europe/Berlin", "features": ["partition"], "from_date": "2024-03-01", "to_date": "2024-04-01",
     }  # fmt: skip
     on_machines = {
         "machines": "m.csv", "machines_sha256": "0" * 64, "placement": "best-fit", "locality": "sierra",

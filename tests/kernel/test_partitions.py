@@ -20,7 +20,7 @@ from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Promises, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import EASY, SJF
+from hpcsimkit.policies import EASY, SJF, SlurmMultifactor
 from hpcsimkit.policies.catalogue import CATALOGUE
 from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.result import Result
@@ -396,3 +396,41 @@ def test_observers_see_the_whole_cluster() -> None:
         Simulation(part, make("sjf+easy"), view.cluster, observers=[alone]).run()
         made += alone.made
     assert promises.made == made
+
+
+@pytest.mark.parametrize(("usage", "first"), [("partition", 2), ("cluster", 3)])
+def test_slurm_counts_the_usage_of_a_partition_or_of_the_cluster(usage: str, first: int) -> None:
+    """User 0 runs on one of two shared machines in b, user 2 on the other in a, where 0 and 1 wait for it."""
+    machines = Machines.of(2, cpus=1)
+    columns = {
+        "submit_time": [0, 0, 1, 2],
+        "run_time": [100, 50, 10, 10],
+        "nodes": [1] * 4,
+        "cpus": [1] * 4,
+        "user": [0, 2, 0, 1],
+        "partition": [1, 0, 0, 0],
+    }
+    workload = Workload(columns, labels={"partition": ("a", "b")}, resources=("cpus",))
+    order = SlurmMultifactor(age=0, attribute=0, usage=usage)
+    shared = Partitions([Partition("a"), Partition("b")], machines)
+    starts = Simulation(workload, Pipeline(order=order), shared).run().start_time.tolist()
+    assert starts[:2] == [0, 0]
+    assert starts[first] == 50
+    assert starts[5 - first] == 60
+    with pytest.raises(UsageError, match="slurm: usage needs 'partition' or 'cluster', found 'mine'"):
+        Simulation(workload, Pipeline(order=SlurmMultifactor(usage="mine")), shared).run()
+
+
+def test_limits_of_a_job_in_all_and_on_each_node() -> None:
+    columns = {"submit_time": [0] * 4, "run_time": [9] * 4, "nodes": [2, 2, 1, 2], "cpus": [2, 3, 4, 6]}
+    columns |= {"partition": [0] * 4, "spread": [0, 0, 0, 1]}
+    workload = Workload(columns, labels={"partition": ("a",)}, resources=("cpus",))
+    machines = Machines.of(2, cpus=4)
+
+    def admitted(**limits: dict[str, int]) -> list[bool]:
+        cluster = Partitions([Partition("a", **limits)], machines)  # type: ignore[arg-type]
+        return cluster.admitted(workload)[0].tolist()
+
+    assert admitted(max_per_job={"cpus": 4}) == [True, False, True, False]
+    assert admitted(max_per_node={"cpus": 3, "gpus": 0}) == [True, True, False, True]
+    assert admitted(max_per_node={"cpus": 2}, max_per_job={"cpus": 5}) == [True, False, False, False]

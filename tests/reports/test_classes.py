@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from hpcsimkit.experiments.campaign import Campaign
 from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports.classes import draw_classes, draw_groups
+from hpcsimkit.reports.partition_plots import draw_partitions
 from hpcsimkit.reports.report import write_report
 from hpcsimkit.reports.saved_results import SavedResults
 from hpcsimkit.results.result import Result
@@ -81,3 +83,20 @@ def test_groups_of_a_log_reach_the_page(tmp_path: Path) -> None:
     assert "By queue" not in page
     (tmp_path / "out" / "schedules" / "fcfs.swf").unlink()
     assert "By executable" not in write_report(tmp_path / "out").read_text()
+
+
+def test_waits_and_busy_share_by_partition() -> None:
+    """Day has twice the work of night and comes first; its jobs of 100 s keep a quarter of 4 nodes busy each."""
+    columns = {"partition": [1, 0, 0]}
+    names = {"partition": ("day", "night")}
+    results = {"a": waits(columns, [0, 0, 100], **names), "b": waits(columns, [50, 0, 0], **names)}
+    picture = draw_partitions(results)
+    assert picture is not None
+    day, busy_by_day, night, busy_by_night = picture.figure.axes
+    assert [ax.get_title(loc="left") for ax in (day, night)] == ["day", "night"]
+    assert [line.get_ydata()[0] for line in day.lines] == [50, 100]
+    assert [line.get_ydata()[0] for line in night.lines] == [100, 0]
+    for ax, most in ((busy_by_day, [25, 50]), (busy_by_night, [25, 25])):
+        assert [patch.get_data().values.max() for patch in ax.patches] == pytest.approx(most)
+    assert draw_partitions({"a": waits({"partition": [1, 1]}, [0, 0], **names)}) is None
+    assert draw_partitions({"a": waits({}, [0, 0])}) is None

@@ -285,6 +285,10 @@ def test_lines_are_what_they_show() -> None:
     assert bottom < 1 and top > 11
     ax = plot_intervals({"a": Mean(5, 4, 6)})
     assert ax.get_xlim()[0] < 4 < 6 < ax.get_xlim()[1]
+    far_apart = {"a": Mean(5, 4, 6), "b": Mean(5000, 4000, 6000)}
+    assert plot_intervals(far_apart).get_xscale() == "log"
+    ax = plot_intervals(far_apart, zero=True)
+    assert ax.get_xscale() == "linear" and ax.get_xlim()[0] < 0, "differences are not ratios"
 
 
 def test_names_of_ranks_do_not_collide() -> None:

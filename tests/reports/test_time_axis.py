@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports import plots, workload_plots
 from hpcsimkit.reports.gallery import draw_pictures
+from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.reports.week import draw_week, weekly_waits
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.local_time import calendar_of
@@ -96,6 +99,26 @@ def test_ticks_are_local_midnights() -> None:
     for other in (queue, load):
         assert other.get_xlabel().endswith("Oct 1996, local time, Europe/Stockholm")
         assert other.get_xlim()[0] == pytest.approx((AUTUMN - 86_400) / 86_400)
+
+
+@pytest.mark.parametrize("width", [0.5, 2.2, 3.5, 9.0])
+def test_every_period_has_ticks_without_a_warning(width: float) -> None:
+    calendar = calendar_of(jobs([0], UnixStartTime=str(AUTUMN), **STOCKHOLM))
+    for seconds in (
+        120,
+        3000,
+        7000,
+        26 * 3600,
+        47 * 3600,
+        *(86_400 * days for days in (20, 80, 330, 700, 1400)),
+    ):
+        figure = Figure(figsize=(width, 2))
+        ax = figure.add_subplot()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            TimeAxis(0, seconds, calendar).apply(ax)
+            figure.draw_without_rendering()
+        assert len(ax.get_xticks()) >= 1
 
 
 def test_without_dates_time_counts_from_the_first_submission() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcsimkit import Machines, Pipeline, Simulation
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.jobs.job import Request
 from hpcsimkit.jobs.workload import Workload
@@ -262,8 +263,8 @@ def test_unknown_units_are_refused(table: Write) -> None:
         ("Nodes", "two", "Nodes: a whole number needed, found 'two'"),
         ("Spread", "yes", "Spread: 0 or 1 needed, found 'yes'"),
         ("Exclusive", "2", "Exclusive: 0 or 1 needed, found '2'"),
-        ("Constraint", "a|b", "Constraint: features joined by & needed, found 'a|b'"),
-        ("Constraint", "a&", "Constraint: features joined by & needed, found 'a&'"),
+        ("Constraint", "a*2", "Constraint: features joined by & or |, without counts, needed, found 'a*2'"),
+        ("Constraint", "a&", "Constraint: features joined by & or |, without counts, needed, found 'a&'"),
         (
             "Kind",
             "dgemm",
@@ -455,3 +456,21 @@ def test_beocat_months(shared: Path, tmp_path: Path, month: str) -> None:
 def test_jobs_longer_than_requested(shared: Path) -> None:
     w = read_job_table(shared / "refs" / "beocat" / "jobscsv_jobs.csv.gz")
     assert (len(w), dict(w.notes)) == (933, {"run time longer than requested": 94})
+
+
+def test_alternative_features_are_read_written_and_placed(table: Write, tmp_path: Path) -> None:
+    """Jobs run at once where the machines have what they need; the last waits for the one with both."""
+    path = table(
+        f"{HEADER},Constraint",
+        "j1,1 GB,1,0,9,9,0,a|b",
+        "j2,1 GB,1,0,9,9,0,a&b",
+        "j3,1 GB,1,0,9,9,0,(b|c)&a",
+        "j4,1 GB,1,0,9,9,0,c|d",
+    )
+    jobs = read_job_table(path)
+    write_job_table(jobs, tmp_path / "again.csv")
+    assert read_job_table(tmp_path / "again.csv").labels["constraint"] == jobs.labels["constraint"]
+    machines = Machines(["m1", "m2"], ["cpus", "memory"], [[1, 10**9]] * 2, [["a"], ["a", "b"]])
+    assert machines.misfits(jobs).tolist() == [False, False, False, True]
+    result = Simulation(jobs.select([0, 1, 2]), Pipeline(), machines).run()
+    assert result.start_time.tolist() == [0, 0, 9]

@@ -276,6 +276,14 @@ def test_features(
     assert w.notes.get("constraint with counts, or in common to several nodes: left out", 0) == left_out
 
 
+def test_strict_readers_refuse_counts_in_constraints(export: Write) -> None:
+    path = export({}, {"JobID": "2", "Constraints": "[a*2&b*1]"})
+    assert message(lambda: read_sacct(path, strict=True)) == (
+        f"{path}:3: a constraint that each node satisfies by itself needed, found '[a*2&b*1]'"
+    )
+    assert [job.request.constraint for job in read_sacct(path).jobs if job.request] == ["", ""]
+
+
 def test_jobs_that_became_eligible_later(export: Write) -> None:
     """Job 1 waited for another one and counts from there; the cells of jobs 2 and 3 say nothing or too much."""
     times = {"Submit": "2024-01-01T00:00:00", "Start": "2024-01-01T02:00:00", "End": "2024-01-01T03:00:00"}

@@ -23,6 +23,7 @@ from hpcsimkit.jobs.columns import AMOUNT_LIMIT, LOG_COLUMNS, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import duration, whole
+from hpcsimkit.workloads.readers.sacct_cells import condition
 from hpcsimkit.workloads.readers.sieve import Sieve
 from hpcsimkit.workloads.readers.tables import Table, labelled, read_csv, shown
 
@@ -65,7 +66,7 @@ def read_job_table(
     ``Nodes``           number of different machines, each with these amounts; 1 without this column
     ``Spread``          1 for a pooled request, with the amounts as totals; else 0
     ``Exclusive``       1 for whole machines; else 0
-    ``Constraint``      required features of the machines, joined by ``&``; may be empty
+    ``Constraint``      required features of the machines, joined by ``&`` or ``|``; may be empty
     ``Kind``            job type: an integer, with or without a name (``0=dgemm``); may be empty
     ``User`` ...        other fields of SWF, names or integers, may be empty: ``User``, ``Group``,
                         ``Executable``, ``Queue``, ``Partition``, ``Status``,
@@ -191,7 +192,8 @@ def _further(table: Table, sieve: Sieve) -> tuple[dict[str, ArrayLike], dict[str
         elif name == "kind":
             columns[name], labels[name] = _kinds(table)
         elif name == "constraint":
-            cells = [_features(table, row, cell) for row, cell in enumerate(table.columns[title])]
+            nodes = np.broadcast_to(columns["nodes"], len(table)).tolist()
+            cells = [_features(table, row, cell, nodes[row]) for row, cell in enumerate(table.columns[title])]
             columns[name], labels[name] = labelled(cells, numbers=False)
         else:
             columns[name], labels[name] = labelled(table.columns[title])
@@ -204,13 +206,12 @@ def _flag(text: str) -> int:
     return int(text == "1")
 
 
-def _features(table: Table, row: int, cell: str) -> str:
-    if not cell.strip():
-        return ""
-    features = [feature.strip() for feature in cell.split("&")]
-    if not all(features) or "|" in cell:
-        raise table.refuse(row, f"Constraint: features joined by & needed, found {shown(cell)}")
-    return "&".join(features)
+def _features(table: Table, row: int, cell: str, nodes: int) -> str:
+    found = condition(cell, nodes)
+    if found is None:
+        needed = "features joined by & or |, without counts,"
+        raise table.refuse(row, f"Constraint: {needed} needed, found {shown(cell)}")
+    return found
 
 
 def _kinds(table: Table) -> tuple[Column, tuple[str, ...]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.io.catalogue import Catalogue
 from hpcsimkit.io.files import read_start
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.gpu_logs import read_eagle, read_openb, read_philly
@@ -17,7 +18,7 @@ from hpcsimkit.workloads.readers.sacct import read_sacct
 from hpcsimkit.workloads.readers.swf import read_swf
 from hpcsimkit.workloads.readers.tables import shown
 
-__all__ = ["LOG_FORMATS", "LogFormat", "options_of", "read_log"]
+__all__ = ["LOG_FORMATS", "READERS", "LogFormat", "options_of", "read_log"]
 
 
 START = 1 << 16
@@ -51,10 +52,24 @@ LOG_FORMATS = (
     LogFormat("Philly (MURI)", read_philly, ("num_gpu",)),
     LogFormat("Eagle", read_eagle, ("wallclock_req",)),
 )
-"""Formats that :func:`read_log` detects, in this order."""
+"""Formats that :func:`read_log` detects, in this order; then those of plug-ins that have marks."""
+
+READERS: Catalogue[Any] = Catalogue(
+    "reader",
+    "hpcsimkit.readers",
+    {
+        "swf": "hpcsimkit.workloads.readers.swf:read_swf",
+        "job-table": "hpcsimkit.workloads.readers.job_table:read_job_table",
+        "sacct": "hpcsimkit.workloads.readers.sacct:read_sacct",
+        "openb": "hpcsimkit.workloads.readers.gpu_logs:read_openb",
+        "philly": "hpcsimkit.workloads.readers.gpu_logs:read_philly",
+        "eagle": "hpcsimkit.workloads.readers.gpu_logs:read_eagle",
+    },
+)
+"""Readers by name: functions ``read(path)``, or formats."""
 
 
-def read_log(path: str | os.PathLike[str], **options: Any) -> Workload:
+def read_log(path: str | os.PathLike[str], form: LogFormat | None = None, **options: Any) -> Workload:
     """Read a log in any supported format, plain or gzip.
 
     The format is detected from the first line that is not blank: a comment (``;``) or numbers indicate SWF,
@@ -64,6 +79,8 @@ def read_log(path: str | os.PathLike[str], **options: Any) -> Workload:
     ----------
     path : str or path
         Path of the log.
+    form : LogFormat, optional
+        Format of the log; by default it is detected.
     **options
         Options of the reader: see :func:`read_swf`, :func:`read_job_table`, :func:`read_sacct`,
         :func:`read_openb`, :func:`read_philly`, :func:`read_eagle`.
@@ -85,7 +102,7 @@ def read_log(path: str | os.PathLike[str], **options: Any) -> Workload:
     ('read day.csv: 1 jobs, 0 skipped',)
     >>> folder.cleanup()
     """
-    form = _format_of(path)
+    form = form or _format_of(path)
     known = _options_of(form)
     for option in options:
         if option not in known:
@@ -93,12 +110,22 @@ def read_log(path: str | os.PathLike[str], **options: Any) -> Workload:
                 f"{path}: the options of a log of the form {form.name!r} are {', '.join(known)}, "
                 f"found {option!r}"
             )
-    return form.read(path, **options)
+    workload = form.read(path, **options)
+    if not isinstance(workload, Workload):
+        raise UsageError(f"{path}: the reader {form.name!r} needs to return a Workload, found {workload!r}")
+    return workload
 
 
-def options_of(path: str | os.PathLike[str]) -> list[str]:
+def options_of(path: str | os.PathLike[str], form: LogFormat | None = None) -> list[str]:
     """Return the names of the options of the reader of a log; the errors are those of :func:`read_log`."""
-    return _options_of(_format_of(path))
+    return _options_of(form or _format_of(path))
+
+
+def _plugged() -> Iterator[LogFormat]:
+    """Yield the formats of plug-ins, each imported when all before it do not match."""
+    for name in READERS.keys() - READERS.places.keys():
+        if isinstance(form := READERS[name], LogFormat):
+            yield form
 
 
 def _options_of(form: LogFormat) -> list[str]:
@@ -109,7 +136,7 @@ def _format_of(path: str | os.PathLike[str]) -> LogFormat:
     start = read_start(path, START).lstrip(b"\xef\xbb\xbf \t\r\n")[:8192]
     first = start.partition(b"\n")[0].decode("utf-8", "replace").strip()
     fields = {field.lower() for field in re.split(r"\W+", first)}
-    for form in LOG_FORMATS:
+    for form in (*LOG_FORMATS, *_plugged()):
         if any(mark.lower() in fields for mark in form.marks) and not first.startswith(";"):
             return form
     if re.match(r";|[-+.\d][-+.\deE]*\s", first) or re.search(r"\.swf(\.gz)?$", str(path), re.IGNORECASE):

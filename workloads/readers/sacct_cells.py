@@ -204,12 +204,27 @@ def condition(text: str, nodes: int = 1) -> str | None:
     """
     if (plain := conjunction(text)) is not None:
         return plain
+    text = _bare(text.strip())
     rest, found = text, 1
     while found:
         rest, found = IN_BRACKETS.subn("x", rest)
     if not re.fullmatch(WORDS, rest) or ("[" in text and nodes > 1):
         return None
     return f"({''.join(text.split()).replace(',', '|')})"
+
+
+def _bare(text: str) -> str:
+    """Return a text without the parentheses around all of it, if any.
+
+    >>> _bare("(a|b)"), _bare("(a|b)&(c|d)")
+    ('a|b', '(a|b)&(c|d)')
+    """
+    depth = 0
+    for place, sign in enumerate(text, 1):
+        depth += (sign == "(") - (sign == ")")
+        if not depth:
+            return text[1:-1] if 1 < place == len(text) else text
+    return text
 
 
 def conjunction(text: str) -> str | None:

@@ -28,6 +28,8 @@ __all__ = ["SACCT_FEATURES", "constraints", "first_known", "requested_amounts"]
 SACCT_FEATURES = ("constraints", "partition", "gpu_type")
 """Sources of the required features of a job's machines."""
 
+NEEDED = "a constraint that each node satisfies by itself"
+
 Source = tuple[str, Parser]
 """A field and its parser."""
 
@@ -158,7 +160,8 @@ def constraints(sieve: Sieve, nodes: Column, features: Collection[str]) -> tuple
         said = list(map(parse, cells, np.minimum(nodes, 2).tolist()))
         unsaid |= np.array([each is None for each in said])
         texts = ["&".join(filter(None, both)) for both in zip(texts, said, strict=True)]
-    sieve.note("constraint with counts, or in common to several nodes: left out", unsaid)
+    asked = sieve.table.columns.get("Constraints", texts)
+    sieve.note("constraint with counts, or in common to several nodes: left out", unsaid, NEEDED, asked)
     return sieve.labelled(texts, numbers=False)
 
 

@@ -110,9 +110,16 @@ class Sieve:
         self.skipped[reason] = len(lines)
         self.kept &= ~broken
 
-    def note(self, text: str, rows: Mask) -> None:
-        """Count the jobs among some rows in :attr:`Workload.notes`."""
+    def note(self, text: str, rows: Mask, needed: str = "", found: Cells = ()) -> None:
+        """Count the jobs among some rows in :attr:`Workload.notes`.
+
+        With a `needed` text and the values `found`, one per row, strict readers report the first as an error.
+        """
         self._notes.append((text, rows))
+        wrong = rows & self.kept
+        if needed and wrong.any():
+            row = int(np.argmax(wrong))
+            self._problems.append((int(self.table.line[row]), f"{needed} needed, found {shown(found[row])}"))
 
     def ids(self, name: str) -> tuple[Column, str, tuple[str, ...]]:
         """Return the result of :func:`numbered` for the cells of a column in the remaining rows."""
@@ -208,6 +215,7 @@ class Sieve:
             notes={text: count for text, count in notes.items() if count},
             provenance=(step,),
             labels=labels,
+            lines=self.table.line[self.kept],
             **rest,
         )
 

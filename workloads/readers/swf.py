@@ -187,6 +187,7 @@ def swf_workload(
         skipped=skipped,
         notes={note: count for note, count in notes.items() if count},
         provenance=(*former_steps(header), step),
+        lines=lines.line[usable],
     )
 
 

@@ -1,4 +1,4 @@
-"""What is to be reached: metrics relative to FCFS with EASY, and a limit of the longest wait."""
+"""What is to be reached: metrics relative to FCFS with EASY, and limits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.results.metrics import METRICS, Selection
 from hpcsimkit.results.result import Result
 
-__all__ = ["LONGEST", "REFERENCE", "REPORTED", "Goal", "figures_of"]
+__all__ = ["FAIRNESS", "LONGEST", "REFERENCE", "REPORTED", "Goal", "figures_of"]
 
 REFERENCE = "fcfs+easy"
 """Policy to which metrics are relative."""
 
 LONGEST = "max_wait_time"
 """Metric that is limited."""
+
+FAIRNESS = "user_fairness"
+"""Metric that may be limited: Jain's index of the users' mean bounded slowdowns."""
 
 REPORTED = ("mean_bounded_slowdown", "mean_wait_time", "p95_wait_time", LONGEST)
 """Metrics in all tables."""
@@ -28,7 +31,7 @@ LEAST = 60.0
 """Time that is added to waits [s], so that a ratio of two short waits is near 1."""
 
 SEVERITY, LENIENCE = 3.0, 1.0
-"""Weights of the logarithm by which the longest wait exceeds its limit.
+"""Weights of the logarithms by which limits are exceeded.
 
 The lower one is for the choice of a family, whose parameters are searched again on all of the past.
 """
@@ -38,14 +41,16 @@ Figures = Mapping[str, float]
 
 
 def figures_of(result: Result, jobs: NDArray[np.bool_]) -> dict[str, float]:
-    """Return the metrics `REPORTED` of some jobs of a result."""
+    """Return the metrics `REPORTED`, and `FAIRNESS` where users are known, of some jobs of a result."""
     submit = result.submit_time[jobs]
     selection = Selection(jobs, int(submit.min(initial=0)), int(submit.max(initial=0)))
-    return {name: float(METRICS[name].function(result, selection)) for name in REPORTED}
+    known = bool((result.workload.user[jobs] >= 0).any())
+    names = (*REPORTED, FAIRNESS) if known else REPORTED
+    return {name: float(METRICS[name].function(result, selection)) for name in names}
 
 
 class Goal(NamedTuple):
-    """Metrics to lower, and the limit of the longest wait.
+    """Metrics to lower, and the limits of the longest wait and of the fairness between users.
 
     Parameters
     ----------
@@ -54,7 +59,9 @@ class Goal(NamedTuple):
     longest_wait : float
         Maximum longest wait relative to that of FCFS with EASY.
     severity : float
-        Weight of the logarithm by which the longest wait exceeds its limit. Default: 3.
+        Weight of the logarithms by which limits are exceeded. Default: 3.
+    fairness : float, optional
+        Minimum fairness between users relative to that of FCFS with EASY, in (0, 1]; none by default.
 
     Examples
     --------
@@ -69,6 +76,7 @@ class Goal(NamedTuple):
     metrics: tuple[str, ...]
     longest_wait: float
     severity: float = SEVERITY
+    fairness: float | None = None
 
     @classmethod
     def named(cls, objective: str, longest_wait: float) -> Goal:
@@ -94,20 +102,25 @@ class Goal(NamedTuple):
             Metrics of a policy and of FCFS with EASY on the same jobs.
         """
         ratios = [_log_ratio(figures, reference, metric) for metric in self.metrics]
-        excess = _log_ratio(figures, reference, LONGEST) - log(self.longest_wait)
-        return sum(ratios) / len(ratios) + self.severity * max(excess, 0.0)
+        excess = max(_log_ratio(figures, reference, LONGEST) - log(self.longest_wait), 0.0)
+        if self.fairness is not None:
+            excess += max(log(self.fairness) - _log_ratio(figures, reference, FAIRNESS), 0.0)
+        return sum(ratios) / len(ratios) + self.severity * excess
 
     def keeps_limit(self, figures: Figures, reference: Figures) -> bool:
-        """Return whether the longest wait is within its limit."""
+        """Return whether the longest wait and the fairness are within their limits."""
+        if self.fairness is not None and figures[FAIRNESS] < self.fairness * reference[FAIRNESS]:
+            return False
         return figures[LONGEST] <= self.longest_wait * max(reference[LONGEST], LEAST)
 
     def lenient(self) -> Goal:
-        """Return the goal with less weight on the limit."""
+        """Return the goal with less weight on the limits."""
         return self._replace(severity=LENIENCE)
 
     def stricter(self) -> Goal:
-        """Return the goal with a limit halfway to that of FCFS: a margin for times to come."""
-        return self._replace(longest_wait=(1 + self.longest_wait) / 2)
+        """Return the goal with limits halfway to the values of FCFS: a margin for times to come."""
+        fairness = None if self.fairness is None else (1 + self.fairness) / 2
+        return self._replace(longest_wait=(1 + self.longest_wait) / 2, fairness=fairness)
 
 
 def _log_ratio(figures: Figures, reference: Figures, metric: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.learn.goal import LONGEST, REFERENCE, REPORTED
+from hpcsimkit.experiments.learn.goal import FAIRNESS, LONGEST, REFERENCE, REPORTED, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
+from hpcsimkit.experiments.learn.sensitivity import TITLES
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.breakdown import By, classes_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPARED",
     "HEADINGS",
+    "Schedules",
     "difference_text",
     "figures_cells",
     "markdown",
@@ -47,11 +49,18 @@ WHO = ("policy", "rival")
 
 Row = Sequence[str]
 
+Schedules = Mapping[str, Result]
+"""Schedules of the same jobs by policy."""
+
 
 def write_records(
-    place: Path, periods: Periods, result_of: Callable[[str], Result], outcome: dict[str, Any]
+    place: Path,
+    periods: Periods,
+    result_of: Callable[[str], Result],
+    changed: Mapping[str, Schedules],
+    outcome: dict[str, Any],
 ) -> None:
-    """Write the tables, the model card and the report; the weekly differences are added to the outcome.
+    """Write the tables, the model card and the report; differences and sensitivity are added to the outcome.
 
     Parameters
     ----------
@@ -61,6 +70,8 @@ def write_records(
         Parts of the log.
     result_of : callable
         Function that returns the schedule of a policy on the whole log.
+    changed : mapping of str to Schedules
+        Schedules under changed conditions, by condition.
     outcome : dict
         Outcome of the study.
     """
@@ -68,13 +79,13 @@ def write_records(
     results = {name: result_of(name) for name in dict.fromkeys((policy, *rivals))}
     workload = results[policy].workload
     mask = periods.masks(workload)["test"]
-    outcome["differences"] = {
-        rival: {
-            metric: asdict(weekly_difference(results[policy], results[rival], mask, metric))
-            for metric in COMPARED
+    outcome["differences"] = _differences(policy, results, mask)
+    outcome["sensitivity"] = {
+        condition: {
+            "figures": {name: figures_of(result, mask) for name, result in schedules.items()},
+            "differences": _differences(policy, schedules, mask),
         }
-        for rival in rivals
-        if rival != policy
+        for condition, schedules in changed.items()
     }
     outcome["utilisation"] = {name: _utilisation(result, mask) for name, result in results.items()}
     frames = {"weeks": _weeks(results, mask)}
@@ -111,6 +122,19 @@ def weekly_difference(policy: Result, rival: Result, jobs: NDArray[np.bool_], me
     week = _week(policy, jobs)
     sums = np.bincount(week, weights=difference).astype(np.float64)
     return ratio_of_means(sums, np.bincount(week).astype(np.float64))
+
+
+def _differences(
+    policy: str, results: Schedules, jobs: NDArray[np.bool_]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the weekly differences of a policy from all others, by policy and metric."""
+    return {
+        rival: {
+            metric: asdict(weekly_difference(results[policy], result, jobs, metric)) for metric in COMPARED
+        }
+        for rival, result in results.items()
+        if rival != policy
+    }
 
 
 def _week(result: Result, jobs: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -175,19 +199,29 @@ def markdown(headings: Row, rows: Iterable[Row]) -> str:
 
 
 def figures_cells(figures: Mapping[str, float]) -> list[str]:
-    """Return slowdown, mean wait [h], 95 % quantile [h] and longest wait [d] as texts."""
+    """Return slowdown, mean wait [h], 95 % quantile [h], longest wait [d] and fairness as texts."""
     slowdown, wait, quantile, longest = (figures[name] for name in REPORTED)
-    return [f"{slowdown:.2f}", f"{wait / 3600:.3f}", f"{quantile / 3600:.2f}", f"{longest / 86_400:.2f}"]
+    fairness = f"{figures[FAIRNESS]:.3f}" if FAIRNESS in figures else "-"
+    times = [f"{wait / 3600:.3f}", f"{quantile / 3600:.2f}", f"{longest / 86_400:.2f}"]
+    return [f"{slowdown:.2f}", *times, fairness]
 
 
-HEADINGS = ("policy", "mean bounded slowdown", "mean wait [h]", "95 % of waits [h]", "longest wait [d]")
+HEADINGS = (
+    "policy",
+    "mean bounded slowdown",
+    "mean wait [h]",
+    "95 % of waits [h]",
+    "longest wait [d]",
+    "fairness",
+)
 
 
 def _test_table(outcome: Mapping[str, Any]) -> str:
     """Return the metrics of all policies on the last part as CSV."""
-    lines = [",".join(("policy", *REPORTED))]
+    lines = [",".join(("policy", *REPORTED, FAIRNESS))]
     for policy, figures in outcome["test"].items():
-        lines.append(",".join([f'"{policy}"', *(repr(figures[name]) for name in REPORTED)]))
+        fairness = repr(figures[FAIRNESS]) if FAIRNESS in figures else ""
+        lines.append(",".join([f'"{policy}"', *(repr(figures[name]) for name in REPORTED), fairness]))
     return "\n".join(lines) + "\n"
 
 
@@ -218,14 +252,6 @@ def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, p
     rows = [
         (f"`{name}`", *figures_cells(each), roles.get(name, "")) for name, each in outcome["test"].items()
     ]
-    differences = [
-        (
-            f"`{other}`",
-            difference_text(each[COMPARED[0]]),
-            difference_text(each[COMPARED[1]], 3600),
-        )
-        for other, each in outcome["differences"].items()
-    ]
     jobs = outcome["jobs"]
     chosen = (
         f"The policy `{policy}` was chosen on the first {jobs['learn']} + {jobs['choose']} jobs, and "
@@ -240,16 +266,20 @@ def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, p
         f"# A scheduler learned from {outcome['log']}\n",
         chosen,
         "## The last part\n",
+        "Fairness is Jain's index of the users' mean bounded slowdowns: 1 if they are equal.\n",
         markdown((*HEADINGS, "role"), rows),
         "## Differences\n",
         intervals,
-        markdown(("other", "mean bounded slowdown", "mean wait [h]"), differences),
+        _difference_table(outcome["differences"]),
         *_guard(outcome, periods),
         "## Utilisation\n",
         markdown(
             ("policy", "utilisation"),
             [(f"`{name}`", f"{value:.4f}") for name, value in outcome["utilisation"].items()],
         ),
+        "## Sensitivity\n",
+        "Jobs of the last part, when the whole log is simulated under changed conditions.\n",
+        *_sensitivity(outcome["sensitivity"]),
         "## Who wins and who loses\n",
         f"The chosen policy and `{rival}`, by class of jobs; weekly means are in `weeks.csv`.\n",
     ]
@@ -271,6 +301,27 @@ def _guard(outcome: Mapping[str, Any], periods: Periods) -> list[str]:
     return ["## The guard\n", text, markdown(("followed", "from week"), [row[::-1] for row in changes])]
 
 
+def _difference_table(differences: Mapping[str, Any]) -> str:
+    """Return the table of the differences from other policies."""
+    slowdown, wait = COMPARED
+    rows = [
+        (f"`{other}`", difference_text(each[slowdown]), difference_text(each[wait], 3600))
+        for other, each in differences.items()
+    ]
+    return markdown(("other", "mean bounded slowdown", "mean wait [h]"), rows)
+
+
+def _sensitivity(sensitivity: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the title and the tables of each condition."""
+    for condition, found in sensitivity.items():
+        yield f"### {TITLES[condition]}\n"
+        yield markdown(
+            HEADINGS, [(f"`{name}`", *figures_cells(each)) for name, each in found["figures"].items()]
+        )
+        yield "Chosen policy minus other:\n"
+        yield _difference_table(found["differences"])
+
+
 def _class_table(frame: pandas.DataFrame, by: str) -> str:
     """Return the table of one criterion."""
     headings = (by, "jobs", "wait [h]", "rival's [h]", "slowdown", "rival's", "longest [d]", "rival's [d]")
@@ -282,6 +333,21 @@ def _class_table(frame: pandas.DataFrame, by: str) -> str:
     columns = [frame[by].astype(str), frame["jobs"].astype(str)]
     columns += [column.map("{:.2f}".format) for column in (*hours, *slowdowns, *days)]
     return markdown(headings, zip(*columns, strict=True))
+
+
+def _limit(fairness: float | None) -> str:
+    """Return the limit of the fairness in words."""
+    return "no limit" if fairness is None else f"at least {fairness:g} times that of FCFS with EASY"
+
+
+def _calibration(shares: Mapping[str, float]) -> str:
+    """Return the share of jobs within predicted quantiles.
+
+    >>> _calibration({"0.5": 0.613, "0.9": 0.875})
+    'run times within the predicted quantile, on the second part: of 50 %, 61.3 %; of 90 %, 87.5 %'
+    """
+    found = (f"of {float(level):.0%}, {share:.1%}".replace("%", " %") for level, share in shares.items())
+    return f"run times within the predicted quantile, on the second part: {'; '.join(found)}"
 
 
 def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapping[str, Any]) -> str:
@@ -297,10 +363,12 @@ def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapp
 | Parts | learned from week {weeks[0]}, chosen from week {weeks[1]}, tested from week {weeks[2]} on |
 | Objective | {" and ".join(outcome["objective"]).replace("_", " ")}, relative to FCFS with EASY |
 | Limit | longest wait at most {outcome["longest_wait"]:g} times that of FCFS with EASY |
+| Fairness between users | {_limit(outcome["fairness"])} |
 | Kept on the last part | {"yes" if outcome["keeps_limit"] else "no"} |
 | Family | {outcome["family"]}{"" if outcome["learned"] else ", not used: a heuristic was better before"} |
 | Guard | {"falls back to the order after `fallback=` while it is better" if outcome["guarded"] else "none"} |
 | Sees | submission, requested time, size, and run times of ended jobs by user, request and size |
+| Calibration | {_calibration(outcome["calibration"])} |
 | Does not see | the run time of a job before its end, the log's later jobs, names of logs |
 
 Use it with `-p learned:{os.path.relpath(place)}/policy.json`.

@@ -24,6 +24,9 @@ class Learning(Source, Parallel):
         time. Default: ``"mean bounded slowdown and mean wait time"``.
     longest_wait : float
         Maximum longest wait relative to that of FCFS with EASY, at least 1. Default: 1.5.
+    fairness : float, optional
+        Minimum fairness between users (Jain's index of their mean bounded slowdowns) relative to that of FCFS
+        with EASY, above 0 and at most 1. Default: no limit.
     evaluations : int
         Number of simulations of a search, 20 or more. Default: 160.
     choose_from, test_from : int, optional
@@ -41,6 +44,7 @@ class Learning(Source, Parallel):
 
     objective: str = "mean bounded slowdown and mean wait time"
     longest_wait: float = Field(1.5, ge=1, allow_inf_nan=False)
+    fairness: float | None = Field(None, gt=0, le=1)
     evaluations: int = Field(160, ge=20)
     choose_from: int | None = Field(None, ge=1)
     test_from: int | None = Field(None, ge=2)
@@ -57,5 +61,5 @@ class Learning(Source, Parallel):
 
     @property
     def goal(self) -> Goal:
-        """The metrics to lower, and the limit of the longest wait."""
-        return Goal.named(self.objective, self.longest_wait)
+        """The metrics to lower, and the limits."""
+        return Goal.named(self.objective, self.longest_wait)._replace(fairness=self.fairness)

@@ -19,7 +19,8 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS, with_guard
-from hpcsimkit.experiments.learn.records import write_records
+from hpcsimkit.experiments.learn.records import Schedules, write_records
+from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
 from hpcsimkit.io.files import make_folder
@@ -37,15 +38,18 @@ PACKAGES = ("simpy", "numpy", "scipy", "cma", "numba", "pandas")
 RECORDED = f"{REFERENCE}+history"
 """Policy whose run records the predictions."""
 
+CHANGED = 4
+"""Maximum number of policies that are simulated under changed conditions as well."""
+
 
 class Study:
     """The whole way from a log to a tested policy.
 
     Candidates of each family are searched on the first part. The best of them on the second part, in an exact
     simulation on line, is chosen, with the best backfilling behind it; then its parameters are searched again
-    on both parts. If a heuristic that keeps the limit of the longest wait is better there, it is chosen
+    on both parts. If a heuristic that keeps the limits is better there, it is chosen
     instead. A guard, if asked for, is put around a learned order. The third part is simulated once, as the
-    end of the whole log.
+    end of the whole log, and then under changed conditions.
 
     Parameters
     ----------
@@ -78,6 +82,9 @@ class Study:
         empty = next((name for name, mask in masks.items() if not mask.any()), None)
         if empty is not None:
             raise UsageError(f"{workload.name}: no job is submitted in the part {empty!r}")
+        anonymous = next((name for name, mask in masks.items() if (workload.user[mask] < 0).all()), None)
+        if self.goal.fairness is not None and anonymous is not None:
+            raise UsageError(f"{workload.name}: fairness needs users in the part {anonymous!r}, found none")
         self._tell: Callable[[int, int, int], None] = lambda done, failed, of: None
         self._done = 0
 
@@ -94,8 +101,9 @@ class Study:
     @property
     def steps(self) -> int:
         """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
+        past = 2 + 2 * len(FAMILIES) + len(VARIANTS) + 2 + len(RIVALS)
         tests = 1 + self.settings.guard + len(RIVALS) + len(CLAIRVOYANT)
-        return 2 + 2 * len(FAMILIES) + len(VARIANTS) + 2 + len(RIVALS) + tests
+        return past + tests + len(CONDITIONS) * CHANGED
 
     def run(self, tell: Callable[[int, int, int], None] = lambda done, failed, of: None) -> dict[str, Any]:
         """Perform what is missing, write the results folder, and return the outcome.
@@ -180,6 +188,7 @@ class Study:
         self._perform([search])
         refined = family.policy(self.store.outcome(search)["parameters"], behind)
         past |= self._on_the_past([refined])
+        choose = self.periods.masks(self.past)["choose"]
         keeping = [rival for rival in RIVALS if past[rival]["keeps_limit"]]
         fallback = min(keeping, key=lambda rival: past[rival]["loss"])
         learned = past[refined]["loss"] < past[fallback]["loss"]
@@ -194,6 +203,7 @@ class Study:
             "candidates": past,
             "rival": min(RIVALS, key=lambda rival: past[rival]["unlimited"]),
             "limited_rival": fallback,
+            "calibration": recordings["past"].calibration(self.store, choose),
         }
 
     def _search(self, number: int, part: str, recording: Simulated) -> Search:
@@ -252,12 +262,28 @@ class Study:
             "jobs": {name: int(each.sum()) for name, each in self.periods.masks(self.workload).items()},
             "objective": list(self.goal.metrics),
             "longest_wait": self.goal.longest_wait,
+            "fairness": self.goal.fairness,
             **chosen,
             "followed": [[(time - self.periods.learn) / WEEK, which] for time, which in changes],
             "test": figures,
             "clairvoyant": min(CLAIRVOYANT, key=lambda name: free.loss(figures[name], figures[REFERENCE])),
             "keeps_limit": self.goal.keeps_limit(figures[chosen["policy"]], figures[REFERENCE]),
         }
+
+    def _changed(self, outcome: Mapping[str, Any]) -> dict[str, Schedules]:
+        """Return the schedules of the policies that matter under each changed condition."""
+        settings, test = self.settings, self.periods.masks(self.workload)["test"]
+        policies = dict.fromkeys(outcome[role] for role in ("policy", "limited_rival", "rival"))
+        schedules: dict[str, Schedules] = {}
+        for condition, change in CONDITIONS.items():
+            jobs = change(self.workload, test)
+            tasks = {
+                policy: Simulated(policy, jobs, condition, settings.walltime, settings.seed)
+                for policy in [*policies, *({REFERENCE} - {*policies})]
+            }
+            self._perform(list(tasks.values()))
+            schedules[condition] = {policy: task.result(self.store) for policy, task in tasks.items()}
+        return schedules
 
     def _write(self, outcome: dict[str, Any], provenance: Provenance) -> None:
         """Write the policy, the outcome, the tables, the model card and the report."""
@@ -266,6 +292,7 @@ class Study:
             self.place,
             self.periods,
             lambda policy: self._simulated(policy, "whole").result(self.store),
+            self._changed(outcome),
             outcome,
         )
         write_json(self.place / OUTCOME, outcome)

@@ -25,10 +25,12 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Order
+from hpcsimkit.kernel.prediction import LEVELS
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.portfolio.guarded import Guarded
+from hpcsimkit.policies.predicting.quality import Quality
 from hpcsimkit.results.result import Result
 
 __all__ = ["Search", "Simulated"]
@@ -58,12 +60,19 @@ class Recorder(Observer):
     def __init__(self, jobs: int) -> None:
         self.mean = np.zeros(jobs)
         self.harmonic = np.zeros(jobs)
+        self.quantiles = np.zeros((jobs, len(LEVELS)))
 
     def on_submit(self, job: Job, system: System) -> None:
         """Record the prediction."""
         prediction = system.estimator.prediction(job)
         self.mean[job.index] = max(prediction.mean, 1.0)
         self.harmonic[job.index] = prediction.harmonic
+        self.quantiles[job.index] = prediction.quantiles
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """What was recorded, by name."""
+        return {"mean": self.mean, "harmonic": self.harmonic, "quantiles": self.quantiles}
 
 
 class Simulated(Task):
@@ -129,7 +138,7 @@ class Simulated(Task):
         observers = [Ended(tell), *[recorder] * self.records]
         simulation = self._simulation(observers)
         result = simulation.run()
-        predictions = {"mean": recorder.mean, "harmonic": recorder.harmonic} if self.records else {}
+        predictions = recorder.arrays if self.records else {}
         file = io.BytesIO()
         np.savez_compressed(
             file,
@@ -162,6 +171,12 @@ class Simulated(Task):
         """Return the arrays of a complete simulation: the schedule and, if recorded, the predictions."""
         file = store.folder(self) / SCHEDULE
         return arrays_in(read_bytes(file), file)
+
+    def calibration(self, store: Store, jobs: NDArray[np.bool_]) -> dict[str, float]:
+        """Return the share of some jobs that do not exceed each recorded quantile, by its level."""
+        found, took = self.arrays(store), self.workload.run_time.astype(np.float64)
+        quality = Quality(found["mean"], found["quantiles"], took).among(jobs)
+        return {f"{level:g}": float(share) for level, share in zip(LEVELS, quality.coverage, strict=True)}
 
     def result(self, store: Store) -> Result:
         """Return the result of a complete simulation."""

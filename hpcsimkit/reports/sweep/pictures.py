@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hpcsimkit.reports.figures import (
-    MUTED,
     legend_above,
     legend_columns,
     line_styles,
@@ -117,8 +116,8 @@ def _differences(table: SweepTable, metric: str, paper: bool) -> Iterator[Pictur
     if table.repetitions == 1 or found.empty:
         return
     figure = new_figure(_width(1, paper), 1.05 + 0.24 * len(found))
-    ax = plot_intervals(_by_policy(found, "difference"), figure.axes[0], styles=line_styles(table.policies))
-    ax.axvline(0, color=MUTED, linewidth=1, zorder=0)
+    styles = line_styles(table.policies)
+    ax = plot_intervals(_by_policy(found, "difference"), figure.axes[0], styles=styles, zero=True)
     ax.set_xlabel(f"{metric_label(metric)}, minus that of {value_text(table.baseline)}")
     over = f" Means over {joined(table.settings)}." if table.settings else ""
     yield Picture(

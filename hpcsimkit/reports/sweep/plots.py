@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsimkit.reports.figures import INK, Line, axes_of, format_number, line_styles, style
+from hpcsimkit.reports.figures import INK, MUTED, Line, axes_of, format_number, line_styles, style
 from hpcsimkit.reports.sweep.texts import value_text
 from hpcsimkit.results.statistics import Mean, Ranking
 
@@ -72,7 +72,11 @@ def plot_means(means: Mapping[str, Sequence[Mean]], values: Sequence[float], ax:
 
 @style()
 def plot_intervals(
-    means: Mapping[str, Mean], ax: Axes | None = None, *, styles: Mapping[str, Line] | None = None
+    means: Mapping[str, Mean],
+    ax: Axes | None = None,
+    *,
+    styles: Mapping[str, Line] | None = None,
+    zero: bool = False,
 ) -> Axes:
     """Draw a value with its interval for each policy: one row each, the first on top.
 
@@ -84,13 +88,17 @@ def plot_intervals(
         Axes to draw on; by default those of a new figure.
     styles : mapping of str to Line, optional
         Colours by policy; by default those of the policies in `means`.
+    zero : bool
+        Whether the values are differences: the axis is linear, with a line at 0. Default: False.
     """
     ax = axes_of(ax, 7.5, 0.8 + 0.3 * len(means))
     styles = styles or line_styles(means)
     for place, (name, mean) in enumerate(means.items()):
         ax.hlines(place, mean.low, mean.high, color=styles[name].colour, linewidth=1.6)
         ax.plot([mean.mean], [place], marker="o", markersize=5, color=styles[name].colour)
-    scale_axis(ax, "x", [(mean.mean, mean.low, mean.high) for mean in means.values()])
+    if zero:
+        ax.axvline(0, color=MUTED, linewidth=1, zorder=0)
+    scale_axis(ax, "x", [[mean.mean, mean.low, mean.high] for mean in means.values()] + [[0, 0, 0]] * zero)
     ax.set_yticks(range(len(means)), list(map(value_text, means)))
     ax.set_ylim(len(means) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["differences", "direction_of", "means", "ranks"]
 
-SIGN = {"lower": 1, "higher": -1}
-"""Factor that makes lower values better."""
-
 TESTS = ("relative", "t_test", "wilcoxon", "t_test_holm", "wilcoxon_holm")
 
 
@@ -88,7 +85,7 @@ def differences(table: SweepTable, metric: str, by: tuple[str, ...] = ()) -> Dat
         ``wins``, ``ties``, ``losses`` of the policy by replicate if a direction is better, ``replicates``,
         and ``left_out``, the number of replicates with a missing value. No row for a policy without pairs.
     """
-    sign = SIGN.get(direction_of(metric))
+    direction = direction_of(metric)
     places, pairs, counts = [], [], []
     for setting, group in _groups(table, metric, by):
         for policy in table.policies:
@@ -98,10 +95,7 @@ def differences(table: SweepTable, metric: str, by: tuple[str, ...] = ()) -> Dat
                 continue
             places.append({**setting, POLICY: policy})
             pairs.append((values, base))
-            gains = np.sign((base - values) * (sign or 0)).tolist()
-            names = {"wins": 1, "ties": 0, "losses": -1} if sign else {}
-            count = {name: gains.count(gain) for name, gain in names.items()}
-            counts.append({**count, "replicates": len(values), "left_out": len(both) - len(values)})
+            counts.append({"replicates": len(values), "left_out": len(both) - len(values)})
     rows = [
         {
             **place,
@@ -109,6 +103,7 @@ def differences(table: SweepTable, metric: str, by: tuple[str, ...] = ()) -> Dat
             "low": each.difference.low,
             "high": each.difference.high,
             **{name: getattr(each, name) for name in TESTS},
+            **each.counts(direction),
             **count,
         }
         for place, each, count in zip(places, paired(pairs), counts, strict=True)
@@ -123,7 +118,7 @@ def ranks(table: SweepTable, metric: str) -> Ranking | None:
     """
     direction = direction_of(metric)
     complete = table.replicate_means(metric).dropna(axis=1, how="all").dropna()
-    if direction not in SIGN or complete.shape[1] < 3 or len(complete) < 2:
+    if direction == "none" or complete.shape[1] < 3 or len(complete) < 2:
         return None
     values = {str(policy): complete[policy].to_numpy(dtype=np.float64) for policy in complete}
     return ranking_of(values, descending=direction == "higher")

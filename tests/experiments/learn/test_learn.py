@@ -14,12 +14,15 @@ import pandas
 import pytest
 
 from hpcsimkit import Simulation, Workload, make
+from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.collection import collected
-from hpcsimkit.experiments.learn.goal import Goal
+from hpcsimkit.experiments.learn.goal import Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.recipe import FAMILIES, RIVALS, Family
 from hpcsimkit.experiments.learn.records import _guard, weekly_difference
+from hpcsimkit.experiments.learn.sensitivity import CONDITIONS, TITLES, other_users
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
 from hpcsimkit.experiments.learn.tasks import Simulated
@@ -84,6 +87,18 @@ def test_losses_by_hand() -> None:
     assert goal.stricter().longest_wait == 1.25
 
 
+def test_losses_with_a_limit_of_the_fairness_by_hand() -> None:
+    goal = Goal.named("mean wait time", 1.5)._replace(fairness=0.8)
+    reference = {"mean_wait_time": 940.0, "max_wait_time": 1940.0, "user_fairness": 0.5}
+    figures = {"mean_wait_time": 440.0, "max_wait_time": 1940.0, "user_fairness": 0.4}
+    assert goal.loss(figures, reference) == pytest.approx(log(0.5))
+    assert goal.keeps_limit(figures, reference)
+    unfair = {**figures, "user_fairness": 0.2}  # half of the limit, 0.8 x 0.5
+    assert goal.loss(unfair, reference) == pytest.approx(log(0.5) + 3 * log(2))
+    assert not goal.keeps_limit(unfair, reference)
+    assert goal.stricter().fairness == 0.9
+
+
 @pytest.mark.parametrize("family", [FAMILIES[0], FAMILIES[3]], ids=str)
 def test_columns_of_a_search_are_the_named_policy(family: Family) -> None:
     assert family.features == ("requested", "size")
@@ -144,6 +159,44 @@ def test_a_whole_study(complete: Study) -> None:
     steps = (complete.place / "tasks").iterdir()
     assert len([step for step in steps if (step / "outcome.json").exists()]) <= complete.steps
     assert "small" in collected(complete.place.parent)
+
+
+def test_changed_conditions(complete: Study) -> None:
+    outcome = complete_outcome(complete)
+    test = complete.periods.masks(SMALL)["test"]
+    report = (complete.place / "report.md").read_text()
+    for condition, change in CONDITIONS.items():
+        found = outcome["sensitivity"][condition]
+        assert set(found["figures"]) == {outcome["policy"], *found["differences"]}
+        assert {"fcfs+easy", outcome["rival"], outcome["limited_rival"]} <= set(found["figures"])
+        for policy in (outcome["policy"], "fcfs+easy"):
+            waits = Simulation(change(SMALL, test), make(policy)).run().wait_time[test]
+            assert found["figures"][policy]["mean_wait_time"] == waits.mean()
+        assert TITLES[condition] in report
+    higher, others = (outcome["sensitivity"][name]["figures"]["fcfs+easy"] for name in CONDITIONS)
+    plain = outcome["test"]["fcfs+easy"]
+    assert higher["mean_wait_time"] > plain["mean_wait_time"]
+    assert others == plain  # FCFS knows no users
+
+
+def test_other_users_are_new_and_as_many(complete: Study) -> None:
+    test = complete.periods.masks(SMALL)["test"]
+    user = other_users(SMALL, test).user
+    assert not set(user[test]) & set(SMALL.user)
+    assert len(set(user[test])) == len(set(SMALL.user[test]))
+    np.testing.assert_array_equal(user[~test], SMALL.user[~test])
+
+
+def test_calibration_by_hand(tmp_path: Path) -> None:
+    task = Simulated("fcfs+easy+history", SMALL, "past", "run", 0, records=True)
+    store = Store(tmp_path)
+    perform([task], store, Learning().engine_for(1))
+    quantiles = task.arrays(store)["quantiles"]
+    jobs = np.arange(len(SMALL)) < 100
+    shares = task.calibration(store, jobs)
+    assert list(shares) == ["0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95"]
+    assert shares["0.5"] == np.mean(SMALL.run_time[:100] <= quantiles[:100, 3])
+    assert 0.2 < shares["0.5"] < shares["0.95"] <= 1
 
 
 def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
@@ -218,6 +271,21 @@ def test_interrupted_and_resumed_is_the_same(complete: Study, tmp_path: Path) ->
     study(place).run()
     for name in ("outcome.json", "policy.json", "report.md", "test.csv", "weeks.csv", "user.csv"):
         assert (place / name).read_bytes() == (complete.place / name).read_bytes()
+
+
+def test_fairness_by_hand() -> None:
+    jobs = Workload(
+        {"submit_time": [0, 0, 0], "run_time": [20] * 3, "nodes": [1] * 3, "user": [1, 1, 2]}, machine_size=1
+    )
+    start = np.array([0, 20, 40])  # slowdowns 1 and 2 of user 1, 3 of user 2
+    result = Result(jobs, "p", 1, jobs.submit_time, start, start + 20, np.ones(3), np.zeros(3, bool))
+    assert figures_of(result, np.ones(3, bool))["user_fairness"] == pytest.approx(4.5**2 / (2 * (1.5**2 + 9)))
+
+
+def test_fairness_needs_users(tmp_path: Path) -> None:
+    unknown = replace(SMALL, columns={**SMALL.columns, "user": np.full(len(SMALL), -1)})
+    with pytest.raises(UsageError, match="small: fairness needs users in the part 'learn', found none"):
+        study(tmp_path, unknown, fairness=0.9)
 
 
 def test_folders_of_others_and_short_logs(tmp_path: Path) -> None:

@@ -1,0 +1,70 @@
+"""Command that checks user-defined parts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hpcsimkit.cli.flags import Limits, MachineFile, Quiet, Seed, examples
+from hpcsimkit.io.printable import show
+
+__all__ = ["check"]
+
+
+@examples(
+    "check mine.py:FewestNodes",
+    'check "mine:QueueLength(slots=8)" --stage backfiller',
+    "check agent/best.hpcsim",
+)
+def check(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Part to check: file.py:Name or module:Name of a policy, a stage of one, an encoder or a "
+            "reward, with parameters in parentheses; name of a policy; or path of an agent (.hpcsim).",
+        ),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="Kind: policy, encoder, reward or agent.  [found from its class]"),
+    ] = None,
+    stage: Annotated[
+        str, typer.Option(metavar="NAME", help="Seat of an encoder or a reward, such as inspector.")
+    ] = "order",
+    *,
+    oracle: Annotated[
+        bool, typer.Option("--oracle", help="Allow a policy or an encoder to read the future.")
+    ] = False,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE",
+            help="Module or file.py to import, with an agent's encoder and mask.  [those of hpcsimkit]",
+        ),
+    ] = None,
+    machines: MachineFile = None,
+    seed: Seed = None,
+    limit: Limits = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check that a part of your own obeys the rules.
+
+    Runs it on small random workloads full of corner cases. Prints one line that says what was checked; an
+    error, with exit code 2, is one line, too: a wrong shape or value, a look into the future, decisions that
+    differ from run to run, state kept between episodes, a broken rule of scheduling.
+    """
+    from hpcsimkit.errors import UsageError, nearest
+    from hpcsimkit.experiments.checking import KINDS, checked, part_named
+    from hpcsimkit.experiments.source import Source
+    from hpcsimkit.kernel.watchdog import Watchdog
+
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"--kind: one of {', '.join(KINDS)} is needed, found {kind!r}{nearest(kind, KINDS)}")
+    source = Source.of_flags({"machines": machines, "seed": seed})
+    with Watchdog():
+        part = part_named(name, kind, parts)
+        line = checked(part, stage=stage, cluster=source.cluster, seed=source.seed, oracle=oracle)
+    if not quiet:
+        show(line)

@@ -1,0 +1,187 @@
+"""The free nodes over time, for planning the reservations of many jobs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.state import FREE, RUNNING, Integers, Jobs, Run
+
+__all__ = ["Profile", "advance", "earlier", "earliest", "expect_ends", "fits", "new_profile", "occupy"]
+
+STEPS = 0
+"""Position in :attr:`Profile.counters`."""
+
+
+class Profile(NamedTuple):
+    """The number of free nodes as a step function of time, as in :mod:`hpcsimkit.policies.backfill.profile`.
+
+    Attributes
+    ----------
+    times, levels : array of int64, shape (steps,)
+        Start of each step [s], and the number of nodes that are free from then on; the first steps are used.
+    counters : array of int64
+        Number of steps, at the position named above.
+    """
+
+    times: Integers
+    levels: Integers
+    counters: Integers
+
+
+def new_profile(jobs: int, nodes: int) -> Profile:
+    """Return the profile of an idle cluster, with space for `jobs` running or reserved jobs.
+
+    Each has two steps.
+    """
+    times, levels = np.empty((2, 2 * jobs + 4), dtype=np.int64)
+    times[0], levels[0] = -(2**62), nodes
+    return Profile(times, levels, np.ones(1, dtype=np.int64))
+
+
+@machine_code
+def expect_ends(profile: Profile, jobs: Jobs, run: Run, now: int) -> None:
+    """Set the profile to that of running jobs that end as expected; mirrors ``expected``."""
+    times, levels, last = profile.times, profile.levels, 0
+    times[0], levels[0] = now, run.counters[FREE]
+    for place in range(run.counters[RUNNING]):
+        end = max(run.expected[0, place], now + 1)
+        level = levels[last] + jobs.nodes[run.expected[1, place]]
+        if end != times[last]:
+            last += 1
+        times[last], levels[last] = end, level
+    profile.counters[STEPS] = last + 1
+
+
+@machine_code
+def advance(profile: Profile, now: int) -> None:
+    """Drop the profile before now [s]; mirrors ``LevelProfile.advance``."""
+    times, levels, count = profile.times, profile.levels, profile.counters[STEPS]
+    dropped = 0
+    while dropped + 1 < count and times[dropped + 1] <= now:
+        dropped += 1
+    if dropped:
+        for place in range(count - dropped):
+            times[place] = times[place + dropped]
+        for place in range(count - dropped):
+            levels[place] = levels[place + dropped]
+        profile.counters[STEPS] = count - dropped
+    times[0] = max(times[0], now)
+
+
+@called
+def earliest(profile: Profile, nodes: int, duration: int, after: int) -> int:
+    """Return the start of the earliest feasible slot, not before `after` [s].
+
+    Mirrors ``Profile.earliest``.
+    """
+    times, levels, last = profile.times, profile.levels, profile.counters[STEPS] - 1
+    position = max(_position(profile, after + 1) - 1, 0)
+    while True:
+        while levels[position] < nodes:
+            position += 1
+        start = max(times[position], after)
+        position += 1
+        while position <= last and levels[position] >= nodes and times[position] < start + duration:
+            position += 1
+        if position > last or times[position] >= start + duration:
+            return start
+
+
+@machine_code
+def earlier(profile: Profile, nodes: int, duration: int, start: int, limit: int) -> int:
+    """Return the start of an earlier feasible slot before `limit` [s], or else the current start [s].
+
+    Mirrors ``Profile.earlier``.
+    """
+    times, levels, position = profile.times, profile.levels, 0
+    last, candidates = _position(profile, start), _position(profile, min(start, limit))
+    while position < candidates:
+        if levels[position] < nodes:
+            position += 1
+            continue
+        begin = times[position]
+        end = begin + duration
+        position += 1
+        while position < last and levels[position] >= nodes and times[position] < end:
+            position += 1
+        if position == last or times[position] >= end:
+            return begin
+    return start
+
+
+@machine_code
+def fits(profile: Profile, nodes: int, duration: int) -> bool:
+    """Return whether nodes are free from the start of the profile for a duration [s].
+
+    Mirrors ``Profile.fits``.
+    """
+    times, levels, position = profile.times, profile.levels, 0
+    end = times[0] + duration
+    while position < profile.counters[STEPS] and times[position] < end:
+        if levels[position] < nodes:
+            return False
+        position += 1
+    return True
+
+
+@called
+def occupy(profile: Profile, start: int, end: int, nodes: int) -> None:
+    """Subtract nodes from the free nodes in [start, end) [s]; mirrors ``LevelProfile.occupy``.
+
+    Negative numbers are added, as in ``Profile.release``.
+    """
+    first = _cut(profile, start)
+    last = _cut(profile, end)
+    levels = profile.levels
+    for position in range(first, last):
+        levels[position] -= nodes
+    _join(profile, last)
+    _join(profile, first)
+
+
+@machine_code
+def _position(profile: Profile, at: int) -> int:
+    """Return the position of the first step that does not start before an instant."""
+    low, high = 0, profile.counters[STEPS]
+    while low < high:
+        middle = (low + high) // 2
+        if profile.times[middle] < at:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@machine_code
+def _cut(profile: Profile, at: int) -> int:
+    """Insert a step at an instant if there is none, and return its position.
+
+    Mirrors ``LevelProfile._cut``.
+    """
+    times, levels, count = profile.times, profile.levels, profile.counters[STEPS]
+    position = _position(profile, at)
+    if position < count and times[position] == at:
+        return position
+    for place in range(count, position, -1):
+        times[place] = times[place - 1]
+    for place in range(count, position, -1):
+        levels[place] = levels[place - 1]
+    times[position], levels[position] = at, levels[position - 1]
+    profile.counters[STEPS] = count + 1
+    return position
+
+
+@machine_code
+def _join(profile: Profile, position: int) -> None:
+    """Remove a step with as many free nodes as the step before it; mirrors ``LevelProfile._join``."""
+    times, levels, count = profile.times, profile.levels, profile.counters[STEPS]
+    if position == 0 or position == count or levels[position] != levels[position - 1]:
+        return
+    for place in range(position, count - 1):
+        times[place] = times[place + 1]
+    for place in range(position, count - 1):
+        levels[place] = levels[place + 1]
+    profile.counters[STEPS] = count - 1

@@ -1,0 +1,68 @@
+"""Changed conditions of a log's last part, under which a learned policy is simulated as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["CONDITIONS", "LOAD", "TITLES", "higher_load", "other_users"]
+
+LOAD = 1.2
+"""Factor of the offered load."""
+
+OWNERS = ("user", "group", "executable")
+"""Columns that say whose job it is and of which program."""
+
+Condition = Callable[[Workload, NDArray[np.bool_]], Workload]
+
+
+def higher_load(workload: Workload, test: NDArray[np.bool_]) -> Workload:
+    """Return the whole log with shorter times between submissions.
+
+    >>> w = Workload({"submit_time": [0, 120], "run_time": [9, 9], "nodes": [1, 1]})
+    >>> higher_load(w, np.array([False, True])).submit_time.tolist()
+    [0, 100]
+    """
+    return workload.scale_load(LOAD)
+
+
+def other_users(workload: Workload, test: NDArray[np.bool_]) -> Workload:
+    """Return the log with other users, groups and executables in the last part: nothing is known of them.
+
+    Parameters
+    ----------
+    workload : Workload
+        The whole log.
+    test : array of bool, shape (jobs,)
+        Jobs of the last part.
+
+    Examples
+    --------
+    >>> w = Workload({"submit_time": [0, 5, 9], "run_time": [9] * 3, "nodes": [1] * 3, "user": [4, 4, -1]})
+    >>> other_users(w, np.array([False, True, True])).user.tolist()
+    [4, 9, -1]
+    """
+    columns = dict(workload.columns)
+    for name in OWNERS:
+        if name in columns:
+            known = np.asarray(columns[name])
+            columns[name] = known + (known.max(initial=0) + 1) * (test & (known >= 0))
+    labels = {name: texts for name, texts in workload.labels.items() if name not in OWNERS}
+    return Workload(
+        columns,
+        machine_size=workload.machine_size,
+        name=workload.name,
+        resources=workload.resources,
+        labels=labels,
+    )
+
+
+CONDITIONS: Mapping[str, Condition] = {"higher-load": higher_load, "other-users": other_users}
+"""Conditions by name."""
+
+TITLES = {"higher-load": f"Offered load x {LOAD:g}", "other-users": "Users of whom nothing is known"}
+"""Titles of the conditions in a report."""

@@ -1,0 +1,310 @@
+"""Residue of a validation: how the log accounts for the differences between recorded and simulated starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.jobs.timeline import Curve
+from hpcsimkit.results.breakdown import By, classes_of
+from hpcsimkit.results.validation import NEAR, Validation
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["CAUSES", "Residue"]
+
+CAUSES: Mapping[str, str] = {
+    "beginning": "first day: the simulated cluster begins empty",
+    "beyond": "more in use on record than the cluster has",
+    "room": "room on record to start earlier",
+    "order": "another order on record than simulated",
+    "above": "more in use than ever on record",
+}
+"""Causes in the order in which they are looked for, and their descriptions."""
+
+UNEXPLAINED = "unexplained"
+DAY = 86_400
+
+WAYS: tuple[By, ...] = ("partition", "qos", "size", "hour")
+TOP = 10
+
+Mask = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Residue:
+    """Causes of the errors of start times, as far as a log tells.
+
+    A job belongs to the first of `CAUSES` that applies to it, else it is unexplained. That a cause applies
+    does not prove that it is the reason: an error also passes on to the jobs behind.
+
+    Parameters
+    ----------
+    validation : Validation
+        The comparison of the schedules.
+    cluster : Cluster, optional
+        The cluster of the simulation, whose partitions limit what may be in use; by default only the size of
+        the cluster is known.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Pipeline, Simulation, Workload
+    >>> columns = {"submit_time": [0, 90000], "run_time": [900, 9], "nodes": [4, 4]}
+    >>> w = Workload({**columns, "recorded_wait_time": [0, 1800]}, machine_size=4)
+    >>> residue = Residue(Validation(Simulation(w, Pipeline()).run()))
+    >>> residue.table.set_index("cause").share.to_dict()
+    {'beginning': 0.0, 'beyond': 0.0, 'room': 1.0, 'order': 0.0, 'above': 0.0, 'unexplained': 0.0}
+    """
+
+    validation: Validation
+    cluster: AnyCluster | None = None
+
+    @cached_property
+    def table(self) -> pandas.DataFrame:
+        """Jobs and their share of the sum of the absolute errors, by cause, and those unexplained.
+
+        Columns: ``cause`` (a key of `CAUSES`, or ``unexplained``), ``jobs`` with an error above 10 minutes,
+        ``share`` of the sum of all errors, 0 to 1 (0 if there is no error).
+        """
+        import pandas
+
+        error = np.abs(self.validation.error)
+        total = float(error.sum())
+        left = np.ones(len(error), dtype=bool)
+        rows = []
+        for cause in CAUSES:
+            here = left & getattr(self, f"_{cause}")
+            left &= ~here
+            rows.append((cause, here))
+        rows.append((UNEXPLAINED, left))
+        return pandas.DataFrame(
+            [
+                (cause, int((error[here] > NEAR).sum()), float(error[here].sum()) / total if total else 0.0)
+                for cause, here in rows
+            ],
+            columns=["cause", "jobs", "share"],
+        )
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what the table and the classes of jobs say, in words."""
+        error = np.abs(self.validation.error)
+        total = float(error.sum())
+        if not total:
+            return
+        early = float(error[self.validation.error < 0].sum()) / total
+        late = 1 - early
+        yield f"the simulation starts jobs too early for {early:.0%} of the error, too late for {late:.0%}"
+        for by in WAYS:
+            number, label = classes_of(
+                self.validation.result, by, TOP if by in ("partition", "qos") else None
+            )
+            classes, number = np.unique(number[self.validation.jobs], return_inverse=True)
+            share = np.bincount(number, weights=error) / total
+            jobs = np.bincount(number) / len(error)
+            most = int(np.argmax(share - jobs))
+            if share[most] - jobs[most] >= 0.1:
+                parts = f"{share[most]:.0%} of the error, {jobs[most]:.0%} of the jobs"
+                yield f"{by} {label(int(classes[most]))}: {parts}"
+        for note, count in self.validation.result.workload.notes.items():
+            if note.startswith("eligible"):
+                yield f"{count:,} jobs became eligible after their submission: their waits begin then"
+
+    # --- causes ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _submit(self) -> Integers:
+        return self.validation.result.submit_time[self.validation.jobs]
+
+    @cached_property
+    def _starts(self) -> dict[str, Integers]:
+        """Recorded and simulated start times [s]."""
+        return {
+            "recorded": self._submit + self.validation.recorded.astype(np.int64),
+            "simulated": self._submit + self.validation.simulated.astype(np.int64),
+        }
+
+    @cached_property
+    def _groups(self) -> list[tuple[Mask, list[int]]]:
+        """Jobs of the partitions that share machines, and the amounts of the machines."""
+        result, jobs = self.validation.result, self.validation.jobs
+        cluster = self.cluster
+        if not isinstance(cluster, Partitions) or result.started_in is None:
+            machines = cluster if isinstance(cluster, Machines) and self._resources else None
+            amounts = [result.size] if machines is None else _totals(machines, self._resources)
+            return [(np.ones(len(self._submit), dtype=bool), amounts)]
+        started_in = result.started_in[jobs]
+        groups = []
+        for places in _connected(cluster):
+            names = [cluster.names[place] for place in places]
+            if cluster.machines is None:
+                amounts = [sum(cluster.views[place].cluster.size for place in places)]
+            else:
+                numbers = np.unique(np.concatenate([cluster.views[place].numbers for place in places]))
+                part = cluster.machines.subset(numbers.tolist())
+                amounts = _totals(part, self._resources) if self._resources else [part.size]
+            groups.append((np.isin(started_in, names), amounts))
+        return groups
+
+    @cached_property
+    def _resources(self) -> tuple[str, ...]:
+        """Resources that are compared; none for counted nodes."""
+        result = self.validation.result
+        if result.placements is None:
+            return ()
+        return tuple(
+            name for name in result.workload.resources if name in result.placements.cluster.resources
+        )
+
+    @cached_property
+    def _asked(self) -> NDArray[np.float64]:
+        """Total amounts that each job asks for, float64, shape (jobs, resources)."""
+        result, jobs = self.validation.result, self.validation.jobs
+        workload = result.workload
+        if not self._resources:
+            return result.amount[jobs, None].astype(float)
+        factor = np.where(workload.column("spread") == 1, 1, workload.column("nodes"))
+        return np.column_stack([workload.column(name) * factor.astype(float) for name in self._resources])[
+            jobs
+        ]
+
+    def _in_use(self, which: str, group: Mask) -> list[Curve]:
+        """Return the amount of each resource that the jobs of a group use over time."""
+        result, jobs = self.validation.result, self.validation.jobs
+        start = self._starts[which][group]
+        end = start + (result.end_time - result.start_time)[jobs][group]
+        times, asked = np.concatenate([start, end]), self._asked[group]
+        return [Curve.of_changes(times, np.concatenate([amount, -amount])) for amount in asked.T]
+
+    @property
+    def _beginning(self) -> Mask:
+        first = self._submit.min()
+        return (self._submit < first + DAY) & (self._submit.max() >= first + 7 * DAY)
+
+    @cached_property
+    def _beyond(self) -> Mask:
+        return (self.validation.error > 0) & self._above_limits("recorded", {})
+
+    @cached_property
+    def _above(self) -> Mask:
+        most = {
+            place: [curve.value.max() for curve in self._in_use("recorded", group)]
+            for place, (group, _) in enumerate(self._groups)
+            if group.any()
+        }
+        return (self.validation.error < 0) & self._above_limits("simulated", most)
+
+    def _above_limits(self, which: str, limits: Mapping[int, list[float]]) -> Mask:
+        """Return which jobs start while more is in use than a group has, or than a limit says."""
+        found = np.zeros(len(self._submit), dtype=bool)
+        for place, (group, amounts) in enumerate(self._groups):
+            if not group.any():
+                continue
+            start = self._starts[which][group]
+            most = limits.get(place, amounts)
+            over = [
+                curve.value[np.searchsorted(curve.time, start)] > limit
+                for curve, limit in zip(self._in_use(which, group), most, strict=True)
+            ]
+            found[group] = np.any(over, axis=0)
+        return found
+
+    @cached_property
+    def _room(self) -> Mask:
+        """Jobs that start earlier than recorded, and could have done so among the other recorded starts.
+
+        The amounts in use are compared, not those on single machines.
+        """
+        result, jobs = self.validation.result, self.validation.jobs
+        lasting = (result.end_time - result.start_time)[jobs]
+        found = np.zeros(len(self._submit), dtype=bool)
+        for group, amounts in self._groups:
+            if not group.any():
+                continue
+            curves = self._in_use("recorded", group)
+            free = np.array(amounts)[:, None] - np.array([curve.value for curve in curves])
+            for row in np.flatnonzero(group & (self.validation.error < -NEAR)).tolist():
+                start = int(self._starts["recorded"][row])
+                first = _first_gap(
+                    curves[0].time, free, int(self._submit[row]), start, int(lasting[row]), self._asked[row]
+                )
+                found[row] = start - first > NEAR
+        return found
+
+    @cached_property
+    def _order(self) -> Mask:
+        """Jobs of pairs in one partition that start in another order than simulated.
+
+        Only pairs in which the later job asks for at least as much for at least as long count: backfilling
+        hardly changes their order.
+        """
+        result, jobs = self.validation.result, self.validation.jobs
+        number, _ = classes_of(result, "partition")
+        number = number[jobs]
+        found = np.zeros(len(self._submit), dtype=bool)
+        for each in np.unique(number):
+            rows = np.flatnonzero(number == each)
+            found[rows[self._reordered(rows[np.argsort(self._submit[rows], kind="stable")], rows)]] = True
+        return found
+
+    def _reordered(self, ordered: Integers, rows: Integers) -> Mask:
+        """Return which of some rows are in such a pair; `ordered` has them by submission."""
+        recorded, simulated = (starts[ordered] for starts in self._starts.values())
+        submit, asked = self._submit[ordered], self._asked[ordered]
+        limit = self.validation.result.workload.requested_time[self.validation.jobs][ordered]
+        found = np.zeros(len(ordered), dtype=bool)
+        stops = np.searchsorted(submit, np.maximum(recorded, simulated)).tolist()
+        for place, stop in enumerate(stops):
+            later = slice(place + 1, stop)
+            if stop <= place + 1:
+                continue
+            swapped = (recorded[later] < recorded[place]) != (simulated[later] < simulated[place])
+            if swapped.any():
+                swapped &= (limit[later] >= limit[place]) & (asked[later] >= asked[place]).all(axis=1)
+                found[later] |= swapped
+                found[place] |= swapped.any()
+        return found[np.argsort(np.argsort(self._submit[rows], kind="stable"), kind="stable")]
+
+
+def _totals(machines: Machines, resources: tuple[str, ...]) -> list[int]:
+    there = dict(zip(machines.resources, machines.totals, strict=True))
+    return [there[name] for name in resources]
+
+
+def _connected(cluster: Partitions) -> list[list[int]]:
+    """Return the numbers of the partitions, in groups that share machines directly or by others."""
+    groups: list[list[int]] = []
+    for place, view in enumerate(cluster.views):
+        joined = [group for group in groups if any(view.shares_with(cluster.views[other]) for other in group)]
+        groups = [group for group in groups if group not in joined]
+        groups.append([*(other for group in joined for other in group), place])
+    return groups
+
+
+def _first_gap(
+    time: Integers,
+    free: NDArray[np.float64],
+    submit: int,
+    start: int,
+    lasting: int,
+    asked: NDArray[np.float64],
+) -> int:
+    """Return the first time [s] from which the free amounts, shape (resources, changes), suffice to the end.
+
+    From its start on, the amounts of the job itself are not among the free ones, and suffice.
+    """
+    begin = max(int(np.searchsorted(time, submit, side="right")) - 1, 0)
+    end = int(np.searchsorted(time, start))
+    lacking = np.flatnonzero((free[:, begin:end] < asked[:, None]).any(axis=0)) + begin
+    opens = np.maximum(np.append(submit, time[lacking + 1]), submit)
+    closes = np.append(time[lacking], start + lasting)
+    return int(opens[np.argmax(closes - opens >= lasting)])
