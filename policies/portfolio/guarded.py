@@ -46,7 +46,8 @@ class Guarded(Order):
     ended have their run times; the others run for their mean predicted on arrival, or a second longer than
     so far. The mean is that over all these jobs, until now: who has not started in a simulation has waited
     until now. If the order that is not followed has a mean lower by more than `margin`, it is followed from
-    now on. Estimates in simulations are those made on arrival.
+    now on. Estimates in simulations are those made on arrival, without corrections; there are no scheduling
+    interval and no dependencies.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def write_records(
         write_bytes(place / f"{name}.csv", text.encode())
     write_bytes(place / "test.csv", _test_table(outcome).encode())
     write_bytes(place / "model_card.md", _model_card(place, periods, workload, outcome).encode())
-    write_bytes(place / "report.md", _report(outcome, frames).encode())
+    write_bytes(place / "report.md", _report(outcome, periods, frames).encode())
 
 
 # --- numbers ---------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def difference_text(difference: Mapping[str, float], unit: float = 1.0) -> str:
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]{' *' if low * high > 0 else ''}"
 
 
-def _report(outcome: Mapping[str, Any], frames: Mapping[str, pandas.DataFrame]) -> str:
+def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, pandas.DataFrame]) -> str:
     """Return the report."""
     policy, rival, limited = outcome["policy"], outcome["rival"], outcome["limited_rival"]
     ratio = outcome["test"][policy][LONGEST] / max(outcome["test"][REFERENCE][LONGEST], 1.0)
@@ -271,6 +271,7 @@ def _report(outcome: Mapping[str, Any], frames: Mapping[str, pandas.DataFrame]) 
         "## Differences\n",
         intervals,
         _difference_table(outcome["differences"]),
+        *_guard(outcome, periods),
         "## Utilisation\n",
         markdown(
             ("policy", "utilisation"),
@@ -306,6 +307,19 @@ def _sensitivity(sensitivity: Mapping[str, Any]) -> Iterator[str]:
         )
         yield "Chosen policy minus other:\n"
         yield _difference_table(found["differences"])
+
+
+def _guard(outcome: Mapping[str, Any], periods: Periods) -> list[str]:
+    """Return the section on the changes of the guard, if there is one."""
+    if not outcome["guarded"]:
+        return []
+    begin = (periods.test - periods.learn) // WEEK
+    text = (
+        "What was followed from which week of the log on, counted from 0; the last part begins with week "
+        f"{begin}.\n"
+    )
+    changes = [("0.0", "order"), *((f"{week:.1f}", which) for week, which in outcome["followed"])]
+    return ["## The guard\n", text, markdown(("followed", "from week"), [row[::-1] for row in changes])]
 
 
 def _class_table(frame: pandas.DataFrame, by: str) -> str:

@@ -17,7 +17,7 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
-from hpcsimkit.experiments.learn.periods import Periods
+from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS, with_guard
 from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
@@ -256,6 +256,7 @@ class Study:
             task.policy: figures_of(task.result(self.store), mask) for task in tasks
         }
         free = self.goal._replace(severity=0.0)
+        changes = self.store.outcome(tasks[0]).get("followed", [])
         return {
             "log": self.workload.name,
             "jobs": {name: int(each.sum()) for name, each in self.periods.masks(self.workload).items()},
@@ -263,6 +264,7 @@ class Study:
             "longest_wait": self.goal.longest_wait,
             "fairness": self.goal.fairness,
             **chosen,
+            "followed": [[(time - self.periods.learn) / WEEK, which] for time, which in changes],
             "test": figures,
             "clairvoyant": min(CLAIRVOYANT, key=lambda name: free.loss(figures[name], figures[REFERENCE])),
             "keeps_limit": self.goal.keeps_limit(figures[chosen["policy"]], figures[REFERENCE]),

@@ -29,6 +29,7 @@ from hpcsimkit.kernel.prediction import LEVELS
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.portfolio.guarded import Guarded
 from hpcsimkit.policies.predicting.quality import Quality
 from hpcsimkit.results.result import Result
 
@@ -135,7 +136,8 @@ class Simulated(Task):
         """Simulate, and write the schedule."""
         recorder = Recorder(len(self.workload))
         observers = [Ended(tell), *[recorder] * self.records]
-        result = self._simulation(observers).run()
+        simulation = self._simulation(observers)
+        result = simulation.run()
         predictions = recorder.arrays if self.records else {}
         file = io.BytesIO()
         np.savez_compressed(
@@ -148,7 +150,12 @@ class Simulated(Task):
             **predictions,
         )
         write_bytes(folder / SCHEDULE, file.getvalue())
-        return {"policy": self.policy, "schedule_sha256": result.hash, "seconds": result.seconds}
+        outcome = {"policy": self.policy, "schedule_sha256": result.hash, "seconds": result.seconds}
+        if isinstance(simulation.policy, Pipeline) and isinstance(simulation.policy.order, Guarded):
+            order = simulation.system.order
+            assert isinstance(order, Guarded)
+            outcome["followed"] = order.followed
+        return outcome
 
     def _simulation(self, observers: Sequence[Observer]) -> Simulation:
         return Simulation(

@@ -21,7 +21,7 @@ from hpcsimkit.experiments.learn.collection import collected
 from hpcsimkit.experiments.learn.goal import Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.recipe import FAMILIES, RIVALS, Family
-from hpcsimkit.experiments.learn.records import weekly_difference
+from hpcsimkit.experiments.learn.records import _guard, weekly_difference
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS, TITLES, other_users
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
@@ -210,11 +210,31 @@ def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
     fallback = without["limited_rival"].split("+")[0]
     assert outcome["policy"] == f"guarded({order},fallback={fallback},objective=bounded_slowdown)+{behind}"
     assert outcome["test"][outcome["refined"]] == without["test"][without["policy"]]
-    schedule = Simulation(jobs, make(f"learned:{place}/policy.json")).run()
+    simulation = Simulation(jobs, make(f"learned:{place}/policy.json"))
+    schedule = simulation.run()
+    changes = simulation.system.order.followed  # type: ignore[attr-defined]
+    begin = Periods.of(jobs).learn
+    assert outcome["followed"] == [[(time - begin) / WEEK, which] for time, which in changes]
+    for week, which in outcome["followed"]:
+        assert f"| {which} | {week:.1f} |" in (place / "report.md").read_text()
     test = Periods.of(jobs).masks(jobs)["test"]
     assert outcome["test"][outcome["policy"]]["mean_wait_time"] == schedule.wait_time[test].mean()
-    assert "learned, without its guard" in (place / "report.md").read_text()
+    report = (place / "report.md").read_text()
+    assert "learned, without its guard" in report and "| order | 0.0 |" in report
     assert "falls back to the order after" in (place / "model_card.md").read_text()
+
+
+def test_changes_of_a_guard_are_recorded_and_reported(tmp_path: Path) -> None:
+    policy = "guarded(laf,fallback=sjf,weeks=0.2,margin=0)+easy"
+    found = Simulated(policy, SMALL, "whole", "run", 0).run(tmp_path, lambda done: None)
+    simulation = Simulation(SMALL, make(policy))
+    simulation.run()
+    assert found["followed"] == simulation.system.order.followed  # type: ignore[attr-defined]
+    assert found["followed"]
+    outcome = {"guarded": True, "followed": [[2.53, "fallback"], [4.06, "order"]]}
+    text = "".join(_guard(outcome, Periods(0, WEEK, 2 * WEEK)))
+    assert "the last part begins with week 2" in text
+    assert "| order | 0.0 |\n| fallback | 2.5 |\n| order | 4.1 |" in text
 
 
 def test_the_choice_knows_nothing_of_the_last_part(complete: Study, tmp_path: Path) -> None:
