@@ -161,6 +161,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
 
 
 TRAINING = (
+    "a_learner_of_your_own",
     "an_inspector",
     "learned_backfilling",
     "learned_from_your_log",
@@ -208,6 +209,44 @@ def test_the_afternoon_with_fewer_jobs(
         assert set(table.loc["partition"].index) == partitions
     differences = table.loc["partition"].difference
     assert (differences.drop("gpu") == 0).all()
+
+
+FEWER = {
+    "--jobs 4000": "--jobs 1300",
+    "[1600, 2000]": "[600, 900]",
+    "total_timesteps = 16384": "total_timesteps = 1024",
+    "steps = 16_384": "steps = 1024",
+    "--skip 2000": "--skip 900",
+    "--sequences 15": "--sequences 3",
+    "sequences = 12": "sequences = 3",
+}
+"""Numbers of the tutorial on a learner, replaced by smaller ones."""
+
+
+def test_a_learner_with_fewer_jobs(
+    empty_folder: Path, blank_pictures: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command of the tutorial runs; what they print is compared by the slow test."""
+    page, known = DOCS / "tutorials" / "a_learner_of_your_own.md", blocks
+
+    def small(page: Path) -> Iterator[Block]:
+        for block in known(page):
+            text = block.text
+            for old, new in FEWER.items():
+                text = text.replace(old, new)
+            yield block._replace(text=text)
+
+    written = page.read_text(encoding="utf-8")
+    assert [old for old in FEWER if old not in written] == []
+    monkeypatch.setattr(sys.modules[__name__], "blocks", small)
+    monkeypatch.setattr(sys.modules[__name__], "check", lambda *_, **__: None)
+    check_examples(page, empty_folder, as_typed=False)
+    evaluated = pandas.read_csv(empty_folder / "judged" / "evaluation.csv")
+    assert set(evaluated.policy) == {"agent", "random agent", "fcfs+easy", "sjf+easy", "f1+easy"}
+    report = (empty_folder / "table" / "report.md").read_text()
+    for row in ("f1+easy", "random agent", "agent 0", "agent 1"):
+        assert f"\n| {row} | " in report
+    assert "--allow-code parts.py" in report
 
 
 @pytest.mark.slow

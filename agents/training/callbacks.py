@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from hpcsimkit.agents.training.learning_curve import Report
 
-__all__ = ["Callback", "call_all"]
+__all__ = ["Callback", "Pruning", "call_all"]
 
 
 class Callback:
@@ -32,6 +33,32 @@ class Callback:
 
     def on_validation(self, report: Report) -> None:
         """Called after :meth:`on_update` if the round had a validation; the report has its score."""
+
+
+class Pruning(Callback):
+    """Callback that shows each validation to a trial of Optuna, and ends the training if it is to be pruned.
+
+    Parameters
+    ----------
+    trial : optuna.Trial
+        Trial of a study that maximises the score; its steps are those of the training.
+
+    Raises
+    ------
+    optuna.TrialPruned
+        From :meth:`on_validation`: the pruner of the study ends the trial.
+    """
+
+    def __init__(self, trial: Any) -> None:
+        self.trial = trial
+
+    def on_validation(self, report: Report) -> None:
+        """Report the score; end the trial if the pruner says so."""
+        from optuna import TrialPruned
+
+        self.trial.report(report.validation, report.steps)
+        if self.trial.should_prune():
+            raise TrialPruned
 
 
 def call_all(callbacks: Sequence[Callback], report: Report) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hpcsimkit.cli.flags import RESULTS, EngineName, Limits, Quiet, examples
+from hpcsimkit.cli.flags import RESULTS, AllowCode, EngineName, Limits, Quiet, examples
 from hpcsimkit.io.printable import show
 from hpcsimkit.reproductions.catalogue import SYSTEMS
 
@@ -27,7 +27,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="SYSTEM",
-            help=f"Name of the experiment: {', '.join(sorted(SYSTEMS))}.",
+            help=f"Name of the experiment: {', '.join(sorted(SYSTEMS))}; or path of a folder with plan.toml.",
         ),
     ],
     logs: Annotated[
@@ -67,6 +67,7 @@ def reproduce(
         ),
     ] = None,
     engine: EngineName = None,
+    allow_code: AllowCode = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
     out: Annotated[
         Path | None,
@@ -94,7 +95,8 @@ def reproduce(
     if seed < 0:
         raise UsageError(f"--seed must be greater than or equal to 0, found {seed}")
     parallel = Parallel.of_flags({"workers": workers, "engine": engine})
-    kind = reproduction_named(system)
+    kind = reproduction_named(system, allow_code or ())
+    system = Path(system).resolve().name if system not in SYSTEMS else system
     if not logs and kind.needs_logs:
         raise UsageError(f"{system} needs {kind.logs_needed}")
     flags = {"full": full, "behaviour": behaviour, "rivals": rivals}

@@ -21,6 +21,7 @@ from hpcsimkit.compiled.profile import (
     occupy,
 )
 from hpcsimkit.compiled.running import expect, forget
+from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
 
 __all__ = [
@@ -122,10 +123,8 @@ def _take_in_starts(plan: Plan, run: Run) -> None:
         due += 1
     if kept == due:
         return
-    for place in range(due, counters[SLOTS]):
-        slots[0, place - due + kept] = slots[0, place]
-    for place in range(due, counters[SLOTS]):
-        slots[1, place - due + kept] = slots[1, place]
+    close_gap(slots[0], kept, due - kept, counters[SLOTS])
+    close_gap(slots[1], kept, due - kept, counters[SLOTS])
     counters[SLOTS] -= due - kept
 
 
@@ -236,8 +235,7 @@ def request_wake(plan: Plan, now: int) -> None:
         place -= 1
     if place > 0 and wakes[place - 1] == at:
         return
-    for other in range(counters[WAKES], place, -1):
-        wakes[other] = wakes[other - 1]
+    open_gap(wakes, place, counters[WAKES])
     wakes[place] = at
     counters[WAKES] += 1
 

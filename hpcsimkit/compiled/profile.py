@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.shifting import close_gap, open_gap, place_of
 from hpcsimkit.compiled.state import FREE, RUNNING, Integers, Jobs, Run
 
 __all__ = ["Profile", "advance", "earlier", "earliest", "expect_ends", "fits", "new_profile", "occupy"]
@@ -63,10 +64,8 @@ def advance(profile: Profile, now: int) -> None:
     while dropped + 1 < count and times[dropped + 1] <= now:
         dropped += 1
     if dropped:
-        for place in range(count - dropped):
-            times[place] = times[place + dropped]
-        for place in range(count - dropped):
-            levels[place] = levels[place + dropped]
+        close_gap(times, 0, dropped, count)
+        close_gap(levels, 0, dropped, count)
         profile.counters[STEPS] = count - dropped
     times[0] = max(times[0], now)
 
@@ -137,7 +136,7 @@ def occupy(profile: Profile, start: int, end: int, nodes: int) -> None:
     last = _cut(profile, end)
     levels = profile.levels
     for position in range(first, last):
-        levels[position] -= nodes
+        levels[place_of(position)] -= nodes
     _join(profile, last)
     _join(profile, first)
 
@@ -165,10 +164,8 @@ def _cut(profile: Profile, at: int) -> int:
     position = _position(profile, at)
     if position < count and times[position] == at:
         return position
-    for place in range(count, position, -1):
-        times[place] = times[place - 1]
-    for place in range(count, position, -1):
-        levels[place] = levels[place - 1]
+    open_gap(times, position, count)
+    open_gap(levels, position, count)
     times[position], levels[position] = at, levels[position - 1]
     profile.counters[STEPS] = count + 1
     return position
@@ -180,8 +177,6 @@ def _join(profile: Profile, position: int) -> None:
     times, levels, count = profile.times, profile.levels, profile.counters[STEPS]
     if position == 0 or position == count or levels[position] != levels[position - 1]:
         return
-    for place in range(position, count - 1):
-        times[place] = times[place + 1]
-    for place in range(position, count - 1):
-        levels[place] = levels[place + 1]
+    close_gap(times, position, 1, count)
+    close_gap(levels, position, 1, count)
     profile.counters[STEPS] = count - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Run
 
 __all__ = ["end_next", "expect", "forget", "reserve", "start"]
@@ -67,10 +68,8 @@ def _position(expected: Integers, count: int, end: int, row: int) -> int:
 def expect(expected: Integers, count: int, end: int, row: int) -> None:
     """Add a job to a list of `count` expected ends; mirrors ``Running.add``."""
     position = _position(expected, count, end, row)
-    for place in range(count, position, -1):
-        expected[0, place] = expected[0, place - 1]
-    for place in range(count, position, -1):
-        expected[1, place] = expected[1, place - 1]
+    open_gap(expected[0], position, count)
+    open_gap(expected[1], position, count)
     expected[0, position], expected[1, position] = end, row
 
 
@@ -78,10 +77,8 @@ def expect(expected: Integers, count: int, end: int, row: int) -> None:
 def forget(expected: Integers, count: int, end: int, row: int) -> None:
     """Remove a job from a list of `count` expected ends; mirrors ``Running.remove``."""
     position = _position(expected, count, end, row)
-    for place in range(position, count - 1):
-        expected[0, place] = expected[0, place + 1]
-    for place in range(position, count - 1):
-        expected[1, place] = expected[1, place + 1]
+    close_gap(expected[0], position, 1, count)
+    close_gap(expected[1], position, 1, count)
 
 
 @machine_code

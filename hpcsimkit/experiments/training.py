@@ -199,6 +199,21 @@ class Training(Source):
             raise UsageError(f"{flag}{text}".removeprefix(": "))
         return training
 
+    def with_trainer(self, **settings: Any) -> Self:
+        """Return the training with some settings of its trainer changed, as in a search over them.
+
+        Raises
+        ------
+        UsageError
+            A setting is unknown or out of range.
+
+        Examples
+        --------
+        >>> Training().with_trainer(learning_rate=0.01).trainer
+        {'learning_rate': 0.01}
+        """
+        return self.with_flags({}, self.model_copy(update={"trainer": {**self.trainer, **settings}}))
+
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
         """Return a training with valid components, or the first problem."""

@@ -39,7 +39,7 @@ class Findings(ABC):
     store: Store
 
     @property
-    def template(self) -> str:
+    def template(self) -> str | Path:
         """Template of the report."""
         return f"{type(self).__module__.split('.')[-2]}/report.md.jinja"
 

@@ -34,8 +34,8 @@ class Learner:
         Policy with an open seat.
     encoder, mask, reward
         Parameters of :class:`~hpcsimkit.envs.environment.SchedulingEnv`.
-    trainer : str
-        Name in :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`.
+    trainer : str or type
+        Name in :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`, or class of a trainer.
     settings : RunSettings
         Settings of the trainer, of its class of settings.
     seed : int
@@ -80,7 +80,7 @@ class Learner:
     encoder: Encoder
     mask: Mask
     reward: Reward
-    trainer: str
+    trainer: str | type[Any]
     settings: RunSettings
     seed: int
     stage: str = "dispatch"
@@ -91,12 +91,23 @@ class Learner:
 
     @classmethod
     def of(
-        cls, name: str, env: SchedulingEnv, trainer: str, settings: RunSettings, seed: int, **others: Any
+        cls,
+        name: str,
+        env: SchedulingEnv,
+        trainer: str | type[Any],
+        settings: RunSettings,
+        seed: int,
+        **others: Any,
     ) -> Self:
         """Return the learner of the agent in an environment; `others` are further parameters."""
         parts = (env.episodes, env.policy, env.encoder, env.mask, env.reward)
         seat = {"stage": env.stage, "skip": env.skip, "attempts": env.attempts}
         return cls(name, *parts, trainer, settings, seed, **{**seat, **others})
+
+    @property
+    def trainer_class(self) -> type[Any]:
+        """Class of the trainer."""
+        return trainer_named(self.trainer) if isinstance(self.trainer, str) else self.trainer
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -128,7 +139,7 @@ class Learner:
             skip=self.skip,
             attempts=self.attempts,
         )
-        trainer = trainer_named(self.trainer)(
+        trainer = self.trainer_class(
             env, self.settings, seed=self.seed, validate=self.validate, validate_every=self.validate_every
         )
         return trainer.train(folder, resume=True, tell=lambda report: tell(report.steps))

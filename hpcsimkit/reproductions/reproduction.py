@@ -56,6 +56,8 @@ class Reproduction(ABC):
         Approximate rate of one process for each kind of task [decisions/s].
     flags : set of str
         Flags of the command line, without dashes, that the reproduction supports.
+    allow_code : tuple of str
+        Modules, files and folders from which its plan may import code.
     """
 
     title: ClassVar[str]
@@ -63,6 +65,7 @@ class Reproduction(ABC):
     logs_needed: ClassVar[str]
     rates: ClassVar[Mapping[str, float]]
     flags: ClassVar[frozenset[str]] = frozenset({RIVALS})
+    allow_code: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self, logs: Sequence[Path], *, quick: bool = False, seed: int = 0, chosen: Collection[str] = ()

@@ -231,6 +231,7 @@ class ReproductionRun:
         reproduction = self.reproduction
         words = [self.system, *(log.name for log in reproduction.logs), *["--quick"] * reproduction.quick]
         words += [f"--{flag}" for flag in sorted(reproduction.chosen)]
+        words += [word for code in reproduction.allow_code for word in ("--allow-code", code)]
         words += ["--seed", str(reproduction.seed), "--workers", str(self.workers), "--out", self.place.name]
         return f"python -m hpcsimkit.run reproduce {shlex.join(words)}"
 

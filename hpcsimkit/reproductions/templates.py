@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.experiments.console import grouped
@@ -32,8 +33,10 @@ def environment() -> Environment:
     return found
 
 
-def rendered(template: str, **values: Any) -> str:
-    """Return the text of a template, such as ``"dras/report.md.jinja"``, with values in it."""
+def rendered(template: str | Path, **values: Any) -> str:
+    """Return the text of a template, such as ``"dras/report.md.jinja"`` or a file, with values in it."""
+    if isinstance(template, Path):
+        return tidied(environment().from_string(template.read_text(encoding="utf-8")).render(values))
     return tidied(environment().get_template(template).render(values))
 
 

@@ -12,6 +12,10 @@ pytest.importorskip("optuna", reason="needs the extra [learn]: pip install 'hpcs
 
 from optuna.trial import TrialState, create_trial
 
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.training.callbacks import Pruning
+from hpcsimkit.agents.training.learning_curve import Report
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "track_trainings.md"
 TRAINING = """
 [generate]
@@ -56,7 +60,6 @@ def test_the_search_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert f"learning_rate = {first.params['learning_rate']}" in saved
     assert Path("search/1/best.hpcsim").exists()
 
-    study.ask()  # what a killed process leaves
     perfect = create_trial(
         value=0.0,
         params=first.params,
@@ -64,9 +67,41 @@ def test_the_search_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         intermediate_values=dict.fromkeys(first.intermediate_values, 0.0),
     )
     study.add_trials([perfect] * 6)
-    *_, running, _, _, _, _, _, _, last = search(trials=9).trials
-    assert (running.state, last.state) == (TrialState.RUNNING, TrialState.PRUNED)
+    *_, last = search(trials=9).trials
+    assert last.state == TrialState.PRUNED
     assert list(last.intermediate_values) == [64]
     assert last.params not in [first.params, study.trials[1].params]
-    assert not Path("search/9").exists()
-    assert len(search(trials=9).trials) == 10, "a finished search does nothing more"
+    assert not Path("search/8").exists()
+    assert len(search(trials=9).trials) == 9, "a finished search does nothing more"
+
+
+class Killed(BaseException):
+    """What ends a process at once, as far as Optuna can tell: the trial remains as it is."""
+
+
+def test_a_killed_trial_resumes_its_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("training.toml").write_text(TRAINING)
+
+    def kill(self: Pruning, report: Report) -> None:
+        if report.steps == 128:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pruning, "on_validation", kill)
+        with pytest.raises(Killed):
+            search(trials=2)
+    place = Path("search/0.partial")
+    assert list(place.glob("checkpoint*"))
+    study = search(trials=2)
+    killed, resumed, other = study.trials
+    assert [trial.state for trial in study.trials] == [
+        TrialState.FAIL,
+        TrialState.COMPLETE,
+        TrialState.COMPLETE,
+    ]
+    assert resumed.params == killed.params != other.params
+    assert list(resumed.intermediate_values) == [128], "the first half was not trained again"
+    about = Agent.load("search/0/best.hpcsim").about
+    assert about is not None and resumed.value == about["validation"]
+    assert not place.exists() and not Path("search/1").exists() and Path("search/2").exists()

@@ -203,7 +203,9 @@ def test_one_line(cli, logs, tmp_path, arguments, message) -> None:
 
 def test_help_names_all_systems(cli) -> None:
     words = " ".join(cli("reproduce", "--help").out.split())
-    assert f"Name of the experiment: {', '.join(sorted(SYSTEMS))}." in words
+    assert (
+        f"Name of the experiment: {', '.join(sorted(SYSTEMS))}; or path of a folder with plan.toml." in words
+    )
 
 
 def test_a_folder_with_something_else_in_it(cli, logs, tmp_path) -> None:

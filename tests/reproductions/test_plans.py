@@ -92,3 +92,66 @@ def test_what_is_wrong_with_a_plan_is_one_line(tmp_path: Path, old: str, new: st
     with pytest.raises(UsageError, match=message) as error:
         Plan.of_toml(tmp_path / "plan.toml")
     assert "\n" not in str(error.value)
+
+
+# --- folders of one's own ----------------------------------------------------------------------------------
+
+OWN = """
+title = "Ours"
+
+[logs]
+needed = "a log"
+code = "swf"
+
+[rates]
+"runs" = 1000.0
+
+[sizes.full]
+sequences = 1
+
+[rows.ours]
+name = "ours"
+policy = { part = "mine.py:Longest" }
+
+[comparisons.rest]
+sequences = "rest"
+rows = [{ rows = ["ours"] }]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder with the name of a paper, and a policy in a file beside its plan."""
+    folder = tmp_path / "dras"
+    folder.mkdir()
+    (folder / "plan.toml").write_text(OWN)
+    (folder / "mine.py").write_text(
+        "from hpcsimkit import Pipeline\nfrom hpcsimkit.policies import LJF\n\ndef Longest():\n    return Pipeline(LJF())\n"
+    )
+    (tmp_path / "log.swf").write_text(
+        ";MaxProcs: 4\n"
+        + "".join(f"{n} {n} -1 9 1 -1 -1 1 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n" for n in range(1, 41))
+    )
+    return folder
+
+
+def test_a_folder_of_ones_own_is_no_paper_of_the_same_name(own: Path) -> None:
+    kind = reproduction_named(str(own))
+    assert kind.title == "Ours" and kind.allow_code == ()
+    assert kind.__bases__[0].__module__ == "hpcsimkit.reproductions.plans.planned"
+    assert reproduction_named("dras").title != "Ours"
+
+
+def test_code_of_a_plan_needs_consent(own: Path) -> None:
+    log = own.parent / "log.swf"
+    with pytest.raises(
+        UsageError, match=r"'mine.py:Longest' is code .* without consent: --allow-code mine.py"
+    ):
+        reproduction_named(str(own))([log]).contests  # noqa: B018
+    contests = reproduction_named(str(own), ["mine.py"])([log]).contests
+    assert [str(each.policy.order) for contest in contests for each in contest.contestants] == ["LJF()"]
+
+
+def test_a_folder_without_a_plan_is_an_unknown_system(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown system"):
+        reproduction_named(str(tmp_path))

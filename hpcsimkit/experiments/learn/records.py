@@ -288,19 +288,6 @@ def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, p
     return "\n".join(parts)
 
 
-def _guard(outcome: Mapping[str, Any], periods: Periods) -> list[str]:
-    """Return the section on the changes of the guard, if there is one."""
-    if not outcome["guarded"]:
-        return []
-    begin = (periods.test - periods.learn) // WEEK
-    text = (
-        "What was followed from which week of the log on, counted from 0; the last part begins with week "
-        f"{begin}.\n"
-    )
-    changes = [("0.0", "order"), *((f"{week:.1f}", which) for week, which in outcome["followed"])]
-    return ["## The guard\n", text, markdown(("followed", "from week"), [row[::-1] for row in changes])]
-
-
 def _difference_table(differences: Mapping[str, Any]) -> str:
     """Return the table of the differences from other policies."""
     slowdown, wait = COMPARED
@@ -320,6 +307,19 @@ def _sensitivity(sensitivity: Mapping[str, Any]) -> Iterator[str]:
         )
         yield "Chosen policy minus other:\n"
         yield _difference_table(found["differences"])
+
+
+def _guard(outcome: Mapping[str, Any], periods: Periods) -> list[str]:
+    """Return the section on the changes of the guard, if there is one."""
+    if not outcome["guarded"]:
+        return []
+    begin = (periods.test - periods.learn) // WEEK
+    text = (
+        "What was followed from which week of the log on, counted from 0; the last part begins with week "
+        f"{begin}.\n"
+    )
+    changes = [("0.0", "order"), *((f"{week:.1f}", which) for week, which in outcome["followed"])]
+    return ["## The guard\n", text, markdown(("followed", "from week"), [row[::-1] for row in changes])]
 
 
 def _class_table(frame: pandas.DataFrame, by: str) -> str:

@@ -302,7 +302,7 @@ class Operation(Run):
             return earned(scenario, with_agent(learner.policy, agent), learner.reward)
         parts = (learner.episodes, learner.policy, learner.encoder, learner.mask, learner.reward)
         env = SchedulingEnv(*parts, stage=learner.stage, skip=learner.skip)
-        trainer = trainer_named(learner.trainer)(env, learner.settings, seed=self.seed)
+        trainer = learner.trainer_class(env, learner.settings, seed=self.seed)
         assert isinstance(trainer, DrasTrainer)
         trainer.begin(agent)  # with a new state of the optimiser
         episode, _ = trainer.play(scenario, self.update_every)

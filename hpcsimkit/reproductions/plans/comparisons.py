@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hpcsimkit.experiments.training_parts import algorithm_named
 from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.plans.parts import Parts, kit_part
+from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
@@ -55,7 +56,7 @@ class Comparison(NamedTuple):
     @property
     def base(self) -> str:
         """Name of the base scheduler, if the plan has one."""
-        return str(self.parts.made(self.plan.base))
+        return f"{self.parts.made(self.plan.base)}"
 
     @property
     def about(self) -> str:
@@ -65,7 +66,7 @@ class Comparison(NamedTuple):
     @property
     def label(self) -> str:
         """Name of a file on the comparison, without suffix."""
-        return str(self.parts.made(self.plan.label))
+        return f"{self.parts.made(self.plan.label)}"
 
     @property
     def meetings(self) -> dict[str, Meeting]:
@@ -128,22 +129,26 @@ class Workshop:
         The plan.
     traces : PaperLogs
         Logs, or other test data of the plan.
+    code : Code
+        Code that names in the plan may refer to. Default: that of hpcsimkit.
     """
 
-    def __init__(self, plan: Plan, traces: Any) -> None:
+    def __init__(self, plan: Plan, traces: Any, code: Code = KIT) -> None:
         self.plan = plan
         self.traces = traces
+        self.code = code
         self._made: dict[str, Learner] = {}
 
     def parts(self, trace: Any = None) -> Parts:
         """Return parts with the size preset and a log, by default the first one, as variables."""
         chosen = self.traces.first if trace is None else trace
         sizes = vars(self.traces.scale)
-        return Parts({"none": None, **sizes, "seed": self.traces.seed, **chosen.variables}, self.agent)
+        variables = {"none": None, **sizes, "seed": self.traces.seed, **chosen.variables}
+        return Parts(variables, self.agent, self.code)
 
     def agent(self, name: str, variables: Mapping[str, Any]) -> Learner:
         """Return an agent for values of the variables."""
-        table, parts = self.plan.agents[name], Parts(variables, self.agent)
+        table, parts = self.plan.agents[name], Parts(variables, self.agent, self.code)
         for variable, value in table.defaults.items():
             if variable not in parts.variables:
                 parts = parts.beside({variable: parts.made(value)})
@@ -154,7 +159,10 @@ class Workshop:
                 settings = replace(settings, total_timesteps=parts.made(table.total_timesteps))
             kind = kit_part(table.learner) if table.learner else Learner
             seed = parts.made(table.seed) + parts.variables.get("number", 0)
-            learner = kind.of(label, environment, parts.made(table.trainer), settings, seed)
+            trainer = parts.made(table.trainer)
+            if ":" in trainer:
+                trainer = algorithm_named(trainer, self.code.folder, self.code.trust)
+            learner = kind.of(label, environment, trainer, settings, seed)
             changes = parts.beside({"learner": learner}).made(table.changes)
             self._made[label] = replace(learner, **changes)
         return self._made[label]

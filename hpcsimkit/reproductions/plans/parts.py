@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from operator import attrgetter
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.trust import Trust, code_in
 
-__all__ = ["Parts", "kit_part"]
+__all__ = ["KIT", "Code", "Parts", "kit_part"]
 
 PART, COPY, AGENT = "part", "copy", "agent"
 """Keys of tables that stand for objects."""
@@ -23,7 +24,7 @@ ONE = re.compile(r"\{\w[\w.\[\]]*\}")
 
 
 def kit_part(name: str) -> Any:
-    """Return an object of hpcsimkit by its name ``module:Name``; a plan names no other code.
+    """Return an object of hpcsimkit by its name ``module:Name``.
 
     Objects that a module has only imported from elsewhere are refused.
 
@@ -45,6 +46,36 @@ def kit_part(name: str) -> Any:
     return found
 
 
+class Code(NamedTuple):
+    """Code that the names in a plan may refer to: hpcsimkit, and the files of a folder with consent.
+
+    Parameters
+    ----------
+    folder : str, optional
+        Folder of the plan.
+    trust : Trust
+        Permission to import code. Default: none.
+    """
+
+    folder: str | None = None
+    trust: Trust = Trust(())
+
+    def part(self, name: str) -> Any:
+        """Return the object of ``module:Name`` of hpcsimkit, or of ``file.py:Name``.
+
+        >>> Code().part("mine.py:Best")
+        Traceback (most recent call last):
+        hpcsimkit.errors.UsageError: 'mine.py:Best' is code that is not the kit's own, and a file may not \
+name it without consent: --allow-code mine.py
+        """
+        own = code_in(name).endswith(".py")
+        return self.trust.imported(name, self.folder) if own else kit_part(name)
+
+
+KIT = Code()
+"""Code of hpcsimkit only."""
+
+
 class _Words(Formatter):
     """Texts: ``{order:upper}`` in capitals, ``{number:next}`` plus 1, ``{backfilling:?-bf}`` only if true."""
 
@@ -64,8 +95,8 @@ class Parts:
     - A text ``"{name}"`` is the variable itself (``"{name.attribute}"`` its attribute); other texts are
       formatted: ``{name:upper}`` is in capitals, ``{name:next}`` a number plus 1, ``{name:?words}`` are
       words if the variable is true.
-    - A table with the key ``part`` is the object that this class or function of hpcsimkit returns for the
-      other keys; one with ``copy`` is a copy of an object, or of a constant, with changed attributes.
+    - A table with the key ``part`` is the object that this class or function returns for the other keys; one
+      with ``copy`` is a copy of an object, or of a constant, with changed attributes.
     - A table with the key ``agent`` is that agent, with the other keys as variables.
 
     Parameters
@@ -74,6 +105,8 @@ class Parts:
         Values of the variables.
     agent : callable, optional
         Function ``agent(name, variables)`` that returns an agent of the plan.
+    code : Code
+        Code that names may refer to. Default: that of hpcsimkit.
 
     Examples
     --------
@@ -85,14 +118,18 @@ class Parts:
     """
 
     def __init__(
-        self, variables: Mapping[str, Any], agent: Callable[[str, Mapping[str, Any]], Any] | None = None
+        self,
+        variables: Mapping[str, Any],
+        agent: Callable[[str, Mapping[str, Any]], Any] | None = None,
+        code: Code = KIT,
     ) -> None:
         self.variables = variables
         self.agent = agent
+        self.code = code
 
     def beside(self, variables: Mapping[str, Any]) -> Parts:
         """Return parts with further variables."""
-        return Parts({**self.variables, **variables}, self.agent)
+        return Parts({**self.variables, **variables}, self.agent, self.code)
 
     def each(self, values: Mapping[str, Any]) -> Iterator[Parts]:
         """Yield parts for each combination of the values of some variables, without repetitions.
@@ -126,9 +163,10 @@ class Parts:
     def _table(self, table: Mapping[str, Any]) -> Any:
         made = {key: self.made(value) for key, value in table.items()}
         if PART in made:
-            return kit_part(made.pop(PART))(**made)
+            return self.code.part(made.pop(PART))(**made)
         if COPY in made:
-            return _changed(made.pop(COPY), made)
+            found = made.pop(COPY)
+            return _changed(self.code.part(found) if isinstance(found, str) else found, made)
         if AGENT in made:
             assert self.agent is not None
             return self.agent(made.pop(AGENT), {**self.variables, **made})
@@ -145,9 +183,8 @@ class Parts:
         return found
 
 
-def _changed(of: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of an object, or of a constant of hpcsimkit, with changed attributes."""
-    found = kit_part(of) if isinstance(of, str) else of
+def _changed(found: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy of an object with changed attributes."""
     if is_dataclass(found) and not isinstance(found, type):
         return replace(found, **changes)
     changed = copy.copy(found)

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
+from hpcsimkit.experiments.trust import Trust
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.contests import ContestReproduction, Scores, learners_of
 from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
+from hpcsimkit.reproductions.papers import PAPERS
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.logs import PaperLogs
-from hpcsimkit.reproductions.plans.parts import kit_part
+from hpcsimkit.reproductions.plans.parts import Code, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_of"]
+
+NO_CODE = Trust(())
 
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
 
@@ -56,12 +60,15 @@ class PaperReproduction(ContestReproduction[Comparison]):
         Contents of its ``published.toml``.
     findings : type
         Class of its measurements.
+    code : Code
+        Code that names in the plan may refer to.
     """
 
     folder: ClassVar[Path]
     paper: ClassVar[Plan]
     published: ClassVar[Mapping[str, PublishedTable]]
     findings: ClassVar[type[PaperFindings]]
+    code: ClassVar[Code]
 
     @cached_property
     def traces(self) -> Any:
@@ -75,7 +82,7 @@ class PaperReproduction(ContestReproduction[Comparison]):
     @cached_property
     def workshop(self) -> Workshop:
         """Agents and comparisons of the plan."""
-        return Workshop(self.paper, self.traces)
+        return Workshop(self.paper, self.traces, self.code)
 
     @cached_property
     def contests(self) -> list[Comparison]:
@@ -148,9 +155,10 @@ class PaperFindings(Findings):
     plan: PaperReproduction
 
     @property
-    def template(self) -> str:
-        """Template of the report."""
-        return f"{self.plan.folder.name}/report.md.jinja"
+    def template(self) -> str | Path:
+        """Template of the report: ``report.md.jinja`` in the folder, or that of all papers without one."""
+        own = self.plan.folder / "report.md.jinja"
+        return own if own.is_file() else "paper.md.jinja"
 
     @cached_property
     def scores(self) -> list[Scores[Comparison]]:
@@ -203,6 +211,11 @@ class PaperFindings(Findings):
             lines.append(line)
         return Table(["log", *headings], lines)
 
+    def published_table(self, name: str) -> Table:
+        """Return a published table of numbers."""
+        table = self.plan.published[name]
+        return Table(["", *table.columns], [[row, *map(number, each)] for row, each in table.rows.items()])
+
     def targets(self) -> Iterator[Target]:
         """Yield the targets of the plan, then those of the training time."""
         for plan in self.plan.paper.targets:
@@ -240,11 +253,18 @@ class PaperFindings(Findings):
 
 
 @cache
-def reproduction_of(folder: Path) -> type[PaperReproduction]:
+def reproduction_of(folder: Path, trust: Trust = NO_CODE) -> type[PaperReproduction]:
     """Return the reproduction of a paper from its folder.
 
-    ``report.md.jinja`` is its text. If there is a module ``own``, the classes ``OwnReproduction`` and
-    ``OwnFindings`` in it replace those of this module.
+    ``report.md.jinja`` is its text. If there is a module ``own`` in a folder of the kit, the classes
+    ``OwnReproduction`` and ``OwnFindings`` in it replace those of this module.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with ``plan.toml``.
+    trust : Trust
+        Permission to import code that is not the kit's own. Default: none.
     """
     plan, published = paper_files(folder)
     own, source = _own(folder), plan.source or plan.logs
@@ -262,10 +282,13 @@ def reproduction_of(folder: Path) -> type[PaperReproduction]:
             "rates": plan.rates,
             "flags": frozenset(plan.options),
             "findings": getattr(own, "OwnFindings", PaperFindings),
+            "code": Code(str(folder), trust),
+            "allow_code": trust.allowed or (),
         },
     )
 
 
 def _own(folder: Path) -> ModuleType | None:
     name = f"hpcsimkit.reproductions.{folder.name}.own"
-    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+    is_known = folder in PAPERS.values() and importlib.util.find_spec(name)
+    return importlib.import_module(name) if is_known else None

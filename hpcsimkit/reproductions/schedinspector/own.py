@@ -223,7 +223,7 @@ class OwnFindings(PaperFindings):
                 yield from self._of_paper(scores)
         seconds: dict[str, list[float]] = {}
         for learner in {each.name: each for each in learners_of(self.plan.contests)}.values():
-            seconds.setdefault(learner.trainer, []).append(self.store.seconds(Training(learner)))
+            seconds.setdefault(str(learner.trainer), []).append(self.store.seconds(Training(learner)))
         for trainer, of_agents in seconds.items():
             what = f"longest training of {trainer} agents of a table [min of a core]"
             longest = max(of_agents) / 60
