@@ -45,7 +45,7 @@ def evaluation_page(contest: Contest, verdicts: Sequence[Verdict]) -> str:
         remarks=list(filter(None, [contest.warning])),
         headline=_shown(verdict_table(first), note=f"{TESTS}; * below 0.05."),
         swatches={},
-        sections=[*map(_section, verdicts), _choices(first)],
+        sections=[*(_section(verdict, means=verdict is not first) for verdict in verdicts), _choices(first)],
         failed=None,
         failures=0,
         facts=[(name, repr(policy)) for name, policy in contest.policies.items()],
@@ -56,14 +56,14 @@ def _shown(table: Table, **texts: str) -> dict[str, Any]:
     return {**table._asdict(), "left_out": 0, **texts}
 
 
-def _section(verdict: Verdict) -> dict[str, Any]:
-    tables = [
-        _shown(verdict_table(verdict), name="evaluation", title="Means and differences", note=f"{TESTS}.")
-    ]
+def _section(verdict: Verdict, *, means: bool) -> dict[str, Any]:
+    """Return the section of a metric, with the table of means if the page does not begin with it."""
+    title = "Means and differences"
+    tables = [_shown(verdict_table(verdict), files="evaluation.json", title=title, note=f"{TESTS}.")] * means
     tables += [
         _shown(
             where_table(verdict, other),
-            name="where",
+            files="where.csv",
             title=f"Differences from {other} by class of jobs",
             note=f"Means over the sequences with such jobs; {SPREAD}. Among many classes, some differ by "
             "chance. The last column is the part of the difference over all jobs that is due to the class. "
@@ -85,7 +85,7 @@ def _choices(verdict: Verdict) -> dict[str, Any]:
     text = choices_text(verdict)
     table = _shown(
         choices_table(verdict),
-        name="where",
+        files="where.csv",
         title="Features of its choices",
         note=f"Means over the sequences of the mean in each; {SPREAD}.",
     )

@@ -130,7 +130,7 @@ def _page(table: SweepTable, sections: Sections, name: str) -> str:
 
 
 def _shown(table: Table) -> dict[str, Any]:
-    return {**table._asdict(), **_rows(table.shown)}
+    return {**table._asdict(), **_rows(table.shown), "files": f"tables/{table.name}.csv, .tex"}
 
 
 def _rows(frame: DataFrame) -> dict[str, Any]:

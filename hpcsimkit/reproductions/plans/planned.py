@@ -22,7 +22,7 @@ from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_o
 from hpcsimkit.reproductions.papers import PAPERS
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.logs import PaperLogs
-from hpcsimkit.reproductions.plans.parts import Code, kit_part
+from hpcsimkit.reproductions.plans.parts import KIT, Code, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import Field, field_of
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_of"]
-
-NO_CODE = Trust(())
 
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
 
@@ -253,7 +251,7 @@ class PaperFindings(Findings):
 
 
 @cache
-def reproduction_of(folder: Path, trust: Trust = NO_CODE) -> type[PaperReproduction]:
+def reproduction_of(folder: Path, trust: Trust = KIT.trust) -> type[PaperReproduction]:
     """Return the reproduction of a paper from its folder.
 
     ``report.md.jinja`` is its text. If there is a module ``own`` in a folder of the kit, the classes
