@@ -151,7 +151,9 @@ NodeCount = Annotated[
 MachineFile = Annotated[
     str | None,
     typer.Option(
-        "--machines", metavar="FILE", help="Path of a file of machines: .csv or .toml.  [identical nodes]"
+        "--machines",
+        metavar="FILE",
+        help="Path of a file of machines: .csv, .toml, or from scontrol show node.  [identical nodes]",
     ),
 ]
 PartitionFile = Annotated[
