@@ -151,9 +151,7 @@ NodeCount = Annotated[
 MachineFile = Annotated[
     str | None,
     typer.Option(
-        "--machines",
-        metavar="FILE",
-        help="Path of a file of machines: .csv, .toml, or from scontrol show node.  [identical nodes]",
+        "--machines", metavar="FILE", help="Path of a file of machines: .csv or .toml.  [identical nodes]"
     ),
 ]
 PartitionFile = Annotated[
