@@ -44,8 +44,8 @@ def validate(
     Simulates a policy on a log with recorded waits. Prints the error of the start times, and the waits by
     partition, QOS and size as distributions: means and their ratio, Wasserstein and Kolmogorov-Smirnov
     distance; and what explains the errors, as far as the log tells. Writes the waits, also by hour of the
-    day, as validation.csv, the explanation as residue.csv, and the queue and the utilisation over time as
-    validation.png.
+    day, as validation.csv, the explanation as residue.csv, and a picture of it, the queue and the utilisation
+    over time as validation.png.
     """
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.experiment import Experiment
@@ -68,7 +68,7 @@ def validate(
     make_folder(place)
     for name, table in (("validation", validation.table), ("residue", residue.table)):
         write_bytes(place / f"{name}.csv", table.to_csv(index=False, lineterminator="\n").encode())
-    save_figure(draw_validation(validation, f"{policy} on {workload.name}"), place / "validation.png")
+    save_figure(draw_validation(residue, f"{policy} on {workload.name}"), place / "validation.png")
     if not quiet:
         _show(policy, validation, residue)
         show(f"results: {os.path.relpath(place)}/validation.png")

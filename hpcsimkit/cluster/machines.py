@@ -116,7 +116,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Machines:
-        """Read machines from a CSV table or a TOML file; see :mod:`~hpcsimkit.cluster.files`."""
+        """Read machines from a table, a TOML file or Slurm's list; see :mod:`~hpcsimkit.cluster.files`."""
         return machine_files.read_machines(path, cls)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Picture of a validation: queue and utilisation over time, recorded and simulated."""
+"""Picture of a validation: queue and utilisation over time, and what explains the errors of the starts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hpcsimkit.reports.figures import INK, MODE_COLOURS, count_axis, new_figure,
 from hpcsimkit.reports.picture import WIDTH
 from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.reports.time_plots import BINS, bin_means
+from hpcsimkit.results.residue import CAUSES, Residue
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
-from hpcsimkit.results.validation import Validation
 from hpcsimkit.workloads.readers.local_time import calendar_of
 
 if TYPE_CHECKING:
@@ -28,25 +28,26 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
 
 
 @style()
-def draw_validation(validation: Validation, heading: str = "") -> Figure:
-    """Return a figure of the waiting jobs and the busy share over time, recorded and simulated.
+def draw_validation(residue: Residue, heading: str = "") -> Figure:
+    """Return a figure of the waiting jobs and the busy share over time, and of the causes of the errors.
 
-    An area and a line of means in `BINS` bins. Jobs without a recorded wait are in neither.
+    An area (recorded) and a line (simulated) of means in `BINS` bins. Jobs without a recorded wait are in
+    neither.
 
     Parameters
     ----------
-    validation : Validation
-        The validation.
+    residue : Residue
+        Causes of the errors, with the validation.
     heading : str
         Title of the figure. Default: none.
     """
-    result, timelines = validation.result, validation.timelines
+    result, timelines = residue.validation.result, residue.validation.timelines
     begin = min(int(steps.time[0]) for steps in timelines.values())
     end = max(int(steps.time[-1]) for steps in timelines.values())
     edges = np.linspace(begin, max(end, begin + 1), BINS + 1)
     axis = TimeAxis(float(edges[0]), float(edges[-1]), calendar_of(result.workload))
-    figure = new_figure(WIDTH, 4.6, rows=2)
-    queue, busy = figure.axes
+    figure = new_figure(WIDTH, 6.4, rows=3)
+    queue, busy, causes = figure.axes
     for name, steps in timelines.items():
         for ax, value in ((queue, steps.waiting), (busy, 100 * steps.busy / result.size)):
             mean = bin_means(steps.time, value, edges)
@@ -59,4 +60,9 @@ def draw_validation(validation: Validation, heading: str = "") -> Figure:
     busy.set_ylabel(f"{RESOURCE_NAMES.get(result.unit, result.unit)} busy [%]")
     queue.legend(loc="upper right", ncols=2)
     title(queue, heading)
+    names = [CAUSES.get(cause, cause) for cause in residue.table.cause]
+    bars = causes.barh(names, 100 * residue.table.share, color=MODE_COLOURS["backfilled"])
+    causes.bar_label(bars, fmt="%.1f %%", padding=3, fontsize=8)
+    causes.invert_yaxis()
+    causes.set(xlim=(0, 110), xlabel="share of the errors of the start times [%]")
     return figure

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hpcsimkit import Machines, Pipeline, Simulation, Workload
 from hpcsimkit.cluster.partitions import Partition, Partitions
@@ -127,3 +130,42 @@ def test_without_errors_there_is_nothing_to_explain() -> None:
     found = residue(submit_time=[0], run_time=[10], nodes=[1], recorded_wait_time=[0])
     assert not found.table.share.any()
     assert list(found.sentences()) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_causes_of_random_schedules_by_brute_force(seed: int) -> None:
+    """Room and order, instant by instant and pair by pair, in units of 100 s."""
+    rng = np.random.default_rng(seed)
+    jobs, unit = 14, 100
+    submit = np.sort(rng.integers(0, 40, jobs)) * unit
+    run, nodes = rng.integers(1, 20, jobs) * unit, rng.integers(1, 5, jobs)
+    limit = run + rng.integers(0, 5, jobs) * unit
+    waits = rng.integers(0, 60, jobs) * unit
+    found = residue(
+        submit_time=submit, run_time=run, requested_time=limit, nodes=nodes, recorded_wait_time=waits
+    )
+    recorded, simulated = submit + waits, found._submit + found.validation.simulated.astype(int)
+
+    def others(row: int, time: int) -> int:
+        runs = (recorded <= time) & (time < recorded + run) & (np.arange(jobs) != row)
+        return int(nodes[runs].sum())
+
+    for row in range(jobs):
+        places = range(submit[row], recorded[row] + 1, unit)
+        first = next(
+            place
+            for place in places
+            if all(
+                others(row, time) + nodes[row] <= 4
+                for time in range(place, min(place + run[row], recorded[row]), unit)
+            )
+        )
+        early = simulated[row] - recorded[row] < -600
+        assert found._room[row] == (early and recorded[row] - first > 600)
+    swapped = np.zeros(jobs, dtype=bool)
+    for one, other in combinations(range(jobs), 2):
+        larger = nodes[other] >= nodes[one] and limit[other] >= limit[one]
+        if larger and (recorded[other] < recorded[one]) != (simulated[other] < simulated[one]):
+            swapped[[one, other]] = True
+    assert found._order.tolist() == swapped.tolist()

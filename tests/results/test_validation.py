@@ -12,6 +12,7 @@ from hpcsimkit import Pipeline, Simulation, Workload, make
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.reports.validation import draw_validation
+from hpcsimkit.results.residue import CAUSES, Residue
 from hpcsimkit.results.validation import Validation
 
 
@@ -89,10 +90,12 @@ def test_what_cannot_be_compared(change: Any, message: str) -> None:
         Validation(result)
 
 
-def test_the_picture_has_both_lines() -> None:
-    figure = draw_validation(Validation(Simulation(jobs([0, 990, 2500]), Pipeline()).run()), "fcfs")
-    queue, busy = figure.axes
+def test_the_picture_has_both_lines_and_the_causes() -> None:
+    found = Residue(Validation(Simulation(jobs([0, 990, 2500]), Pipeline()).run()))
+    queue, busy, causes = draw_validation(found, "fcfs").axes
     assert [patch.get_label() for patch in queue.patches] == ["recorded", "simulated"]
     recorded, simulated = (patch.get_data().values for patch in busy.patches)
     assert not np.array_equal(recorded, simulated)
     assert max(simulated) == pytest.approx(100)
+    assert [patch.get_width() for patch in causes.patches] == [100 * share for share in found.table.share]
+    assert len(causes.get_yticklabels()) == len(CAUSES) + 1
