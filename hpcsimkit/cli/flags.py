@@ -161,9 +161,8 @@ MachineFile = Annotated[
     typer.Option(
         "--machines",
         metavar="FILE",
-        help="Path of a file of machines (.csv, .toml, or the output of scontrol show node), name of machines "
-        "(`parts machines` lists them), "
-        "or module:Name.  [identical nodes]",
+        help="Path of a file of machines (.csv, .toml, or the output of scontrol show node), or name of "
+        "machines (`parts machines` lists them), or module:Name.  [identical nodes]",
     ),
 ]
 PartitionFile = Annotated[
