@@ -253,11 +253,12 @@ class Residue:
         found = np.zeros(len(self._submit), dtype=bool)
         for each in np.unique(number):
             rows = np.flatnonzero(number == each)
-            found[rows[self._reordered(rows[np.argsort(self._submit[rows], kind="stable")], rows)]] = True
+            ordered = rows[np.argsort(self._submit[rows], kind="stable")]
+            found[ordered[self._reordered(ordered)]] = True
         return found
 
-    def _reordered(self, ordered: Integers, rows: Integers) -> Mask:
-        """Return which of some rows are in such a pair; `ordered` has them by submission."""
+    def _reordered(self, ordered: Integers) -> Mask:
+        """Return which of some jobs, in the order of submission, are in such a pair."""
         recorded, simulated = (starts[ordered] for starts in self._starts.values())
         submit, asked = self._submit[ordered], self._asked[ordered]
         limit = self.validation.result.workload.requested_time[self.validation.jobs][ordered]
@@ -272,7 +273,7 @@ class Residue:
                 swapped &= (limit[later] >= limit[place]) & (asked[later] >= asked[place]).all(axis=1)
                 found[later] |= swapped
                 found[place] |= swapped.any()
-        return found[np.argsort(np.argsort(self._submit[rows], kind="stable"), kind="stable")]
+        return found
 
 
 def _totals(machines: Machines, resources: tuple[str, ...]) -> list[int]:
