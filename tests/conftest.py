@@ -55,13 +55,13 @@ def same_simulator_in_any_order() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_module_of_another_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A module that a test wrote is not what the next one finds by the same name: each has its own ``mine.py``."""
-    path = list(sys.path)
+    path, known = list(sys.path), set(sys.modules)
     yield
     sys.path[:] = path
     written = str(tmp_path_factory.getbasetemp())
-    for name, module in list(sys.modules.items()):
+    for name in sys.modules.keys() - known:
         # Not `getattr`: modules that load themselves when they are asked would do so.
-        if str(getattr(module, "__dict__", {}).get("__file__")).startswith(written):
+        if str(getattr(sys.modules[name], "__dict__", {}).get("__file__")).startswith(written):
             del sys.modules[name]
 
 

@@ -88,7 +88,7 @@ TORCH = (
     *(
         f"training.{name}"
         for name in (
-            "a2c", "aggrevate", "checkpoints", "dql", "global_chance", "imitation", "network_trainer", "on_policy", "population",
+            "a2c", "aggrevate", "checkpoints", "dql", "global_random_state", "imitation", "network_trainer", "on_policy", "population",
             "ppo", "seat_trainer", "together", "trainer", "workers",
         )
     ),

@@ -24,7 +24,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.agents.networks.torch_networks import ACTIVATIONS
 from hpcsimkit.agents.ranges import Count
-from hpcsimkit.agents.training.global_chance import GlobalChance
+from hpcsimkit.agents.training.global_random_state import GlobalRandomState
 from hpcsimkit.agents.training.sb3_models import agent_of, dense_of
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.agents.training.trainer import Round, State
@@ -138,11 +138,11 @@ class SB3Trainer(SeatTrainer):
                 f"activation needs one of {', '.join(ACTIVATIONS)}, found {settings.activation!r}"
             )
         of_policy = {"net_arch": list(settings.hidden), "activation_fn": ACTIVATIONS[settings.activation]}
-        self._chance = GlobalChance(seed)
+        self._random_state = GlobalRandomState(seed)
         self.vector.action_space = copy.deepcopy(self.env.action_space)  # DQN samples from it
         self.vector.action_space.seed(seed)
         try:
-            with self._chance:
+            with self._random_state:
                 model = kind("MlpPolicy", self.vector, policy_kwargs=of_policy, device="cpu", **options)
         except (AssertionError, TypeError, ValueError) as error:
             raise UsageError(f"{self.algorithm}: {error}") from None
@@ -158,7 +158,7 @@ class SB3Trainer(SeatTrainer):
         """Run one rollout with an update; for DQN, which updates every few decisions, many of them."""
         self._ended_sums.sums.clear()
         learned: list[dict[str, float]] = []
-        with self._chance, _unchecked():
+        with self._random_state, _unchecked():
             if self._memory is None:
                 learned += self._on_policy()
             else:
@@ -179,7 +179,7 @@ class SB3Trainer(SeatTrainer):
         """Return random states, counters, and the replay buffer of DQN."""
         model, memory = self.model, self._memory
         about = {
-            "chance": self._chance.state(),
+            "chance": self._random_state.state(),
             "draws": model.action_space.np_random.bit_generator.state,
             "counts": {name: getattr(model, name) for name in _COUNTS if hasattr(model, name)},
         }
@@ -192,7 +192,7 @@ class SB3Trainer(SeatTrainer):
     def restore(self, state: State) -> None:
         """Restore random states, counters, and the replay buffer."""
         model, memory, about = self.model, self._memory, state.about
-        self._chance.restore(about["chance"])
+        self._random_state.restore(about["chance"])
         model.action_space.np_random.bit_generator.state = about["draws"]
         for name in about["counts"].keys() & set(_COUNTS):
             setattr(model, name, about["counts"][name])

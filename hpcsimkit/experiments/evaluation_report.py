@@ -75,7 +75,7 @@ def _section(verdict: Verdict, *, means: bool) -> dict[str, Any]:
         "name": verdict.metric,
         "title": verdict.metric.replace("_", " "),
         "about": METRICS[verdict.metric],
-        "remark": f"Chance on the same seat is the {RANDOM}.",
+        "remark": f"The {RANDOM} chooses any valid action of the same seat.",
         "pictures": list(map(shown_picture, _pictures(verdict))),
         "tables": tables,
     }

@@ -11,7 +11,7 @@ import numpy as np
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.choices import OF_JOB
 from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
-from hpcsimkit.experiments.evaluation import AGENT, RANDOM, Contest
+from hpcsimkit.experiments.evaluation import AGENT, Contest
 from hpcsimkit.experiments.evaluation_where import Outcomes, Part, by_choice, by_class, measure_of
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, compared, mean_of
@@ -166,7 +166,7 @@ def console_text(verdicts: Sequence[Verdict]) -> str:
     """Return all tables as plain text; of the classes, those with the largest shares of the difference."""
     blocks, shown = [], set()
     for verdict in verdicts:
-        roles = f"best heuristic: {verdict.best}; behind the seat: {verdict.behind}; chance: {RANDOM}"
+        roles = f"best heuristic: {verdict.best}; behind the seat: {verdict.behind}"
         blocks.append(f"{plain_table(*verdict_table(verdict))}\n{roles}")
         key = (verdict.best, measure_of(verdict.metric))
         if key not in shown and verdict.where[verdict.best]:

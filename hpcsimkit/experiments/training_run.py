@@ -14,6 +14,7 @@ from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import PROVENANCE, ResultsFolder, head_of_toml
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
+from hpcsimkit.experiments.evaluation import RANDOM
 from hpcsimkit.experiments.training import Training
 from hpcsimkit.experiments.training_data import Division, Validation
 from hpcsimkit.io.documents import toml_values
@@ -30,8 +31,6 @@ __all__ = ["Trained", "TrainingFolder", "TrainingRun"]
 TOML = "training.toml"
 CHECKPOINTS = "checkpoint*"
 PICTURE = "learning_curve"
-CHANCE = "chance"
-"""Name of the random agent in tables."""
 
 PACKAGES = ("simpy", "numpy", "torch", "gymnasium", "stable-baselines3", "sb3-contrib", "safetensors")
 """Packages with recorded versions."""
@@ -67,7 +66,7 @@ class Trained(NamedTuple):
     def summary(self) -> str:
         """Table of the outcome."""
         agent = f"best agent, after {grouped((self.agent.about or {})['steps'])} steps"
-        values = {agent: self.score, self.policy: self.baseline, CHANCE: self.chance}
+        values = {agent: self.score, self.policy: self.baseline, RANDOM: self.chance}
         rows = [[name, number_text(value)] for name, value in values.items()]
         return plain_table([metric_heading(self.metric), "mean in validation"], rows)
 
@@ -244,7 +243,7 @@ class TrainingRun(TrainingFolder):
         training = self.training
         heuristic = training.simulated.policy_named(training.baseline_name)
         masks = {stage: each.environment_parts[1] for stage, each in training.of_seats.items()}
-        chance = training.with_seats(
+        random = training.with_seats(
             {
                 stage: RandomAgent(mask, decline=bool(getattr(mask, "decline", False)))
                 for stage, mask in masks.items()
@@ -252,7 +251,7 @@ class TrainingRun(TrainingFolder):
         )
         return {
             training.baseline_name: validation.mean(heuristic),
-            CHANCE: validation.mean(chance),
+            RANDOM: validation.mean(random),
         }
 
     def _finish(
@@ -263,7 +262,7 @@ class TrainingRun(TrainingFolder):
 
         work = self.folder.work
         heuristic = self.training.baseline_name
-        values = {"baseline": rivals[heuristic], "chance": rivals[CHANCE]}
+        values = {"baseline": rivals[heuristic], "chance": rivals[RANDOM]}
         about = {**self._about(division), "metric": validation.metric, **values}
         for name in (LAST, BEST):
             for stage, each in reversed(self.training.of_seats.items()):

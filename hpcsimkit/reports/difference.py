@@ -110,7 +110,7 @@ def plot_changes(
     ax.set_xticks(list(ticks.values()), list(ticks))
     ax.set_xticks([], minor=True)
     limit = 1.3 * max(largest, HOUR)
-    ax.set(xlabel="change of the start time", ylabel="jobs, up to this change [%]")
+    ax.set(xlabel="change of the start time", ylabel="jobs with at most this change [%]")
     ax.set(xlim=(-limit, limit), ylim=(0, 101))
     ax.axvline(0, color=INK, linewidth=0.7)
     return ax

@@ -116,7 +116,7 @@ def draw_learning_curve(
     for name, ax in zip(shown, figure.axes[len(ratios) - len(shown) :], strict=True):
         plot_column(curve, name, ax)
         ax.set_ylabel(COLUMNS[name])
-    figure.axes[-1].set_xlabel(f"{unit} learned from")
+    figure.axes[-1].set_xlabel(f"training {unit}")
     count_axis(figure.axes[-1].xaxis)
     figure.align_ylabels()
     return figure

@@ -102,7 +102,7 @@ def _plot_weekdays(pair: Sequence[Workload], ax: Axes) -> None:
     calendar = local_time(pair[0]).start is not None
     names = [day[:3] for day in WEEKDAYS] if calendar else [str(number) for number in range(1, 8)]
     ax.set_xticks(range(7), names)
-    ax.set(xlabel="" if calendar else "day, counted from the log's second 0", ylabel="jobs a day")
+    ax.set(xlabel="" if calendar else "day, counted from the log's second 0", ylabel="jobs per day")
 
 
 def _plot_hours(pair: Sequence[Workload], ax: Axes) -> None:
@@ -112,7 +112,7 @@ def _plot_hours(pair: Sequence[Workload], ax: Axes) -> None:
     ax.set_xticks(range(0, 25, 6))
     calendar = local_time(pair[0]).start is not None
     clock = "hour of the day" if calendar else "hour of the day, counted from the log's second 0"
-    ax.set(xlabel=clock, ylabel="jobs an hour", xlim=(0, 24))
+    ax.set(xlabel=clock, ylabel="jobs per hour", xlim=(0, 24))
 
 
 def _plot_sizes(pair: Sequence[Workload], ax: Axes) -> None:
@@ -125,7 +125,7 @@ def _plot_sizes(pair: Sequence[Workload], ax: Axes) -> None:
     ax.set_xticks(place[::step], [format_number(2 ** int(p)) for p in place[::step]])
     resources = pair[0].resources
     unit = RESOURCE_NAMES.get(resources[0], resources[0]) if resources else "nodes"
-    ax.set(xlabel=f"{unit}, up to (powers of two)", ylabel="jobs [%]")
+    ax.set(xlabel=f"{unit} (classes by powers of two)", ylabel="jobs [%]")
 
 
 def _plot_accuracy(pair: Sequence[Workload], ax: Axes) -> None:
@@ -144,7 +144,7 @@ def _plot_cumulative(pair: Sequence[NDArray[Any]], name: str, ax: Axes) -> None:
         at, share = cumulative(values.astype(float))
         ax.plot(at, 100 * share, drawstyle="steps-post", color=colour, linestyle=dash)
     duration_axis(ax, float(max(values.max() for values in pair)))
-    ax.set(xlabel=name, ylabel="not longer [%]", ylim=(0, 101))
+    ax.set(xlabel=name, ylabel="jobs not longer [%]", ylim=(0, 101))
 
 
 def _plot_bars(pair: Sequence[Numbers], place: ArrayLike, ax: Axes) -> None:

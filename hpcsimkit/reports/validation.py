@@ -64,5 +64,5 @@ def draw_validation(residue: Residue, heading: str = "") -> Figure:
     bars = causes.barh(names, 100 * residue.table.share, color=MODE_COLOURS["backfilled"])
     causes.bar_label(bars, fmt="%.1f %%", padding=3, fontsize=8)
     causes.invert_yaxis()
-    causes.set(xlim=(0, 110), xlabel="share of the errors of the start times [%]")
+    causes.set(xlim=(0, 110), xlabel="share of the start-time error [%]")
     return figure

@@ -135,7 +135,7 @@ def plot_sizes(workload: Workload, ax: Axes | None = None) -> Axes:
     ax.bar(place + 0.2, _percent(work), width=0.4, color=SECOND, label="of the work")
     step = -(-len(place) // 9)
     ax.set_xticks(place[::step], [format_number(2 ** int(p)) for p in place[::step]])
-    ax.set(xlabel=f"{unit}, up to (powers of two)", ylabel="share [%]")
+    ax.set(xlabel=f"{unit} (classes by powers of two)", ylabel="share [%]")
     ax.grid(axis="x", visible=False)
     ax.legend()
     return ax

@@ -20,7 +20,7 @@ from torch.distributions import Distribution
 from hpcsimkit import make
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.masked_ppo.settings import PUBLISHED, SETTINGS
-from hpcsimkit.agents.training.global_chance import GlobalChance
+from hpcsimkit.agents.training.global_random_state import GlobalRandomState
 from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.agents.training.sb3 import (
     ALGORITHMS,
@@ -83,7 +83,7 @@ def test_trains_as_the_method_learn_does(algorithm: str) -> None:
     vector = SchedulingVecEnv(pattern, 8, seed=episodes)
     vector.action_space = copy.deepcopy(pattern.action_space)
     vector.action_space.seed(chance)
-    with GlobalChance(chance):
+    with GlobalRandomState(chance):
         package, name = ALGORITHMS[algorithm]
         kind = getattr({"sb3_contrib": sb3_contrib, "stable_baselines3": stable_baselines3}[package], name)
         layers = {"net_arch": [16], "activation_fn": torch.nn.Tanh}
@@ -278,15 +278,15 @@ def test_training_leaves_the_global_generators_alone() -> None:
 
 
 def test_chance_from_its_state() -> None:
-    def draw(chance: GlobalChance) -> list[float]:
+    def draw(chance: GlobalRandomState) -> list[float]:
         with chance:
             return [random.random(), float(np.random.normal()), float(torch.randn(3).sum())]  # noqa: NPY002
 
-    first = GlobalChance(5)
+    first = GlobalRandomState(5)
     draw(first)
-    second = GlobalChance(6)
+    second = GlobalRandomState(6)
     second.restore(first.state())
-    assert draw(first) == draw(second) != draw(GlobalChance(5))
+    assert draw(first) == draw(second) != draw(GlobalRandomState(5))
 
 
 # --- settings -------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_a_training(cli, tiny, tmp_path) -> None:
     assert table == [
         [f"best agent, after {record['best_after_steps']} steps", number_text(record["best"])],
         ["fcfs+easy", number_text(record["baseline"])],
-        ["chance", number_text(record["chance"])],
+        ["random agent", number_text(record["chance"])],
     ]
     assert len({record["best"], record["baseline"], record["chance"]}) == 3
 

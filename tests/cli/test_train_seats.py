@@ -51,7 +51,7 @@ def put(folder: Path, text: str = FILE) -> str:
 def test_an_order_and_an_inspector(cli: CLI, tmp_path: Path) -> None:
     outcome = cli("train", put(tmp_path), "--out", "out")
     assert (outcome.code, outcome.err) == (0, "")
-    assert "sjf+easy" in outcome.out and "chance" in outcome.out
+    assert "sjf+easy" in outcome.out and "random agent" in outcome.out
     agents = {seat: Agent.load(tmp_path / "out" / f"{seat}-best.hpcsim") for seat in ("order", "inspector")}
     assert {seat: agent.stage for seat, agent in agents.items()} == {seat: seat for seat in agents}
     rewards = [agent.trained["reward"].partition("(")[0] for agent in agents.values()]

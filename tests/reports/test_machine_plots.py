@@ -221,6 +221,6 @@ def test_sizes_of_jobs_that_ask_for_resources() -> None:
     ax = workload_plots.plot_sizes(workload)  # 4, 8 and 4 GPUs in all
     heights = [bar.get_height() for box in ax.containers for bar in box.patches]
     assert heights == pytest.approx([0, 0, 200 / 3, 100 / 3, 0, 0, 200 / 3, 100 / 3])
-    assert ax.get_xlabel() == "GPUs, up to (powers of two)"
+    assert ax.get_xlabel() == "GPUs (classes by powers of two)"
     figure = workload_plots.draw_workload(workload, 8)
     assert figure.get_suptitle() == "workload: 3 jobs, 8 GPUs"

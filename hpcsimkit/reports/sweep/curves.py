@@ -53,7 +53,7 @@ def draw_curves(place: Path, file: str, table: SweepTable, *, width: float = WID
         ax = figure.axes[0]
         plot_curves(curves, ax)
         legend_above(figure, line_styles(curves))
-        ax.set_xlabel("steps of the training")
+        ax.set_xlabel("training steps")
         ax.set_ylabel(metric_label(metric))
     left_out = len(found) - len(curves)
     yield Picture(

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["GlobalChance"]
+__all__ = ["GlobalRandomState"]
 
 
-class GlobalChance:
+class GlobalRandomState:
     """A separate state of the three global random number generators, active inside ``with``.
 
     For libraries that draw from global generators: code outside does not affect the numbers drawn inside, nor
@@ -25,9 +25,9 @@ class GlobalChance:
 
     Examples
     --------
-    >>> chance, drawn = GlobalChance(7), []
+    >>> isolated, drawn = GlobalRandomState(7), []
     >>> for outside in range(2):
-    ...     with chance:
+    ...     with isolated:
     ...         drawn.append(random.random())
     ...     random.seed(outside)
     >>> random.seed(7)
@@ -42,7 +42,7 @@ class GlobalChance:
             np.random.seed(seed)  # noqa: NPY002 - the global generator is what this is about
             torch.manual_seed(seed)
 
-    def __enter__(self) -> GlobalChance:
+    def __enter__(self) -> GlobalRandomState:
         self._outside = _taken()
         _put(self._inside)
         return self
