@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsimkit.cluster import files as machine_files
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel, with_all
 from hpcsimkit.cluster.base import Candidates, Cluster, Room
-from hpcsimkit.cluster.constraint import SIGNS, satisfied
-from hpcsimkit.cluster.request import Mask, Need, Places, Shape, amounts_text
+from hpcsimkit.cluster.request import Conditions, Count, Mask, Need, Places, Shape, amounts_text
 from hpcsimkit.cluster.request_table import NeedTable
 from hpcsimkit.cluster.room import MachineRoom
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.units import RESOURCES, resource_amount
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT
+from hpcsimkit.jobs.constraint import SIGNS, counted, satisfied
 from hpcsimkit.jobs.job import Job, Request
 from hpcsimkit.jobs.queue import DEEP, JobQueue
 from hpcsimkit.jobs.workload import Workload
@@ -244,20 +244,30 @@ class Machines(Cluster[MachineLevel, Allocation]):
         there = dict(zip(self.resources, self.totals, strict=True))
         asked = zip(request.resources, request.amounts, strict=True)
         lacking = {name: amount for name, amount in asked if amount and not there.get(name)}
-        wanted = request.constraint
-        allowed = (
-            np.array([satisfied(wanted, each) for each in self.features]) if wanted.strip("& ") else None
-        )
         return Need(
             self._shape,
             amounts,
             nodes=nodes,
             spread=request.spread,
             exclusive=request.exclusive,
-            allowed=allowed,
+            conditions=self._conditions(nodes, request),
             lacking=lacking,
-            constraint=request.constraint,
         )
+
+    def _conditions(self, nodes: int, request: Request) -> Conditions:
+        """Return the constraint for all nodes of a job, and the counts of fewer."""
+        everywhere, counts = counted(request.constraint)
+        if counts and request.spread:
+            raise UsageError(f"a pooled request has no nodes to count, found {request.constraint!r}")
+        if sum(number for _, number in counts) > nodes:
+            raise UsageError(f"counts of at most {nodes} nodes in all needed, found {request.constraint!r}")
+        of_all = (condition for condition, number in counts if number == nodes)
+        everywhere = "&".join(filter(None, (everywhere, *of_all)))
+        fewer = [Count(each, self._satisfying(each), number) for each, number in counts if number < nodes]
+        return Conditions(everywhere, self._satisfying(everywhere) if everywhere.strip("& ") else None, fewer)
+
+    def _satisfying(self, constraint: str) -> Mask:
+        return np.array([satisfied(constraint, each) for each in self.features])
 
     def fits(self, job: Job, level: MachineLevel) -> bool:
         """Return whether a job fits a level."""
@@ -414,7 +424,7 @@ def _each_once(what: str, words: Sequence[str]) -> tuple[str, ...]:
 def _features(words: Collection[str]) -> frozenset[str]:
     if isinstance(words, str) or not all(isinstance(word, str) and not SIGNS & {*word} for word in words):
         raise UsageError(
-            f"features need to be a list of words without '&', '|' and brackets, found {words!r}"
+            f"features need to be a list of words without '&', '|', '*' and brackets, found {words!r}"
         )
     return frozenset(words)
 

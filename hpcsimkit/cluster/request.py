@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from itertools import combinations
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel, giving, on
 from hpcsimkit.io.units import memory_text
 
-__all__ = ["Need", "Shape", "Watch", "amounts_text"]
+__all__ = ["Conditions", "Count", "Need", "Shape", "Watch", "amounts_text"]
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
@@ -24,6 +25,36 @@ class Shape(NamedTuple):
     resources: tuple[str, ...]
     capacity: MachineLevel
     largest: NDArray[np.int64]
+
+
+class Count(NamedTuple):
+    """Count of a constraint: a condition, the machines that satisfy it, and how many of them a job needs."""
+
+    condition: str
+    machines: Mask
+    number: int
+
+
+class Conditions(NamedTuple):
+    """Conditions on the machines of a request.
+
+    Parameters
+    ----------
+    text : str
+        Constraint for all machines, for messages. Default: none.
+    allowed : array of bool, shape (machines,), optional
+        Machines that satisfy it; by default all.
+    counts : sequence of Count
+        Counts of the constraint; each machine counts for one of them only. Each is less than the number of
+        machines, and so or equal is their sum; the other machines may be any that are allowed. Default: none.
+    """
+
+    text: str = ""
+    allowed: Mask | None = None
+    counts: Sequence[Count] = ()
+
+
+ANYWHERE = Conditions()
 
 
 class Need:
@@ -41,14 +72,12 @@ class Need:
         Whether the request is pooled: its amounts are totals over any machines. Default: False.
     exclusive : bool
         Whether the machines are not shared with other jobs. Default: False.
-    allowed : array of bool, shape (machines,), optional
-        Machines that satisfy the constraint; by default all.
+    conditions : Conditions
+        Conditions on the machines; no counts if `spread`. Default: none.
     lacking : mapping of str to int, optional
         Requested resources that the cluster does not have at all; if there are any, no machine is usable. An
         empty request cannot be met either, since such a job would have no location, and exclusive use by
         other jobs could not be checked.
-    constraint : str
-        Constraint of the request, for messages. Default: none.
     """
 
     def __init__(
@@ -59,9 +88,8 @@ class Need:
         nodes: int = 1,
         spread: bool = False,
         exclusive: bool = False,
-        allowed: Mask | None = None,
+        conditions: Conditions = ANYWHERE,
         lacking: Mapping[str, int] | None = None,
-        constraint: str = "",
     ) -> None:
         self.shape = shape
         self.amounts = np.array(amounts, dtype=np.int64)
@@ -71,8 +99,10 @@ class Need:
         self.exclusive = exclusive
         self.lacking = dict(lacking or {})
         self.empty = not (exclusive or lacking or any(amounts))
-        self.allowed = np.zeros(len(shape.capacity), dtype=np.bool_) if lacking or self.empty else allowed
-        self.constraint = constraint
+        self.constraint, self.allowed, self.counts = conditions
+        if lacking or self.empty:
+            self.allowed = np.zeros(len(shape.capacity), dtype=np.bool_)
+        self.quotas = _quotas(self.counts)
         # Whether a comparison of the totals is sufficient.
         self.by_totals = self.spread and not exclusive and self.allowed is None
         self._totals = tuple(amount * self.nodes for amount in self.amounts.tolist())
@@ -109,7 +139,21 @@ class Need:
         if self.spread:
             return self.within(self.supply(level).tolist())
         usable = self.usable(level)
-        return bool(usable.any()) if self.nodes == 1 else int(np.count_nonzero(usable)) >= self.nodes
+        if self.nodes == 1:
+            return bool(usable.any())
+        return bool(self.enough(usable)) if self.quotas else int(np.count_nonzero(usable)) >= self.nodes
+
+    def enough(self, usable: Mask) -> Any:
+        """Return whether usable machines, bool, shape (..., machines), suffice for a per-node request.
+
+        Returns
+        -------
+        bool or array of bool, shape (...)
+        """
+        enough = np.count_nonzero(usable, axis=-1) >= self.nodes
+        for machines, number in self.quotas:
+            enough = enough & (np.count_nonzero(usable & machines, axis=-1) >= number)
+        return enough
 
     def within(self, supply: Sequence[int]) -> bool:
         """Return whether a supply of each resource is sufficient for a pooled request."""
@@ -138,11 +182,31 @@ class Need:
             return self._fill(level, order, style)
         if len(order) < self.nodes:
             return None
-        machines = [int(order[0])] if self.nodes == 1 else sorted(order[: self.nodes].tolist())
+        machines = [int(order[0])] if self.nodes == 1 else sorted(self._first(order))
+        if len(machines) < self.nodes:
+            return None
         if self.exclusive:
             return Allocation(machines, self.shape.capacity[machines], style)
         amounts = self.amounts[None] if self.nodes == 1 else np.repeat(self.amounts[None], self.nodes, axis=0)
         return Allocation(machines, amounts, style)
+
+    def _first(self, order: Places) -> list[int]:
+        """Return the first machines, each unless the others could then not meet the quotas.
+
+        The sets of machines that can be divided among the counts are those of a transversal matroid, for
+        which this yields the best set, as far as there is any. (Edmonds & Fulkerson, J. Res. NBS 1965.)
+        """
+        if not self.quotas:
+            return order[: self.nodes].tolist()
+        others = [self.nodes - number for _, number in self.quotas]
+        chosen: list[int] = []
+        for machine in order.tolist():
+            outside = [place for place, (machines, _) in enumerate(self.quotas) if not machines[machine]]
+            if len(chosen) < self.nodes and all(others[place] for place in outside):
+                chosen.append(machine)
+                for place in outside:
+                    others[place] -= 1
+        return chosen
 
     def _fill(self, level: MachineLevel, order: Places, style: str) -> Allocation | None:
         """Return an allocation that uses each machine up before the next one."""
@@ -173,7 +237,8 @@ class Need:
             return False
         if not self.spread:
             enough = given >= self.amounts if self.exclusive else given == self.amounts
-            return len(given) == self.nodes and bool(enough.all())
+            counted = all(machines[numbers].sum() >= number for machines, number in self.quotas)
+            return len(given) == self.nodes and bool(enough.all()) and counted
         if self.exclusive:
             return self.within(allocation.totals)
         return allocation.totals == self._totals
@@ -197,7 +262,9 @@ class Need:
         """Return an object that processes releases and reports when the demand fits."""
         if self.by_totals:
             return _WatchTotals(self, level)
-        return _WatchLevel(self, level) if self.spread else _WatchMachines(self, level, self._somewhere)
+        if self.spread or self.quotas:
+            return _WatchLevel(self, level)
+        return _WatchMachines(self, level, self._somewhere)
 
     @cached_property
     def _somewhere(self) -> Mask:
@@ -216,7 +283,8 @@ class Need:
             return f"{what} in all{f' of {whole}machines' if whole or having else ''}{having}"
         if self.nodes == 1:
             return f"a {whole}machine with {what}{having.replace('have', 'has')}"
-        return f"{self.nodes} {whole}machines with {what} each{having}"
+        counts = "".join(f", {each.number} of them with {each.condition}" for each in self.counts)
+        return f"{self.nodes} {whole}machines with {what} each{having}{counts}"
 
     def found(self, level: MachineLevel) -> str:
         """Return the matching supply of a level in words."""
@@ -228,10 +296,28 @@ class Need:
         if self.spread:
             there = amounts_text(self.shape.resources, self.supply(level), like=self.amounts)
             return f"the cluster has {there}" if empty else f"{there} are free"
-        count = int(np.count_nonzero(self.usable(level)))
+        usable = self.usable(level)
+        count = int(np.count_nonzero(usable))
         if self.exclusive and not empty:
             return f"{count or 'none'} {'is' if count <= 1 else 'are'} idle"
-        return f"{count or 'none'} {'has' if count <= 1 else 'have'} so much{'' if empty else ' free'}"
+        counts = "".join(
+            f", {np.count_nonzero(usable & each.machines)} with {each.condition}" for each in self.counts
+        )
+        have = f"{'has' if count <= 1 else 'have'} so much{'' if empty else ' free'}"
+        return f"{count or 'none'} {have}{counts}"
+
+
+def _quotas(counts: Sequence[Count]) -> list[tuple[Mask, int]]:
+    """Return how many machines a job needs at least of those that satisfy any condition of a set of counts.
+
+    Machines can be divided among the counts if and only if this holds for all sets. (Hall, J. London Math.
+    Soc. 1935.)
+    """
+    return [
+        (np.logical_or.reduce([each.machines for each in some]), sum(each.number for each in some))
+        for size in range(1, len(counts) + 1)
+        for some in combinations(counts, size)
+    ]
 
 
 def amounts_text(

@@ -91,4 +91,4 @@ class NeedTable:
 def _judged(need: Need) -> int:
     if need.by_totals:
         return BY_TOTALS
-    return BY_ITSELF if need.spread or need.exclusive else BY_MACHINES
+    return BY_ITSELF if need.spread or need.exclusive or need.quotas else BY_MACHINES

@@ -8,7 +8,7 @@ import numpy as np
 
 from hpcsimkit.cluster.allocation import MachineLevel
 from hpcsimkit.cluster.base import Room
-from hpcsimkit.cluster.request import Mask, Need
+from hpcsimkit.cluster.request import Mask, Need, Places
 
 __all__ = ["FORBIDDEN", "MachineRoom"]
 
@@ -34,34 +34,53 @@ class MachineRoom(Room[MachineLevel]):
     def sparing(self, need: Need) -> MachineLevel | None:
         """Return the capacity available to a job that runs beyond the shadow time, or None if there is none.
 
-        If both requests are per node, the job may use all machines except the last ones that the head needs.
+        If both requests are per node, the job may use all machines except the last ones that the head needs;
+        if the job has counts, it may use those that count before the others.
         If the head's request is pooled, the job may use any machines that leave sufficient totals. A job with
         a pooled request behind a head with a per-node request is confined to the resources that remain on the
         first machines where the head fits.
         """
         head, later = self.head, self.later
         if not head.spread and not need.spread:
-            needed, spare = self._needed_for_head(need)
-            return self.free if need.nodes <= spare else _but_for(self.free, needed, spare)
+            return self._beside_head(need)
         if head.by_totals and not need.exclusive:
             left = later.sum(axis=0) - need.totals()
             return self.free if head.within(left.tolist()) else None
         kept = head.take(later, np.flatnonzero(head.usable(later)))
         return None if kept is None else np.minimum(self.free, later - kept)
 
-    def _needed_for_head(self, need: Need) -> tuple[Mask, int]:
-        """Return the machines on which the job would displace the head, and how many of them it may use."""
-        enough = self.head.usable(self.later)
+    def _beside_head(self, need: Need) -> MachineLevel:
+        """Return the free capacity without the machines that the head needs."""
+        head, later = self.head, self.later
+        enough = head.usable(later)
+        spare = int(np.count_nonzero(enough)) - head.nodes
+        quotas = [(each, int(np.count_nonzero(enough & each)) - number) for each, number in head.quotas]
+        if need.nodes <= min([spare, *(most for _, most in quotas)]):
+            return self.free
         taken = need.shape.capacity if need.exclusive else need.amounts
-        needed = enough & ~self.head.usable(self.later - taken) & need.usable(self.free)
-        return needed, int(np.count_nonzero(enough)) - self.head.nodes
-
-
-def _but_for(free: MachineLevel, needed: Mask, spare: int) -> MachineLevel:
-    """Return the free capacity without the needed machines, except for `spare` of them."""
-    kept = np.flatnonzero(needed)[max(spare, 0) :]
-    if not len(kept):
+        critical = np.flatnonzero(enough & ~head.usable(later - taken) & need.usable(self.free))
+        if need.counts:  # those that count first
+            counts = np.sum([each.machines[critical] for each in need.counts], axis=0)
+            critical = critical[np.argsort(-counts, kind="stable")]
+        kept = _beyond(critical, spare, quotas)
+        if not len(kept):
+            return self.free
+        free = self.free.copy("K")
+        free[kept] = FORBIDDEN
         return free
-    free = free.copy("K")
-    free[kept] = FORBIDDEN
-    return free
+
+
+def _beyond(critical: Places, spare: int, quotas: list[tuple[Mask, int]]) -> Places:
+    """Return the critical machines, best first, beyond the number that can be spared, in all and by quota."""
+    if not quotas:
+        return critical[max(spare, 0) :]
+    left = [spare, *(most for _, most in quotas)]
+    beyond = []
+    for machine in critical.tolist():
+        inside = [0, *(place for place, (machines, _) in enumerate(quotas, 1) if machines[machine])]
+        if all(left[place] > 0 for place in inside):
+            for place in inside:
+                left[place] -= 1
+        else:
+            beyond.append(machine)
+    return np.array(beyond, dtype=np.intp)

@@ -26,7 +26,8 @@ class Request(NamedTuple):
     exclusive : bool
         Whether the job does not share its machines with other jobs. Default: False.
     constraint : str
-        Features (or partitions) that the machines must have, joined by ``&``. Default: none.
+        Features (or partitions) that the machines must have, joined by ``&`` or ``|``; with counts
+        (``a*2&b*4``), that so many of them must have. Default: none.
 
     Examples
     --------

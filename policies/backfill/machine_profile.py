@@ -71,7 +71,7 @@ class MachineProfile(LevelProfile):
         ends = begins.searchsorted(begins + duration)
         if self._in_parts(need):
             return self._earliest_in_parts(need, first, begins, ends)
-        found = _first_hole(self._usable(need, first, self._last), ends, need.nodes)
+        found = _first_hole(self._usable(need, first, self._last), ends, need)
         assert found is not None, "the last step lasts for ever, and all is free in it"
         return int(begins[found[0]]), self._first_of(need, found[1])
 
@@ -88,7 +88,7 @@ class MachineProfile(LevelProfile):
         usable[present - first :, self._numbers(allocation)] = True  # held by its own reservation
         begins = self._begins[first:present]
         ends = self._begins[first:last].searchsorted(begins + duration)
-        found = _first_hole(usable, ends, need.nodes)
+        found = _first_hole(usable, ends, need)
         return (
             (start, allocation) if found is None else (int(begins[found[0]]), self._first_of(need, found[1]))
         )
@@ -261,7 +261,7 @@ class TotalsProfile(MachineProfile):
         return np.array(allocation.totals)[:, None, None]
 
 
-def _first_hole(usable: Mask, ends: NDArray[np.intp], count: int) -> tuple[int, Mask] | None:
+def _first_hole(usable: Mask, ends: NDArray[np.intp], need: Need) -> tuple[int, Mask] | None:
     """Find the first step from which enough machines stay usable long enough; see :func:`_throughout`.
 
     Returns
@@ -270,7 +270,7 @@ def _first_hole(usable: Mask, ends: NDArray[np.intp], count: int) -> tuple[int, 
         The step and a mask of these machines; None if there is no such step.
     """
     throughout = _throughout(usable, ends)
-    enough = np.asarray(throughout.any(axis=1) if count == 1 else throughout.sum(axis=1) >= count)
+    enough = np.asarray(throughout.any(axis=1) if need.nodes == 1 else need.enough(throughout))
     step = int(enough.argmax())
     return (step, throughout[step]) if enough[step] else None
 

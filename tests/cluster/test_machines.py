@@ -27,7 +27,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import FCFS, Policy
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import EASY, SJF, Greedy
+from hpcsimkit.policies import EASY, SJF, Conservative, Greedy
 from hpcsimkit.workloads.readers.swf import read_swf
 from tests.drawn import examples
 from tests.kernel.helpers import deep
@@ -159,6 +159,100 @@ def test_constraints_keep_jobs_to_machines_with_all_features() -> None:
     ]  # fmt: skip
     result = run_on(machines, jobs, FIRST_COME)
     assert placed(result) == [(0, "plain1"), (0, "fast1"), (0, "both1"), (5, "fast1"), (10, "fast1 both1")]
+
+
+def test_counts_are_of_machines_with_features() -> None:
+    """A takes one fast machine and the first other; B needs two fast ones, C one of them: they follow at 5.
+
+    D needs a fast and a big machine: the one that is both stands for one of them only.
+    """
+    machines = (
+        Machines.of(2, "plain", cpus=4)
+        + Machines.of(1, "fast", cpus=4, features=["fast"])
+        + Machines.of(1, "both", cpus=4, features=["fast", "big"])
+    )
+    jobs = [
+        asked(0, 5, cpus=4, nodes=2, constraint="fast*1"), asked(1, 5, cpus=4, nodes=3, constraint="fast*2"),
+        asked(1, 5, cpus=4, nodes=1, constraint="fast*1"),
+        asked(2, 5, cpus=4, nodes=2, constraint="[fast*1&big*1]"),
+    ]  # fmt: skip
+    result = run_on(machines, jobs, FIRST_COME)
+    assert placed(result) == [
+        (0, "plain1 fast1"), (5, "plain1 fast1 both1"), (10, "fast1"), (15, "fast1 both1"),
+    ]  # fmt: skip
+
+
+def test_a_head_with_counts_keeps_enough_of_the_machines_that_count() -> None:
+    """C needs two machines at 10, one of them fast. D may have a plain one for long, E not the fast one.
+
+    ::
+
+        BBBBBBBBBBCCCCC                    fast
+        .DDDDDDDDDDDDDDDDDDDDDDDDDDDDDD    plain 2
+        AAAAAAAAAACCCCCEEEE                plain 1
+    """
+    machines = Machines.of(2, "plain", cpus=2) + Machines.of(1, "fast", cpus=2, features=["fast"])
+    jobs = [
+        asked(0, 10, cpus=2), asked(0, 10, cpus=1, constraint="fast"),
+        asked(1, 5, cpus=2, nodes=2, constraint="fast*1"), asked(1, 30, cpus=1), asked(1, 30, cpus=1, constraint="fast"),
+    ]  # fmt: skip
+    found = placed(run_on(machines, jobs, WITH_EASY))
+    assert found == [(0, "plain1"), (0, "fast1"), (10, "plain1 fast1"), (1, "plain2"), (15, "fast1")]
+
+
+@pytest.mark.parametrize(
+    ("how", "found"),
+    [
+        ({"nodes": 1, "constraint": "a*2"}, "counts of at most 1 nodes in all needed, found 'a*2'"),
+        (
+            {"nodes": 4, "constraint": "a*2|b*2"},
+            "counts joined by & needed, such as a*2&b*4, found 'a*2|b*2'",
+        ),
+        ({"spread": True, "constraint": "a*1"}, "a pooled request has no nodes to count, found 'a*1'"),
+        (
+            {"nodes": 9, "constraint": "&".join(f"a{n}*1" for n in range(9))},
+            f"at most 8 counts needed, found 9 in '{'&'.join(f'a{n}*1' for n in range(9))}'",
+        ),
+    ],
+)
+def test_counts_that_are_refused(how: dict[str, Any], found: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        run_on(TWO, [asked(0, 3, cpus=1, **how)], FIRST_COME)
+    assert str(caught.value) == found
+
+
+def test_a_shortage_of_machines_that_count_is_said() -> None:
+    machines = Machines.of(2, cpus=4) + Machines.of(1, "fast", cpus=4, features=["fast"])
+    with pytest.raises(ScheduleError) as caught:
+        run_on(machines, [asked(0, 3, cpus=1, nodes=3, constraint="fast*2")], FIRST_COME)
+    assert str(caught.value) == (
+        "job 1 needs 3 machines with 1 cpus each, 2 of them with fast; 3 have so much, 1 with fast"
+    )
+
+
+@pytest.mark.parametrize("backfiller", [None, EASY(), Conservative()], ids=str)
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+def test_a_count_of_all_nodes_is_the_constraint(nodes: int, backfiller: Any) -> None:
+    machines = Machines.of(4, cpus=4) + Machines.of(4, "fast", cpus=4, features=["fast"])
+    rng = np.random.default_rng(nodes)
+    rows = [
+        (int(at), int(rng.integers(1, 20)), int(rng.integers(1, 5)), bool(rng.integers(2)))
+        for at in np.sort(rng.integers(0, 60, 40))
+    ]
+    found = [
+        placed(
+            run_on(
+                machines,
+                [
+                    asked(at, run, cpus=cpus, nodes=nodes, constraint=text * fast)
+                    for at, run, cpus, fast in rows
+                ],
+                Pipeline(backfiller=backfiller),
+            )
+        )
+        for text in ("fast", f"fast*{nodes}")
+    ]
+    assert found[0] == found[1]
 
 
 def test_gpus_and_memory_are_counted_like_cpus() -> None:
@@ -310,7 +404,7 @@ def test_needs_judged_together_are_judged_as_one_by_one(data: st.DataObject) -> 
     for row, job in enumerate(jobs):
         need = cluster.need(job)
         assert need is cluster.needs.needs[numbers[row]]
-        if not (need.spread or need.exclusive):
+        if not (need.spread or need.exclusive or need.quotas):
             assert usable[row].tolist() == need.usable(level).tolist()
             assert cluster.needs.amounts[numbers[row]].tolist() == need.amounts.tolist()
 
@@ -378,7 +472,7 @@ def test_room_behind_a_head_lets_it_start_in_time(data: st.DataObject) -> None:
         assert all(cluster.holds(job, each, within) for each in allowed)
     own_machines = not cluster.need(head_job).spread and not cluster.need(job).spread
     totals = cluster.need(head_job).by_totals and not request.exclusive
-    if own_machines or totals:
+    if (own_machines and len(cluster.need(job).counts) < 2) or totals:
         assert (within is not None) == bool(harmless)
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.results.result import Result
-from tests.kernel.machine_helpers import RESOURCES, Asked, clusters
+from tests.kernel.machine_helpers import (
+    COUNTS,
+    RESOURCES,
+    Asked,
+    clusters,
+    countable,
+    meets_counts,
+    satisfies,
+    split_constraint,
+)
 
 Given = dict[int, tuple[int, ...]]
 """What a job was given: amounts by number of the machine."""
@@ -29,11 +39,12 @@ KINDS = {
     "some machines": Kind(nodes=(1, 1, 2, 3)),
     "totals": Kind(spread=(True,), nodes=(1, 2)),
     "mixed": Kind(spread=(False, True), nodes=(1, 1, 2)),
+    "counts": Kind(exclusive=(False, False, True), nodes=(1, 2, 2, 3), constraint=("", "b", *COUNTS)),
     "anything": Kind(
         spread=(False, False, True),
         exclusive=(False, False, True),
         nodes=(1, 1, 2, 3),
-        constraint=("", "", "a", "a&b"),
+        constraint=("", "", "a", "a&b", "a*1"),
     ),
 }
 
@@ -49,6 +60,8 @@ def cases(
     jobs = []
     for _ in range(draw(st.integers(1, most))):
         took, spread = draw(st.integers(0, longest)), draw(st.sampled_from(kind.spread))
+        nodes = draw(st.sampled_from(kind.nodes))
+        constraint = countable(draw(st.sampled_from(kind.constraint)), nodes)
         # Of what? Of the machine with most of it, or of all machines.
         there = cluster.capacity.sum(axis=0) if spread else cluster.capacity.max(axis=0)
         jobs.append(
@@ -56,10 +69,10 @@ def cases(
                 draw(st.integers(0, last)),
                 took,
                 max(took, 1) if exact else draw(st.sampled_from([max(took, 1), took + 5, 4, 9])),
-                nodes=draw(st.sampled_from(kind.nodes)),
+                nodes=nodes,
                 spread=spread,
                 exclusive=draw(st.sampled_from(kind.exclusive)),
-                constraint=draw(st.sampled_from(kind.constraint)),
+                constraint=constraint if not spread else constraint.replace("*1", ""),
                 amounts={
                     name: draw(st.integers(0, 1)) * draw(st.integers(0, high))
                     for name, high in zip(RESOURCES, there.tolist(), strict=True)
@@ -77,13 +90,16 @@ def smaller(job: Asked) -> Asked:
 def fits_empty(job: Asked, cluster: Machines) -> bool:
     """Tell whether machines of which nobody uses anything can take a job."""
     wanted = [job.amounts[name] for name in cluster.resources]
-    features = set(filter(None, job.constraint.split("&")))
-    allowed = [
-        row for row, has in zip(cluster.capacity.tolist(), cluster.features, strict=True) if features <= has
-    ]
+    everywhere, conditions = split_constraint(job.constraint)
+    able = [number for number, has in enumerate(cluster.features) if satisfies(has, everywhere)]
+    allowed = [cluster.capacity[number].tolist() for number in able]
     if job.spread and any(wanted):
         return bool(allowed) and covers([sum(column) for column in zip(*allowed, strict=True)], wanted)
-    return (any(wanted) or job.exclusive) and sum(covers(row, wanted) for row in allowed) >= job.nodes
+    able = [number for number in able if covers(cluster.capacity[number].tolist(), wanted)]
+    sets = combinations(able, job.nodes)
+    return (any(wanted) or job.exclusive) and any(
+        meets_counts(some, conditions, cluster.features) for some in sets
+    )
 
 
 def covers(there: Sequence[int], wanted: Sequence[int]) -> bool:

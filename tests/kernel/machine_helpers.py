@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,45 @@ def level_of(rows: Sequence[Sequence[int]]) -> MachineLevel:
     return np.asfortranarray(np.array(rows, dtype=np.int64))
 
 
+# --- constraints -----------------------------------------------------------------------------------------
+
+COUNTS = ("a*1", "a*2", "a*1&b*1", "b&a*1", "(a|b)*1&a*1", "[a*1&b*2]")
+"""Constraints with counts, for up to three nodes."""
+
+
+def satisfies(features: Collection[str], constraint: str) -> bool:
+    """Tell whether a machine has all words, or any of words in parentheses."""
+    words = filter(None, map(str.strip, constraint.strip("[]").split("&")))
+    return all(any(word in features for word in each.strip("()").split("|")) for each in words)
+
+
+def split_constraint(constraint: str) -> tuple[str, list[str]]:
+    """Return the part for all nodes, and one condition for each node that is counted."""
+    terms = constraint.strip("[]").split("&")
+    pairs = [term.split("*") for term in terms if "*" in term]
+    return "&".join(term for term in terms if "*" not in term), [
+        word for word, n in pairs for _ in range(int(n))
+    ]
+
+
+def countable(constraint: str, nodes: int) -> str:
+    """Return a constraint, or none if it counts more nodes."""
+    return constraint if len(split_constraint(constraint)[1]) <= nodes else ""
+
+
+def meets_counts(
+    machines: Sequence[int], conditions: Sequence[str], features: Sequence[Collection[str]]
+) -> bool:
+    """Tell whether there is a machine of its own for each condition, by trying everything."""
+    return any(
+        all(
+            satisfies(features[machine], condition)
+            for machine, condition in zip(some, conditions, strict=True)
+        )
+        for some in permutations(machines, len(conditions))
+    )
+
+
 # --- random cases ----------------------------------------------------------------------------------------
 
 
@@ -103,10 +142,12 @@ def requests(draw: st.DrawFn, *, spread: bool | None = None, simple: bool = Fals
     """Draw a number of nodes and a request, often of something that is not asked for, seldom a strange one."""
     names = RESOURCES if simple or draw(st.integers(0, 9)) else (*RESOURCES, "nics")
     amounts = tuple(draw(st.integers(0, 4)) * draw(st.integers(0, 1)) for _ in names)
-    constraint = "" if simple else draw(st.sampled_from(["", "", "", "a", "a&b", "c"]))
+    nodes = draw(st.integers(1, 3))
     spread = draw(st.booleans()) if spread is None else spread
+    plain = ["", "", "", "a", "a&b", "c"]
+    constraint = "" if simple else draw(st.sampled_from(plain if spread else [*plain, *COUNTS]))
     exclusive = not simple and draw(st.integers(0, 3)) == 0
-    return draw(st.integers(1, 3)), Request(names, amounts, spread, exclusive, constraint)
+    return nodes, Request(names, amounts, spread, exclusive, countable(constraint, nodes))
 
 
 @st.composite
@@ -131,17 +172,17 @@ def every_allocation(
         return
     if not (any(wanted) or request.exclusive):
         return
-    features = set(filter(None, request.constraint.split("&")))
+    everywhere, conditions = split_constraint(request.constraint)
     rows, whole = level.tolist(), cluster.capacity.tolist()
     can = [
         machine
         for machine in range(len(cluster))
-        if features <= set(cluster.features[machine])
+        if satisfies(cluster.features[machine], everywhere)
         and (not request.exclusive or rows[machine] == whole[machine])
     ]
     if not request.spread or not any(wanted):
         for chosen in combinations(can, 1 if request.spread else nodes):
-            if all(
+            if meets_counts(chosen, conditions, cluster.features) and all(
                 has >= wants for machine in chosen for has, wants in zip(rows[machine], wanted, strict=True)
             ):
                 given = [whole[machine] if request.exclusive else wanted for machine in chosen]

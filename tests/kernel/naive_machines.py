@@ -6,9 +6,11 @@ first fit. They return start times and what each job was given, in the order of 
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from hpcsimkit.cluster.machines import Machines
 from tests.kernel.machine_cases import Given, covers
-from tests.kernel.machine_helpers import Asked
+from tests.kernel.machine_helpers import Asked, meets_counts, satisfies, split_constraint
 from tests.kernel.naive import _clock
 
 Free = list[tuple[int, ...]]
@@ -42,11 +44,11 @@ class Job:
         self.amounts = tuple(asked.amounts[name] for name in resources)
         self.estimate: int = asked.requested
         self.submit, self.run = asked.submit, asked.run
-        self.features = set(filter(None, asked.constraint.split("&")))
+        self.everywhere, self.conditions = split_constraint(asked.constraint)
         self.exclusive = asked.exclusive
         self.spread = asked.spread and any(self.amounts)  # nothing is on one machine
         self.nodes = 1 if asked.spread else asked.nodes
-        self.takes_any = self.spread and not asked.exclusive and not self.features
+        self.takes_any = self.spread and not asked.exclusive and not self.everywhere
 
 
 class Site:
@@ -57,7 +59,7 @@ class Site:
         self.features = cluster.features
 
     def may_use(self, job: Job, number: int, free: Free) -> bool:
-        if not job.features <= self.features[number] or free[number] == NOTHING:
+        if not satisfies(self.features[number], job.everywhere) or free[number] == NOTHING:
             return False
         if job.exclusive and free[number] != self.empty[number]:
             return False
@@ -76,10 +78,14 @@ class Site:
             if any(missing):
                 return None
         else:
-            if len(order) < job.nodes:
+            chosen = next((some for some in combinations(order, job.nodes) if self.counts(job, some)), None)
+            if chosen is None:
                 return None
-            given = dict.fromkeys(order[: job.nodes], job.amounts)
+            given = dict.fromkeys(chosen, job.amounts)
         return {number: self.empty[number] for number in given} if job.exclusive else given
+
+    def counts(self, job: Job, machines: tuple[int, ...]) -> bool:
+        return meets_counts(machines, job.conditions, self.features)
 
     def free(self, given: list[Given]) -> Free:
         free = self.empty
@@ -143,15 +149,20 @@ def beside(site: Site, head: Job, job: Job, free: Free, later: Free) -> Given | 
     # Of the machines that could host a part of the head and could not beside the job, it may use those only
     # that the head can do without.
     hosts = [number for number in range(len(free)) if site.may_use(head, number, later)]
-    spare = len(hosts) - head.nodes
-    usable = []
-    for number in range(len(free)):
-        if site.may_use(job, number, free):
-            taken = {number: site.empty[number] if job.exclusive else job.amounts}
-            needed = number in hosts and not site.may_use(head, number, minus(later, taken))
-            if not needed or spare > 0:
-                usable.append(number)
-                spare -= needed
+    usable = [number for number in range(len(free)) if site.may_use(job, number, free)]
+    critical = []
+    for number in usable:
+        taken = {number: site.empty[number] if job.exclusive else job.amounts}
+        if number in hosts and not site.may_use(head, number, minus(later, taken)):
+            critical.append(number)
+    words = set(job.conditions)
+    critical.sort(key=lambda number: -sum(satisfies(site.features[number], word) for word in words))
+    lost: list[int] = []
+    for number in critical:
+        left = [host for host in hosts if host not in (*lost, number)]
+        if any(site.counts(head, some) for some in combinations(left, head.nodes)):
+            lost.append(number)
+    usable = [number for number in usable if number not in critical or number in lost]
     return site.place(job, [there if n in usable else NOTHING for n, there in enumerate(free)])
 
 

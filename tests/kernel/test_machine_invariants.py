@@ -25,7 +25,14 @@ from tests.drawn import examples
 from tests.kernel import naive_machines
 from tests.kernel.helpers import Row, deep, rows_and_size, run, workload
 from tests.kernel.machine_cases import KINDS, cases, given
-from tests.kernel.machine_helpers import Asked, jobs_on_machines, run_on
+from tests.kernel.machine_helpers import (
+    Asked,
+    jobs_on_machines,
+    meets_counts,
+    run_on,
+    satisfies,
+    split_constraint,
+)
 from tests.kernel.test_invariants import NAMES, ORACLES, SIMULATES
 
 BACKFILLINGS = [
@@ -120,9 +127,10 @@ def check_given(result: Result, asked: list[Asked], cluster: Machines) -> None:
     """Every job got what it asked for, where it may be."""
     capacity = cluster.capacity.tolist()
     for job, found in zip(asked, given(result), strict=True):
-        features = set(filter(None, job.constraint.split("&")))
+        everywhere, conditions = split_constraint(job.constraint)
         wanted = [job.amounts[name] for name in cluster.resources]
-        assert found and all(features <= cluster.features[machine] for machine in found)
+        assert found and all(satisfies(cluster.features[machine], everywhere) for machine in found)
+        assert meets_counts(list(found), conditions, cluster.features)
         if job.exclusive:
             assert all(list(amounts) == capacity[machine] for machine, amounts in found.items())
         in_all = [sum(column) for column in zip(*found.values(), strict=True)]

@@ -20,6 +20,7 @@ from hpcsimkit.workloads.readers.cells import duration
 from tests.drawn import examples
 
 HEADER = "JobName,ReqMem,ReqCPUs,ReqGPUs,ReqDuration,ActualDuration,Submit"
+FEATURES = "features joined by & or |, or by & with counts of at most all nodes,"
 Write = Callable[..., Path]
 
 
@@ -263,8 +264,9 @@ def test_unknown_units_are_refused(table: Write) -> None:
         ("Nodes", "two", "Nodes: a whole number needed, found 'two'"),
         ("Spread", "yes", "Spread: 0 or 1 needed, found 'yes'"),
         ("Exclusive", "2", "Exclusive: 0 or 1 needed, found '2'"),
-        ("Constraint", "a*2", "Constraint: features joined by & or |, without counts, needed, found 'a*2'"),
-        ("Constraint", "a&", "Constraint: features joined by & or |, without counts, needed, found 'a&'"),
+        ("Constraint", "a*2", f"Constraint: {FEATURES} needed, found 'a*2'"),
+        ("Constraint", "a*0", f"Constraint: {FEATURES} needed, found 'a*0'"),
+        ("Constraint", "a&", f"Constraint: {FEATURES} needed, found 'a&'"),
         (
             "Kind",
             "dgemm",

@@ -17,6 +17,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import describe, read_sacct, write_job_table
 from hpcsimkit.workloads.readers.cells import moment
 from hpcsimkit.workloads.readers.sacct_cells import tres
+from hpcsimkit.workloads.readers.sacct_requests import LEFT_OUT
 
 GIB = 1024**3
 USUAL = {
@@ -256,6 +257,13 @@ def test_amounts_never_wrap_around(export: Write) -> None:
         (("constraints",), {"Constraints": "[rack1|rack2]"}, "([rack1|rack2])", 0),
         (("constraints",), {"Constraints": "[rack1|rack2]", "ReqTRES": "cpu=4,node=2"}, "", 1),
         (("constraints",), {"Constraints": "intel*4"}, "", 1),
+        (("constraints",), {"Constraints": "intel*1"}, "intel*1", 0),
+        (("constraints",), {"Constraints": "[a*2&(b|c)*1&ib]", "ReqTRES": "cpu=4,node=4"}, "ib&a*2&(b|c)*1", 0),
+        (("constraints",), {"Constraints": "a*2&b*3", "ReqTRES": "cpu=4,node=4"}, "", 1),
+        (("constraints",), {"Constraints": "[a*2|b*2]", "ReqTRES": "cpu=4,node=4"}, "", 1),
+        (("constraints",), {"Constraints": "[a|b]*2", "ReqTRES": "cpu=4,node=4"}, "", 1),
+        (("constraints", "partition"), {"Constraints": "a*1", "Partition": "x,y", "ReqTRES": "cpu=4,node=4"},
+         "a*1&(x|y)", 0),
         ((), {"Constraints": "a100|v100"}, "", 0),
         (("partition",), {"Constraints": "intel", "Partition": "long"}, "long", 0),
         (("partition",), {"Partition": "short,long"}, "(short|long)", 0),
@@ -273,13 +281,14 @@ def test_features(
     w = read_sacct(export(fields), features=features)
     request = w.jobs[0].request
     assert request is not None and request.constraint == expected
-    assert w.notes.get("constraint with counts, or in common to several nodes: left out", 0) == left_out
+    assert w.notes.get(LEFT_OUT, 0) == left_out
 
 
-def test_strict_readers_refuse_counts_in_constraints(export: Write) -> None:
+def test_strict_readers_refuse_constraints_that_cannot_be_simulated(export: Write) -> None:
     path = export({}, {"JobID": "2", "Constraints": "[a*2&b*1]"})
     assert message(lambda: read_sacct(path, strict=True)) == (
-        f"{path}:3: a constraint that each node satisfies by itself needed, found '[a*2&b*1]'"
+        f"{path}:3: a constraint with counts of at most all nodes, joined by &, and with no features in common, "
+        "needed, found '[a*2&b*1]'"
     )
     assert [job.request.constraint for job in read_sacct(path).jobs if job.request] == ["", ""]
 

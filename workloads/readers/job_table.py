@@ -66,7 +66,8 @@ def read_job_table(
     ``Nodes``           number of different machines, each with these amounts; 1 without this column
     ``Spread``          1 for a pooled request, with the amounts as totals; else 0
     ``Exclusive``       1 for whole machines; else 0
-    ``Constraint``      required features of the machines, joined by ``&`` or ``|``; may be empty
+    ``Constraint``      required features of the machines, joined by ``&`` or ``|``; may be empty; with
+                        counts (``a*2&b*4``), features of some of the machines
     ``Kind``            job type: an integer, with or without a name (``0=dgemm``); may be empty
     ``User`` ...        other fields of SWF, names or integers, may be empty: ``User``, ``Group``,
                         ``Executable``, ``Queue``, ``Partition``, ``Status``,
@@ -208,8 +209,10 @@ def _flag(text: str) -> int:
 
 def _features(table: Table, row: int, cell: str, nodes: int) -> str:
     found = condition(cell, nodes)
+    if found and "*" in found and "Spread" in table.columns and table.columns["Spread"][row] == "1":
+        raise table.refuse(row, f"Constraint: no counts needed in a pooled request, found {shown(cell)}")
     if found is None:
-        needed = "features joined by & or |, without counts,"
+        needed = "features joined by & or |, or by & with counts of at most all nodes,"
         raise table.refuse(row, f"Constraint: {needed} needed, found {shown(cell)}")
     return found
 

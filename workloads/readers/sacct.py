@@ -153,9 +153,9 @@ def read_sacct(
         Source of the amounts that jobs request.
     features : collection of str
         Fields that become required features of a job's machines: ``constraints`` (``--constraint=a&b``),
-        ``partition``, ``gpu_type`` (``gres/gpu:a100``). Alternatives are supported (``a|b``; several
-        partitions), counts (``a*2``) and features in common to several nodes (``[a|b]``) are not: such
-        constraints are ignored and counted in ``notes``.
+        ``partition``, ``gpu_type`` (``gres/gpu:a100``). Alternatives (``a|b``; several partitions) and counts
+        of at most all nodes (``a*2&b*4``) are supported, counts among alternatives (``a*2|b*4``) and features
+        in common to several nodes (``[a|b]``) are not: such constraints are ignored and counted in ``notes``.
     timezone : str, optional
         Name of the cluster's time zone, with which submit times are converted to Unix time. By default they
         are seconds of local time since 1970, since ``sacct`` prints no zone, and jump by an hour when

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT
+from hpcsimkit.jobs.constraint import bare, counted
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.workloads.readers.cells import duration, whole
 
@@ -183,10 +184,11 @@ def state(text: str) -> str:
 
 
 def condition(text: str, nodes: int = 1) -> str | None:
-    """Return required features as a constraint; None if it is none that a machine satisfies by itself.
+    """Return required features as a constraint; None if it is none that can be simulated.
 
-    That are constraints with counts (``a*2``), and features that all nodes of a job have in common
-    (``[rack1|rack2]``), unless it has only one node. A list (``cpu,gpu``) has alternatives.
+    That are features that all nodes of a job have in common (``[rack1|rack2]``), unless it has only one node,
+    counts (``a*2``) among alternatives, and counts of more than all nodes. A list (``cpu,gpu``) has
+    alternatives.
 
     Parameters
     ----------
@@ -197,14 +199,16 @@ def condition(text: str, nodes: int = 1) -> str | None:
 
     Examples
     --------
-    >>> condition("intel & ib"), condition("ib&(a100|v100)"), condition("cpu,gpu"), condition("a*2&b*4")
-    ('intel&ib', '(ib&(a100|v100))', '(cpu|gpu)', None)
+    >>> condition("intel & ib"), condition("ib&(a100|v100)"), condition("cpu,gpu"), condition("[a*2&b]", 8)
+    ('intel&ib', '(ib&(a100|v100))', '(cpu|gpu)', 'b&a*2')
     >>> condition("[rack1|rack2]"), condition("[rack1|rack2]", nodes=4), condition("(a|b"), condition("")
     ('([rack1|rack2])', None, None, '')
     """
     if (plain := conjunction(text)) is not None:
         return plain
-    text = _bare(text.strip())
+    if "*" in text:
+        return _with_counts(text, nodes)
+    text = bare(text.strip())
     rest, found = text, 1
     while found:
         rest, found = IN_BRACKETS.subn("x", rest)
@@ -213,18 +217,21 @@ def condition(text: str, nodes: int = 1) -> str | None:
     return f"({''.join(text.split()).replace(',', '|')})"
 
 
-def _bare(text: str) -> str:
-    """Return a text without the parentheses around all of it, if any.
+def _with_counts(text: str, nodes: int) -> str | None:
+    """Return a constraint with counts, which has no brackets around all of it.
 
-    >>> _bare("(a|b)"), _bare("(a|b)&(c|d)")
-    ('a|b', '(a|b)&(c|d)')
+    >>> _with_counts("[ib & (a|b)*2&c*1]", 4), _with_counts("a*2|b*2", 4), _with_counts("a*2&b*4", 4)
+    ('ib&(a|b)*2&c*1', None, None)
     """
-    depth = 0
-    for place, sign in enumerate(text, 1):
-        depth += (sign == "(") - (sign == ")")
-        if not depth:
-            return text[1:-1] if 1 < place == len(text) else text
-    return text
+    try:
+        everywhere, counts = counted(text)
+    except UsageError:
+        return None
+    found = [condition(everywhere, nodes), *(condition(each, number) for each, number in counts)]
+    if None in found or "" in found[1:] or sum(number for _, number in counts) > nodes:
+        return None
+    terms = [f"{each}*{number}" for each, (_, number) in zip(found[1:], counts, strict=True)]
+    return "&".join(filter(None, [found[0], *terms]))
 
 
 def conjunction(text: str) -> str | None:

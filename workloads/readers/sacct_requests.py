@@ -23,12 +23,15 @@ from hpcsimkit.workloads.readers.sacct_cells import (
 from hpcsimkit.workloads.readers.sieve import Mask, Sieve, per_node
 from hpcsimkit.workloads.readers.tables import Cells, Parser
 
-__all__ = ["SACCT_FEATURES", "constraints", "first_known", "requested_amounts"]
+__all__ = ["LEFT_OUT", "SACCT_FEATURES", "constraints", "first_known", "requested_amounts"]
 
 SACCT_FEATURES = ("constraints", "partition", "gpu_type")
 """Sources of the required features of a job's machines."""
 
-NEEDED = "a constraint that each node satisfies by itself"
+LEFT_OUT = (
+    "constraint in common to several nodes, or with counts among alternatives or beyond the nodes: left out"
+)
+NEEDED = "a constraint with counts of at most all nodes, joined by &, and with no features in common,"
 
 Source = tuple[str, Parser]
 """A field and its parser."""
@@ -157,11 +160,11 @@ def constraints(sieve: Sieve, nodes: Column, features: Collection[str]) -> tuple
     for name in (name for name in SACCT_FEATURES if name in features):
         cells = _feature_cells(sieve, name)
         parse = cache((lambda cell, nodes: conjunction(cell)) if name == "gpu_type" else condition)
-        said = list(map(parse, cells, np.minimum(nodes, 2).tolist()))
+        said = list(map(parse, cells, nodes.tolist()))
         unsaid |= np.array([each is None for each in said])
         texts = ["&".join(filter(None, both)) for both in zip(texts, said, strict=True)]
     asked = sieve.table.columns.get("Constraints", texts)
-    sieve.note("constraint with counts, or in common to several nodes: left out", unsaid, NEEDED, asked)
+    sieve.note(LEFT_OUT, unsaid, NEEDED, asked)
     return sieve.labelled(texts, numbers=False)
 
 
