@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.shifting import close_gap, open_gap, place_of
 from hpcsimkit.compiled.state import Integers
 
 __all__ = [
@@ -29,6 +30,9 @@ __all__ = [
 
 BLOCK = 64
 """Maximum number of jobs of a block."""
+
+TOGETHER = 16
+"""Number of blocks that a search tests together, by vector instructions."""
 
 BLOCKS, WAITING, UNUSED = 0, 1, 2
 """Positions in :attr:`Queue.counters`."""
@@ -66,11 +70,12 @@ class Sizes(NamedTuple):
 
     Attributes
     ----------
-    nodes : array of int64, shape (blocks,)
-        Smallest size of the jobs of each block.
-    estimate : array of int64, shape (blocks, digits + 1)
-        Shortest estimate [s] of the jobs of each block whose sizes have at most 0, 1, ... binary digits.
-    stale : array of int64, shape (blocks,)
+    nodes : array of int64, shape (places,)
+        Smallest size of the jobs of the block at each place of the order.
+    estimate : array of int64, shape (classes, places)
+        Shortest estimate [s] of those of its jobs whose sizes are of a class or of a lower one, see
+        :func:`_class_of`.
+    stale : array of int64, shape (places,)
         Whether jobs have left a block since its sizes and estimates were found, which are then lower bounds.
     """
 
@@ -96,21 +101,21 @@ def new_queue(jobs: int) -> Queue:
 
 def new_sizes(jobs: int, nodes: int) -> Sizes:
     """Return the sizes of an empty queue for at most `jobs` jobs on a cluster of `nodes` nodes."""
-    blocks = len(new_queue(jobs).order)
+    places = len(new_queue(jobs).order)
     return Sizes(
-        nodes=np.zeros(blocks, dtype=np.int64),
-        estimate=np.zeros((blocks, int(nodes).bit_length() + 1), dtype=np.int64),
-        stale=np.zeros(blocks, dtype=np.int64),
+        nodes=np.zeros(places, dtype=np.int64),
+        estimate=np.zeros((2 * int(nodes).bit_length() + 2, places), dtype=np.int64),
+        stale=np.zeros(places, dtype=np.int64),
     )
 
 
 @machine_code
-def _digits(nodes: int) -> int:
-    """Return the number of binary digits of a size."""
+def _class_of(nodes: int) -> int:
+    """Return the class of a size: two classes for each number of binary digits, by the second digit."""
     digits = 0
     while nodes >> digits:
         digits += 1
-    return digits
+    return 2 * digits + (((nodes << 2) >> digits) & 1)
 
 
 @machine_code
@@ -129,36 +134,54 @@ def _block_of(queue: Queue, rank: Integers, wanted: int) -> int:
 
 
 @machine_code
-def _forget(sizes: Sizes, block: int) -> None:
+def _forget(sizes: Sizes, place: int) -> None:
     """Set the smallest size and the shortest estimates of a block to those of no jobs."""
-    sizes.nodes[block], sizes.stale[block] = NONE, 0
-    for digits in range(sizes.estimate.shape[1]):
-        sizes.estimate[block, digits] = NONE
+    sizes.nodes[place], sizes.stale[place] = NONE, 0
+    for kind in range(len(sizes.estimate)):
+        sizes.estimate[kind, place] = NONE
 
 
 @machine_code
-def _count_in(sizes: Sizes, block: int, nodes: int, estimate: int) -> None:
+def _count_in(sizes: Sizes, place: int, nodes: int, estimate: int) -> None:
     """Update the smallest size and the shortest estimates of a block by a job."""
-    sizes.nodes[block] = min(sizes.nodes[block], nodes)
-    for digits in range(_digits(nodes), sizes.estimate.shape[1]):
-        if sizes.estimate[block, digits] <= estimate:
+    sizes.nodes[place] = min(sizes.nodes[place], nodes)
+    for kind in range(_class_of(nodes), len(sizes.estimate)):
+        if sizes.estimate[kind, place] <= estimate:
             break
-        sizes.estimate[block, digits] = estimate
+        sizes.estimate[kind, place] = estimate
 
 
 @machine_code
 def _new_block(queue: Queue, sizes: Sizes | None, place: int) -> int:
     """Insert an empty block at a place, and return its number."""
     blocks, unused = queue.counters[BLOCKS], queue.counters[UNUSED] - 1
-    for other in range(blocks, place, -1):
-        queue.order[other] = queue.order[other - 1]
     block = queue.unused[unused]
+    open_gap(queue.order, place, blocks)
     queue.order[place] = block
     queue.filled[block] = 0
     if sizes is not None:
-        _forget(sizes, block)
+        open_gap(sizes.nodes, place, blocks)
+        open_gap(sizes.stale, place, blocks)
+        for kind in range(len(sizes.estimate)):
+            open_gap(sizes.estimate[kind], place, blocks)
+        _forget(sizes, place)
     queue.counters[BLOCKS], queue.counters[UNUSED] = blocks + 1, unused
     return block
+
+
+@machine_code
+def _drop_block(queue: Queue, sizes: Sizes | None, place: int) -> None:
+    """Remove the empty block at a place."""
+    blocks = queue.counters[BLOCKS]
+    queue.unused[queue.counters[UNUSED]] = queue.order[place]
+    close_gap(queue.order, place, 1, blocks)
+    if sizes is not None:
+        close_gap(sizes.nodes, place, 1, blocks)
+        close_gap(sizes.stale, place, 1, blocks)
+        for kind in range(len(sizes.estimate)):
+            close_gap(sizes.estimate[kind], place, 1, blocks)
+    queue.counters[BLOCKS] = blocks - 1
+    queue.counters[UNUSED] += 1
 
 
 @machine_code
@@ -169,12 +192,13 @@ def _first_block(queue: Queue, sizes: Sizes | None) -> int:
 
 
 @machine_code
-def _measure(queue: Queue, sizes: Sizes, block: int, nodes: Integers, estimate: Integers) -> None:
-    """Find the smallest size and the shortest estimates of a block."""
-    _forget(sizes, block)
+def _measure(queue: Queue, sizes: Sizes, place: int, nodes: Integers, estimate: Integers) -> None:
+    """Find the smallest size and the shortest estimates of the block at a place."""
+    block = queue.order[place]
+    _forget(sizes, place)
     for position in range(queue.filled[block]):
         row = queue.rows[block, position]
-        _count_in(sizes, block, nodes[row], estimate[row])
+        _count_in(sizes, place, nodes[row], estimate[row])
 
 
 @machine_code
@@ -188,10 +212,13 @@ def add(
     if queue.filled[block] == BLOCK:
         last = rank[queue.rows[block, BLOCK - 1]] < rank[row]
         if last and place == queue.counters[BLOCKS] - 1:
-            block = _new_block(queue, sizes, place + 1)
+            _new_block(queue, sizes, place + 1)
+            place += 1
         else:
             second = rank[row] > rank[queue.rows[block, BLOCK // 2]]
-            block = _split(queue, sizes, place, second, nodes, estimate)
+            _split(queue, sizes, place, nodes, estimate)
+            place += second
+        block = queue.order[place]
     position = queue.filled[block]
     while position > 0 and rank[queue.rows[block, position - 1]] > rank[row]:
         queue.rows[block, position] = queue.rows[block, position - 1]
@@ -199,23 +226,20 @@ def add(
     queue.rows[block, position] = row
     queue.filled[block] += 1
     if sizes is not None:
-        _count_in(sizes, block, nodes[row], estimate[row])
+        _count_in(sizes, place, nodes[row], estimate[row])
 
 
 @machine_code
-def _split(
-    queue: Queue, sizes: Sizes | None, place: int, second: bool, nodes: Integers, estimate: Integers
-) -> int:
-    """Move the second half of a full block to a new one; return the number of the half that is wanted."""
+def _split(queue: Queue, sizes: Sizes | None, place: int, nodes: Integers, estimate: Integers) -> None:
+    """Move the second half of a full block to a new one at the next place."""
     block = queue.order[place]
     other = _new_block(queue, sizes, place + 1)
     for position in range(BLOCK // 2):
         queue.rows[other, position] = queue.rows[block, BLOCK // 2 + position]
     queue.filled[block] = queue.filled[other] = BLOCK // 2
     if sizes is not None:
-        _measure(queue, sizes, block, nodes, estimate)
-        _measure(queue, sizes, other, nodes, estimate)
-    return other if second else block
+        _measure(queue, sizes, place, nodes, estimate)
+        _measure(queue, sizes, place + 1, nodes, estimate)
 
 
 @machine_code
@@ -228,15 +252,9 @@ def take(queue: Queue, sizes: Sizes | None, place: int, position: int) -> None:
     for other in range(position, count):
         queue.rows[block, other] = queue.rows[block, other + 1]
     if sizes is not None:
-        sizes.stale[block] = 1
-    if count:
-        return
-    blocks = queue.counters[BLOCKS] - 1
-    for other in range(place, blocks):
-        queue.order[other] = queue.order[other + 1]
-    queue.unused[queue.counters[UNUSED]] = block
-    queue.counters[BLOCKS] = blocks
-    queue.counters[UNUSED] += 1
+        sizes.stale[place] = 1
+    if not count:
+        _drop_block(queue, sizes, place)
 
 
 @machine_code
@@ -278,20 +296,45 @@ def find(
         Place and position of the job; (-1, 0) if there is none.
     """
     free, window, spare = room
-    digits = _digits(free)
-    while place < queue.counters[BLOCKS]:
+    while True:
+        other = _next_promising(queue, sizes, place, room)
+        if other == queue.counters[BLOCKS]:
+            return -1, 0
+        if other > place:
+            place, position = other, 0
         block = queue.order[place]
-        least = sizes.nodes[block]
-        if least <= free and (least <= spare or sizes.estimate[block, digits] <= window):
-            for at in range(position, queue.filled[block]):
-                row = queue.rows[block, at]
-                if nodes[row] <= free and (estimate[row] <= window or nodes[row] <= spare):
-                    return place, at
-            if sizes.stale[block]:
-                _measure(queue, sizes, block, nodes, estimate)
+        for at in range(position, queue.filled[block]):
+            row = queue.rows[block, at]
+            if nodes[row] <= free and (estimate[row] <= window or nodes[row] <= spare):
+                return place, at
+        if sizes.stale[place]:
+            _measure(queue, sizes, place, nodes, estimate)
         place += 1
         position = 0
-    return -1, 0
+
+
+@machine_code
+def _next_promising(queue: Queue, sizes: Sizes, place: int, room: tuple[int, int, int]) -> int:
+    """Return the first place from another on whose block may have a job for :func:`find`.
+
+    Returns the number of blocks if there is none.
+    """
+    free, window, spare = room
+    least, shortest = sizes.nodes, sizes.estimate[_class_of(free)]
+    blocks = queue.counters[BLOCKS]
+    while place + TOGETHER <= blocks:
+        promising = False
+        for at in range(place, place + TOGETHER):
+            nodes, estimate = least[place_of(at)], shortest[place_of(at)]
+            promising |= (nodes <= free) & ((nodes <= spare) | (estimate <= window))
+        if promising:
+            break
+        place += TOGETHER
+    while place < blocks:
+        if least[place] <= free and (least[place] <= spare or shortest[place] <= window):
+            return place
+        place += 1
+    return int(blocks)
 
 
 @machine_code

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks              # everything, about six minutes
     python -m tests.benchmarks --quick      # KTH-SP2 and small synthetic logs, under a minute
-    python -m tests.benchmarks --only speed first    # the compiled simulator beside SimPy
+    python -m tests.benchmarks --only speed compiled first    # the compiled simulator beside SimPy, and alone
 
 Each line comes from a process of its own, so that peak memory is its own too. Speeds are those of the
 simulation alone, through the public API, after the workload was loaded; the best of several repetitions is
@@ -64,7 +64,7 @@ def bare_simpy() -> None:
 
 
 def workload_of(source: str) -> Any:
-    """Return the workload of a log, ``lublin:JOBS`` or ``burst:JOBS``."""
+    """Return the workload of a log, ``lublin:JOBS``, ``deep:JOBS`` (overload) or ``burst:JOBS``."""
     import numpy as np
 
     from hpcsimkit.workloads import burst, default_workload, read_swf
@@ -72,6 +72,8 @@ def workload_of(source: str) -> Any:
     kind, _, jobs = source.partition(":")
     if kind == "lublin":
         return default_workload(np.random.default_rng(1), jobs=int(jobs))
+    if kind == "deep":  # with 400 000 jobs, 20 000 wait at the end
+        return default_workload(np.random.default_rng(1), jobs=int(jobs), load=1.4)
     if kind == "burst":
         return burst(int(jobs), np.random.default_rng(1), machine_size=256)
     workload = read_swf(TRACES / LOGS[source])
@@ -103,6 +105,12 @@ def measure_speed(source: str, policy: str, repetitions: int) -> dict[str, float
     """Simulate a workload with both simulators; returns jobs/s of both, of bare SimPy, and ratios."""
     bare = YARDSTICK_JOBS / processor_seconds(bare_simpy, 3)
     return {**simulators.speed(workload_of(source), policy, repetitions), "bare": bare}
+
+
+def measure_compiled(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a workload with the compiled simulator alone; returns jobs/s, peak memory and longest queue."""
+    found = simulators.compiled(workload_of(source), policy, repetitions)
+    return {**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def measure_partition(source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -156,6 +164,7 @@ MEASURES = {
     "read": measure_reading,
     "help": measure_help,
     "speed": measure_speed,
+    "compiled": measure_compiled,
     "partition": measure_partition,
     "first": simulators.first,
     **{name: partial(measure, TRACES) for name, measure in (
@@ -168,7 +177,7 @@ MEASURES = {
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "speed": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
 FILES = (
@@ -227,6 +236,11 @@ ALL = [
     ("speed", "HPC2N", "fcfs+conservative", 1),
     ("speed", "lublin:1000000", "fcfs+easy", 1),
     ("speed", "burst:20000", "fcfs+easy", 1),
+    ("speed", "deep:400000", "fcfs+easy", 1),
+    ("compiled", "deep:400000", "fcfs+easy", 3),
+    ("compiled", "burst:200000", "fcfs+easy", 3),
+    ("compiled", "lublin:1000000", "fcfs+easy", 3),
+    ("compiled", "lublin:10000000", "fcfs+easy", 2),
     ("first", "from the cache", "fcfs+conservative", 3),
     ("first", "compiling", "fcfs+easy", 1),
     ("first", "compiling", "wfp3+easy", 1),
@@ -268,6 +282,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
         cells.append(
             f"{found['simpy']:9,.0f} jobs/s with SimPy  {found['faster']:.0f} x  bare SimPy {found['bare']:,.0f}"
         )
+    if "longest_queue" in found:
+        cells.append(f"{found['longest_queue']:,.0f} jobs wait at most  peak {found['peak_mib']:,.0f} MiB")
     if "of_no_partition" in found:
         cells.append(f"{found['of_no_partition']:.3f} of the time without a partition")
     if measure == "workers":

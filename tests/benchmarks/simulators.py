@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["first", "speed"]
+__all__ = ["compiled", "first", "speed"]
 
 
 def _least(action: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
@@ -37,6 +37,24 @@ def speed(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
     assert found.hash == reference.hash
     return {"seconds": seconds, "per_second": len(workload) / seconds, "simpy": len(workload) / simpy,
             "faster": simpy / seconds}  # fmt: skip
+
+
+def compiled(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a workload with the compiled simulator; returns jobs/s and the longest queue."""
+    import numpy as np
+
+    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.kernel.simulation import Simulation
+
+    def simulate() -> Any:
+        return Simulation(workload, make(policy), simulator="compiled").run()
+
+    Simulation(workload.first(10), make(policy), simulator="compiled").run()  # is loaded
+    seconds, result = _least(simulate, repetitions)
+    jobs = np.arange(1, len(workload) + 1)
+    started_before = np.searchsorted(np.sort(result.start_time), np.sort(result.submit_time), side="left")
+    return {"seconds": seconds, "per_second": len(workload) / seconds,
+            "longest_queue": float((jobs - started_before).max())}  # fmt: skip
 
 
 def first(source: str, policy: str, repetitions: int) -> dict[str, float]:
