@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from hpcsimkit.reproductions.sequences import Standing
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.reproductions.scores import Standing
 from hpcsimkit.results.statistics import Mean, p_value_text
 
-__all__ = ["Table", "mean_cells", "number", "standings_table"]
+__all__ = ["Spread", "Table", "mean_cells", "number", "spread_cell", "spread_of", "standings_table"]
 
 
 class Table(NamedTuple):
@@ -50,20 +53,46 @@ def number(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.2f}"
 
 
+class Spread(NamedTuple):
+    """Mean, minimum and maximum of a measure over seeds."""
+
+    mean: float
+    least: float
+    most: float
+
+
+def spread_of(values: NDArray[np.float64]) -> Spread:
+    """Return the mean, minimum and maximum.
+
+    >>> spread_of(np.array([1.0, 2.0, 6.0]))
+    Spread(mean=3.0, least=1.0, most=6.0)
+    """
+    return Spread(float(values.mean()), float(values.min()), float(values.max()))
+
+
+def spread_cell(spread: Spread, by: float = 1.0, form: Callable[[float], str] = number) -> str:
+    """Return the text of a mean with its minimum and maximum; for a single value, of the number only.
+
+    >>> spread_cell(Spread(3.0, 1.0, 6.0)), spread_cell(Spread(3.0, 3.0, 3.0), by=2)
+    ('3.00 (1.00 to 6.00)', '6.00')
+    """
+    mean, least, most = (form(each * by) for each in spread)
+    return mean if least == most else f"{mean} ({least} to {most})"
+
+
 def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
     """Return a table of means with intervals, and of differences between one policy and the others.
 
     Parameters
     ----------
     rows : mapping of str to Standing
-        Rows returned by :func:`~hpcsimkit.reproductions.sequences.standings`.
+        Rows returned by :func:`~hpcsimkit.reproductions.scores.standings`.
     one : str
         Name in the heading of the policy that is compared with the others.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from hpcsimkit.reproductions.sequences import standings
+    >>> from hpcsimkit.reproductions.scores import standings
     >>> values = {"a": np.array([1.0, 2.0, 4.0]), "b": np.array([2.0, 4.0, 5.0])}
     >>> for row in standings_table(standings(values, "a"), "a")[1]:
     ...     print(*filter(None, row), sep=" | ")

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
 from hpcsimkit.reproductions.masked_ppo import own
 from hpcsimkit.reproductions.masked_ppo.own import Playing
+from hpcsimkit.reproductions.papers import SYSTEMS
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.reproductions.sequences import SequenceSet
 from tests.reproductions.beocat_months import write_months
 from tests.waiting import until

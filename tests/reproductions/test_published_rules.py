@@ -26,9 +26,8 @@ from hpcsimkit.policies.dirlab import (
     published,
 )
 from hpcsimkit.policies.orders import F1, SAF
-from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.plans.comparisons import Comparison
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
 from hpcsimkit.reproductions.published_rules.figures import _lowest_nodes
 from hpcsimkit.reproductions.published_rules.own import (
     AGENT,

@@ -23,8 +23,6 @@ from hpcsimkit.engine.identity import fingerprint
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, SuitsKind
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.cush.figures import HEURISTICS, SHOWN, TAUGHT, look_of, stretches
 from hpcsimkit.reproductions.cush.measured import (
     BEST_ALLOCATION,
@@ -59,7 +57,8 @@ from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.plan import RowPlan
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
 from hpcsimkit.workloads import CushJobSets
 
@@ -508,7 +507,7 @@ def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
 # --- what was measured ---------------------------------------------------------------------------------
 
 
-def scores(part: str, values: Mapping[str, Sequence[float]], **more: Sequence[float]) -> Scores[Comparison]:
+def scores(part: str, values: Mapping[str, Sequence[float]], **more: Sequence[float]) -> Scores:
     """Return NTAT by row; everything else is 1."""
     contestants = []
     for name in values:

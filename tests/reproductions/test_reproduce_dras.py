@@ -27,7 +27,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
-from hpcsimkit.reproductions.catalogue import reproduction_named
+from hpcsimkit.reproductions.cells import spread_of
 from hpcsimkit.reproductions.dras.figures import AXES, kiviat, look_of, waits_by_mode, weekly
 from hpcsimkit.reproductions.dras.measured import (
     ADDED_AGENTS,
@@ -68,8 +68,8 @@ from hpcsimkit.reproductions.dras.runs import (
     in_full_size,
 )
 from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.reproductions.sequences import Contestant, SequenceSet, with_agent
-from hpcsimkit.reproductions.spread import spread_of
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import write_swf
 

@@ -19,7 +19,6 @@ from hpcsimkit.agents.spaces.masks import JobMachine
 from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.masked_ppo.days import Beocat
 from hpcsimkit.reproductions.masked_ppo.own import (
     UTILISATION,
@@ -32,6 +31,7 @@ from hpcsimkit.reproductions.masked_ppo.own import (
     judged,
     means_table,
 )
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from tests.reproductions.beocat_months import write_months
 
 KIND: Any = reproduction_named("masked-ppo")

@@ -26,13 +26,12 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.predictions import LastTwo, ShortestPredicted
 from hpcsimkit.reproductions import learners as frame
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training, learning_curve_of, trained_agent
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog, PaperLogs
 from hpcsimkit.reproductions.plans.parts import Parts
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered

@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH
-from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.contests import Scores
-from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.cells import Table, number, spread_cell, spread_of
 from hpcsimkit.reproductions.plans.plan import PublishedTable
-from hpcsimkit.reproductions.sequences import Standing, standings
-from hpcsimkit.reproductions.spread import spread_cell, spread_of
+from hpcsimkit.reproductions.scores import Scores, Standing, standings
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.resource_metrics import locality_penalty, normalised_turnaround
 from hpcsimkit.results.result import Result
@@ -152,7 +149,7 @@ class Measured:
     agents: Mapping[str, Values]
 
     @classmethod
-    def of(cls, scores: Sequence[Scores[Comparison]], drawn: Collection[str]) -> Measured:
+    def of(cls, scores: Sequence[Scores], drawn: Collection[str]) -> Measured:
         """Combine the comparisons of one problem.
 
         Parameters
@@ -280,7 +277,7 @@ Met = Sequence[Mapping[str, Values]]
 """Values of the rows of a group, comparison by comparison."""
 
 
-def _met(family: str, scores: Sequence[Scores[Comparison]], drawn: Collection[str]) -> Met:
+def _met(family: str, scores: Sequence[Scores], drawn: Collection[str]) -> Met:
     """Return the comparisons that include a group, with sampled or greedy actions of two networks."""
     found = []
     for each in scores:
@@ -314,7 +311,7 @@ def _over_agents(contests: Met) -> dict[str, Floats]:
     }
 
 
-def both_ways(validation: Scores[Comparison]) -> dict[str, tuple[float, float]]:
+def both_ways(validation: Scores) -> dict[str, tuple[float, float]]:
     """Return the mean validation NTAT of each group of CuSH agents, with greedy and with sampled actions."""
 
     def mean(family: str, drawn: Collection[str]) -> float:

@@ -27,7 +27,6 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.cush import figures, measured
 from hpcsimkit.reproductions.cush.measured import (
     MEASURED,
@@ -40,13 +39,13 @@ from hpcsimkit.reproductions.cush.measured import (
     class_sums,
     drawing,
 )
-from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
-from hpcsimkit.reproductions.logs import Log, Logs, each_once
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
+from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
-from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.scores import Scores
+from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, read_job_sets
@@ -81,12 +80,19 @@ decision in imitation learning to one in CuSH's: hardly any states recur."""
 
 
 @dataclass(frozen=True)
-class Given(Log):
+class Given:
     """A file of job sets, CSV or gzip; its name contains that of the system.
 
     >>> Given(Path("my_Sierra_sets.csv")).system, Given(Path("my_sierra_sets.csv.gz")).name
     ('sierra', 'my_sierra_sets.csv')
     """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return name_among(self.path, {})
 
     @property
     def system(self) -> Literal["sierra", "summit"]:
@@ -206,24 +212,19 @@ class Trial:
         )
 
 
-class Trials(Logs[Any]):
+class Trials(Logs):
     """All job sets other than the training ones."""
-
-    def log_of(self, path: Path) -> Trial:
-        """Return the job sets of a file."""
-        given = Given(path)
-        return Trial("file", CushProblem(system=given.system), self.scale, self.seed, given)
 
     @cached_property
     def all(self) -> Sequence[Trial]:
         """Job sets by system, by file, and of Sierra with other clusters and horizons, each once."""
-        each_once([Given(path) for path in self.paths])
+        files = each_once([Given(path) for path in self.paths])
         systems = [CushProblem(system=system) for system in self.scale.systems]
         sizes = [CushProblem(nodes=nodes) for nodes in self.scale.nodes]
         swept = dict.fromkeys([*sizes, *(CushProblem(horizon=horizon) for horizon in self.scale.horizons)])
         return [
             *(Trial("system", problem, self.scale, self.seed) for problem in systems),
-            *map(self.log_of, self.paths),
+            *(Trial("file", CushProblem(system=file.system), self.scale, self.seed, file) for file in files),
             *(Trial("swept", problem, self.scale, self.seed) for problem in swept),
         ]
 
@@ -359,7 +360,7 @@ def mean_return(system: System, ntat: float) -> float:
 
 
 @dataclass(frozen=True)
-class Run(Draws):
+class Run(Meeting):
     """Runs of a policy on job sets: metrics of jobs, returns of the job selector, and sums by class."""
 
     @property
@@ -424,7 +425,7 @@ class OwnFindings(PaperFindings):
     def _measured(self, protocol: str, problem: CushProblem) -> Measured:
         return self._of(self.of(protocol, problem=problem))
 
-    def _of(self, scores: Sequence[Scores[Comparison]]) -> Measured:
+    def _of(self, scores: Sequence[Scores]) -> Measured:
         ways = self.ways.get(scores[0].contest.variables["problem"].system, {})
         return Measured.of(scores, drawing(ways))
 

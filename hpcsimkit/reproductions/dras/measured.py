@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from hpcsimkit.engine.store import Store
 from hpcsimkit.reports.figures import DAY, HOUR
-from hpcsimkit.reproductions.contests import Scores
+from hpcsimkit.reproductions.cells import Spread, spread_of
 from hpcsimkit.reproductions.dras.runs import REWARD, kept, reserves
 from hpcsimkit.reproductions.learners import Training
-from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.rivals import RULES
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Contestant
-from hpcsimkit.reproductions.spread import Spread, spread_of
 from hpcsimkit.results.result import Result
 
 __all__ = [
@@ -176,7 +175,7 @@ class Measured:
     rewards: Mapping[str, float]
 
     @classmethod
-    def of(cls, validation: Scores[Comparison], test: Scores[Comparison], store: Store) -> Measured:
+    def of(cls, validation: Scores, test: Scores, store: Store) -> Measured:
         """Load the measurements from the store of outcomes."""
         rewards = {row: validation.mean(row, REWARD) for row in validation.values}
         rows: dict[str, list[Contestant]] = {}
@@ -255,7 +254,7 @@ class Measured:
         ]
 
 
-def _family(name: str, rows: Sequence[Contestant], scores: Scores[Comparison], store: Store) -> Family:
+def _family(name: str, rows: Sequence[Contestant], scores: Scores, store: Store) -> Family:
     meetings = scores.contest.meetings
     return Family(
         name,

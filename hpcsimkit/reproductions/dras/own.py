@@ -23,7 +23,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reports.figures import DAY, HOUR, POLICY_COLOURS, Line
 from hpcsimkit.reports.likeness import draw_likeness
-from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.cells import Table, number, spread_cell, spread_of
 from hpcsimkit.reproductions.dras import figures
 from hpcsimkit.reproductions.dras.measured import (
     ADDED_RULES,
@@ -60,7 +60,6 @@ from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproducti
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import RULES, Field, parted
 from hpcsimkit.reproductions.sequences import SequenceSet
-from hpcsimkit.reproductions.spread import spread_cell, spread_of
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered
 from hpcsimkit.workloads import read_swf, scaled, three_phases

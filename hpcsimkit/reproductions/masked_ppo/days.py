@@ -20,7 +20,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF, BestFit
-from hpcsimkit.reproductions.logs import Logs
+from hpcsimkit.reproductions.plans.logs import Logs
 from hpcsimkit.reproductions.sequences import SequenceSet
 from hpcsimkit.workloads.readers.beocat import days, training_set
 from hpcsimkit.workloads.readers.cells import clock_of
@@ -72,7 +72,7 @@ def _runnable(workload: Workload) -> Workload:
     return queued.without(NINE_MACHINES.misfits(queued), TOO_LARGE)
 
 
-class Beocat(Logs[Any]):
+class Beocat(Logs):
     """Months of Beocat in any order, and the samples drawn from them, which are its only test data."""
 
     name = "Beocat"
@@ -82,8 +82,7 @@ class Beocat(Logs[Any]):
         """The months together."""
         return [self]
 
-    def log_of(self, path: Path) -> Workload:
-        """Return the log of a month."""
+    def _month(self, path: Path) -> Workload:
         log = read_job_table(path)
         if not len(log) or log.submit_time.min() < datetime(2000, 1, 1).timestamp():
             raise WorkloadError(f"{path}: jobs with Unix time as submit time are needed: a log of Beocat")
@@ -102,7 +101,7 @@ class Beocat(Logs[Any]):
     @cached_property
     def months(self) -> list[Workload]:
         """Logs, the earliest first."""
-        return sorted(map(self.log_of, self.paths), key=lambda log: int(log.submit_time.min()))
+        return sorted(map(self._month, self.paths), key=lambda log: int(log.submit_time.min()))
 
     @cached_property
     def log(self) -> Workload:

@@ -40,7 +40,6 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.figures import draw_boxes
 from hpcsimkit.reproductions.learners import Learner, learning_curve_of
 from hpcsimkit.reproductions.masked_ppo.days import BASELINE, Beocat
@@ -49,7 +48,7 @@ from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
 from hpcsimkit.reproductions.plans.plan import PublishedTable, RowPlan
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
-from hpcsimkit.reproductions.sequences import Contestant
+from hpcsimkit.reproductions.sequences import Contestant, Meeting
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.resource_metrics import resource_utilisation, snapshot_utilisation
 from hpcsimkit.results.result import Result
@@ -209,7 +208,7 @@ def untrained(learner: Learner, log: Workload) -> OnlyThePast:
 
 
 @dataclass(frozen=True)
-class Playing(Draws):
+class Playing(Meeting):
     """Runs of a policy on all days; the outcome has a list of runs of each measure, with a value per day."""
 
     @property

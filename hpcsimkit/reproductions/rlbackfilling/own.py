@@ -21,14 +21,13 @@ from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.policies.oracles import Actual, OracleSJF
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
 from hpcsimkit.reproductions.learners import Training, learning_curve_of
-from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings
 from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise
-from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet, Standing
+from hpcsimkit.reproductions.scores import Scores, Standing
+from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT, p_value_text
 
@@ -267,11 +266,11 @@ class OwnFindings(PaperFindings):
         scale = self.plan.traces.scale
         return [*scale.modes, *(f"{mode}, evolved" for mode in scale.evolved_modes)]
 
-    def about(self, scores: Scores[Comparison]) -> str:
+    def about(self, scores: Scores) -> str:
         """Return the log and the protocol of a comparison."""
         return f"{scores.contest.trace.name}, {TESTS[scores.contest.protocol]}"
 
-    def standings(self, scores: Scores[Comparison], order: str) -> dict[str, Standing]:
+    def standings(self, scores: Scores, order: str) -> dict[str, Standing]:
         """Compare the agent of a base scheduler with all rows."""
         agent = row(order, agent_row(self.ways(scores.contest.protocol)[0]))
         return scores.standings(agent, rows_beside(scores, order))
@@ -336,7 +335,7 @@ class OwnFindings(PaperFindings):
                 )
         return Table(headings, lines)
 
-    def duels_table(self, scores: Scores[Comparison]) -> Table:
+    def duels_table(self, scores: Scores) -> Table:
         """Return agents with a few baselines of each, and the significance of the agent's advantage."""
         headings = ["agent", "rival", "agent minus rival", "relative", "p, paired t", "p, Wilcoxon", "better"]
         duels = {
@@ -355,7 +354,7 @@ class OwnFindings(PaperFindings):
                     lines.append([agent, rival, difference, relative, *tests, better])
         return Table(headings, lines)
 
-    def promises_table(self, scores: Scores[Comparison], order: str) -> Table:
+    def promises_table(self, scores: Scores, order: str) -> Table:
         """Return the guaranteed start times and the reservation violations of each row."""
         lines = []
         for name in rows_beside(scores, order):
@@ -412,7 +411,7 @@ class OwnFindings(PaperFindings):
         longest = max(seconds for _, seconds in self.trainings.values()) / 60
         yield Target("longest training [min of a core]", None, longest, None, longest <= MINUTES)
 
-    def base_targets(self, scores: Scores[Comparison]) -> Iterator[Target]:
+    def base_targets(self, scores: Scores) -> Iterator[Target]:
         """Yield targets for the columns of table 4 without training, on the published sequences."""
         contest = scores.contest
         name = contest.trace.name
@@ -425,7 +424,7 @@ class OwnFindings(PaperFindings):
                 met = same_digits(ours, value) if whole else None
                 yield Target(f"{name}, published test: {each}, mean bounded slowdown", value, ours, None, met)
 
-    def agent_targets(self, scores: Scores[Comparison], way: str) -> Iterator[Target]:
+    def agent_targets(self, scores: Scores, way: str) -> Iterator[Target]:
         """Yield targets for the gains of agents over published EASY and over the baselines.
 
         The paper claims its gain for FCFS; with other base schedulers it is stated for comparison.
@@ -454,14 +453,14 @@ class OwnFindings(PaperFindings):
         return 100 * (1 - paper.number(name, f"{order} agent") / paper.number(name, order))
 
 
-def rows_beside(scores: Scores[Comparison], order: str) -> list[str]:
+def rows_beside(scores: Scores, order: str) -> list[str]:
     """Return the rows of a base scheduler, and those shown beside all."""
     names = [each.name for each in scores.contest.contestants]
     own = [name for name in names if name.startswith(f"{order.upper()} + ")]
     return own + [name for name in ALSO if name in names and name not in own]
 
 
-def fair_duels(scores: Scores[Comparison], order: str, way: str) -> dict[str, dict[str, Standing]]:
+def fair_duels(scores: Scores, order: str, way: str) -> dict[str, dict[str, Standing]]:
     """Compare agents with baselines under the same restrictions, by agent (sampling and greedy) and baseline.
 
     Guarded agents are compared with a guarded rule, unguarded ones with an unguarded rule, and both with

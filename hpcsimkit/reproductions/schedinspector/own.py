@@ -23,12 +23,11 @@ from hpcsimkit.policies.dirlab import MAX_REJECTIONS
 from hpcsimkit.reports.explanation import draw_explanation
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.contests import Scores, learners_of
 from hpcsimkit.reproductions.figures import draw_boxes
 from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
-from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings, Study
 from hpcsimkit.reproductions.schedinspector.figures import draw_curves
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import with_agent
 from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT
@@ -134,7 +133,7 @@ class OwnFindings(PaperFindings):
 
     # --- tables: the paper's numbers in italics -------------------------------------------------------------
 
-    def table_4(self, contests: Sequence[Scores[Comparison]]) -> Table:
+    def table_4(self, contests: Sequence[Scores]) -> Table:
         """Return the mean bounded slowdown under SJF, a row for each log.
 
         If the first log is not the paper's, its numbers for an inspector of the first log are left out.
@@ -145,7 +144,7 @@ class OwnFindings(PaperFindings):
         headings = ["log", "*base*", "base", *theirs, f"of {first}", *own, "reject unfit", "no commit"]
         return Table(headings, [self._row_4(scores, first) for scores in contests])
 
-    def _row_4(self, scores: Scores[Comparison], first: str) -> list[str]:
+    def _row_4(self, scores: Scores, first: str) -> list[str]:
         name = scores.contest.trace.name
         paper = self.plan.published["table_4"].of(name)
         (visitor, *own), prompt = (
@@ -184,7 +183,7 @@ class OwnFindings(PaperFindings):
             lines.append([*which, number(paper["base"]), base, number(paper["inspector"]), *agents])
         return Table(["log", "order", "backfilling", "*base*", "base", "*inspector*", *AGENTS], lines)
 
-    def cross_table(self, contests: Sequence[Scores[Comparison]], row: str) -> Table:
+    def cross_table(self, contests: Sequence[Scores], row: str) -> Table:
         """Return the results of agents on other logs: a row per test log, a column per training log."""
         names = [scores.contest.trace.name for scores in contests]
         lines = []
@@ -210,7 +209,7 @@ class OwnFindings(PaperFindings):
         """Return the medians and distances of the features that an inspector observes."""
         return Table(HEADINGS, self.explanation.rows())
 
-    def gain(self, scores: Scores[Comparison], agent: str) -> float:
+    def gain(self, scores: Scores, agent: str) -> float:
         """Return the reduction of the mean bounded slowdown relative to the base scheduler [%]."""
         return 100 * (1 - scores.mean(agent) / scores.mean(BASE))
 
@@ -222,14 +221,14 @@ class OwnFindings(PaperFindings):
             for scores in self.of(protocol, order="sjf", backfilling=False):
                 yield from self._of_paper(scores)
         seconds: dict[str, list[float]] = {}
-        for learner in {each.name: each for each in learners_of(self.plan.contests)}.values():
+        for learner in self.plan.compared:
             seconds.setdefault(str(learner.trainer), []).append(self.store.seconds(Training(learner)))
         for trainer, of_agents in seconds.items():
             what = f"longest training of {trainer} agents of a table [min of a core]"
             longest = max(of_agents) / 60
             yield Target(what, PAPERS_MINUTES, longest, None, longest <= MINUTES)
 
-    def _of_paper(self, scores: Scores[Comparison]) -> Iterator[Target]:
+    def _of_paper(self, scores: Scores) -> Iterator[Target]:
         """Yield the targets for SJF under published semantics: the base's value and the paper's gains."""
         contest = scores.contest
         where = f"{contest.trace.name}, {'published test' if contest.protocol == 'whole' else 'unseen jobs'}"
@@ -257,7 +256,7 @@ def improvement(base: float, other: float) -> float:
     return 100 * (base - other) / base
 
 
-def _above_not_committing(scores: Scores[Comparison], agent: str, where: str) -> Target:
+def _above_not_committing(scores: Scores, agent: str, where: str) -> Target:
     """Return the target for an agent's gain over the base without commitment, the part due to learning."""
     rival = scores.standings(agent)[NOT_COMMITTED]
     assert rival.against is not None

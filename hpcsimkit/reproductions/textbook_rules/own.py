@@ -35,11 +35,10 @@ from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.reports.figures import MUTED
 from hpcsimkit.reproductions.cells import Table, mean_cells
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.figures import draw_rewards
 from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
-from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.planned import PaperFindings
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, with_agent
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED, Dots, Panel, draw_ratios
@@ -354,7 +353,7 @@ class Judged:
         separately in each.
     """
 
-    scores: Scores[Comparison]
+    scores: Scores
     rival: str
     learned: Mapping[str, Verdict]
     others: Mapping[str, Verdict]
@@ -391,7 +390,7 @@ class Judged:
         return {row: self.scores.of(row) / rival for row in self.scores.values if row != self.rival}
 
 
-def judged(scores: Scores[Comparison]) -> Judged:
+def judged(scores: Scores) -> Judged:
     """Pick the better heuristic, and compare all other rows with it."""
     rival = min(RIVALS, key=scores.mean)
     learned = [each.name for each in scores.contest.contestants if each.learner is not None]
@@ -399,7 +398,7 @@ def judged(scores: Scores[Comparison]) -> Judged:
     return Judged(scores, rival, _against(scores, learned, rival), _against(scores, others, rival))
 
 
-def _against(scores: Scores[Comparison], rows: Iterable[str], rival: str) -> dict[str, Verdict]:
+def _against(scores: Scores, rows: Iterable[str], rival: str) -> dict[str, Verdict]:
     return verdicts({row: scores.of(row, BSLD) for row in rows}, scores.of(rival, BSLD))
 
 
