@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcsimkit.reproductions.scores import Standing
 from hpcsimkit.results.statistics import Mean, p_value_text
 
-__all__ = ["Spread", "Table", "mean_cells", "number", "spread_cell", "spread_of", "standings_table"]
+__all__ = ["Table", "mean_cells", "number", "spread_cell", "standings_table"]
 
 
 class Table(NamedTuple):
@@ -36,6 +36,15 @@ class Table(NamedTuple):
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
 
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, str]]) -> Table:
+        """Return the table of rows with the same cells by heading.
+
+        >>> Table.of([{"policy": "fcfs", "wait": "12"}, {"policy": "sjf", "wait": "9"}]).rows
+        [['fcfs', '12'], ['sjf', '9']]
+        """
+        return cls(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
+
     def __str__(self) -> str:
         first, *lines = (
             " | ".join(cell.replace("|", "\\|") for cell in row) for row in (self.headings, *self.rows)
@@ -53,30 +62,13 @@ def number(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.2f}"
 
 
-class Spread(NamedTuple):
-    """Mean, minimum and maximum of a measure over seeds."""
+def spread_cell(values: NDArray[np.float64], by: float = 1.0, form: Callable[[float], str] = number) -> str:
+    """Return the text of a mean over seeds with minimum and maximum; for equal values, of the number only.
 
-    mean: float
-    least: float
-    most: float
-
-
-def spread_of(values: NDArray[np.float64]) -> Spread:
-    """Return the mean, minimum and maximum.
-
-    >>> spread_of(np.array([1.0, 2.0, 6.0]))
-    Spread(mean=3.0, least=1.0, most=6.0)
-    """
-    return Spread(float(values.mean()), float(values.min()), float(values.max()))
-
-
-def spread_cell(spread: Spread, by: float = 1.0, form: Callable[[float], str] = number) -> str:
-    """Return the text of a mean with its minimum and maximum; for a single value, of the number only.
-
-    >>> spread_cell(Spread(3.0, 1.0, 6.0)), spread_cell(Spread(3.0, 3.0, 3.0), by=2)
+    >>> spread_cell(np.array([1.0, 2.0, 6.0])), spread_cell(np.array([3.0]), by=2)
     ('3.00 (1.00 to 6.00)', '6.00')
     """
-    mean, least, most = (form(each * by) for each in spread)
+    mean, least, most = (form(float(each) * by) for each in (values.mean(), values.min(), values.max()))
     return mean if least == most else f"{mean} ({least} to {most})"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
@@ -19,8 +20,6 @@ from hpcsimkit.experiments.evaluation_sequences import beginnings, places
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.results.metrics import evaluate
 
@@ -165,15 +164,6 @@ class Contestant:
                 taken = Agent(encoder, agent.mask, agent.network, agent.stage, sample=self.sample)
             policy = with_agent(policy, taken)
         return policy
-
-
-def with_agent(policy: Policy, agent: Agent) -> Policy:
-    """Return a copy of a policy with an agent at its open seat, and the heuristic behind it."""
-    seat = "seat" if isinstance(policy, Dispatch | TwoLevel) else agent.stage
-    seated = copy.copy(policy)
-    agent.base = getattr(policy, seat).base
-    setattr(seated, seat, agent)
-    return seated
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, SJF, HoldUnfit
 from hpcsimkit.policies.dirlab import (
     FittingCandidates,
+    PartialEASY,
     PublishedEASY,
     ShortestFitting,
     learned_backfilling,
@@ -47,7 +48,6 @@ from hpcsimkit.reproductions.published_rules.own import (
     UNGUARDED,
     Cell,
     OwnFindings,
-    PartialEASY,
     effects,
     published_logs,
     published_mean,

@@ -219,11 +219,17 @@ class PaperFindings:
     def curves(self) -> dict[str, dict[str, Curve]]:
         """Learning curves by study and panel."""
         return {
-            study.name: {
-                name: learning_curve_of(self.store.place / each.name) for name, each in study.learners.items()
-            }
+            study.name: {name: self.curve(each) for name, each in study.learners.items()}
             for study in self.plan.studies
         }
+
+    def curve(self, learner: Learner) -> Curve:
+        """Return the learning curve of an agent."""
+        return learning_curve_of(self.store.place / learner.name)
+
+    def seconds(self, learner: Learner) -> float:
+        """Return the processor time of a training [s]."""
+        return self.store.seconds(Training(learner))
 
     def of(self, protocol: str, **variables: Any) -> list[Scores]:
         """Return the scores of a table of comparisons with some values of its variables, by log."""
@@ -295,7 +301,7 @@ class PaperFindings:
             yield Target(f"{where}: {row}, mean bounded slowdown", theirs, ours, None, met)
 
     def _training_targets(self, minutes: float) -> Iterator[Target]:
-        longest = max(self.store.seconds(Training(each)) for each in self.plan.compared) / 60
+        longest = max(map(self.seconds, self.plan.compared)) / 60
         yield Target("longest training [min of a core]", None, longest, None, longest <= minutes)
 
     def conclusion(self, pictures: Path) -> Conclusion:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.schedinspector.settings import RATIO
+from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.explanation import HEADINGS, Explanation, explained
@@ -24,11 +25,10 @@ from hpcsimkit.reports.explanation import draw_explanation
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.figures import draw_boxes
-from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
+from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings, Study
 from hpcsimkit.reproductions.schedinspector.figures import draw_curves
 from hpcsimkit.reproductions.scores import Scores
-from hpcsimkit.reproductions.sequences import with_agent
 from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT
 
@@ -170,28 +170,33 @@ class OwnFindings(PaperFindings):
 
     def table_5(self) -> Table:
         """Return the utilisation of base and inspectors [%]."""
-        lines = []
+        rows = []
         for scores in self.of("rest"):
             contest, variables = scores.contest, scores.contest.variables
             paper = self.plan.published["table_5"].of(contest.about)
-            base, *agents = (number(100 * scores.mean(row, "utilisation")) for row in (BASE, *AGENTS))
-            which = [
-                contest.trace.name,
-                variables["order"].upper(),
-                "yes" if variables["backfilling"] else "no",
-            ]
-            lines.append([*which, number(paper["base"]), base, number(paper["inspector"]), *agents])
-        return Table(["log", "order", "backfilling", "*base*", "base", "*inspector*", *AGENTS], lines)
+            ours = {row: number(100 * scores.mean(row, "utilisation")) for row in (BASE, *AGENTS)}
+            rows.append(
+                {
+                    "log": contest.trace.name,
+                    "order": variables["order"].upper(),
+                    "backfilling": "yes" if variables["backfilling"] else "no",
+                    "*base*": number(paper["base"]),
+                    BASE: ours.pop(BASE),
+                    "*inspector*": number(paper["inspector"]),
+                    **ours,
+                }
+            )
+        return Table.of(rows)
 
     def cross_table(self, contests: Sequence[Scores], row: str) -> Table:
         """Return the results of agents on other logs: a row per test log, a column per training log."""
-        names = [scores.contest.trace.name for scores in contests]
-        lines = []
+        names, rows = [scores.contest.trace.name for scores in contests], []
         for scores in contests:
             home = scores.contest.trace.name
-            means = [scores.mean(row if name == home else f"{row} of {name}") for name in names]
-            lines.append([home, number(scores.mean(BASE)), *map(number, means)])
-        return Table(["tested on", "base", *(f"trained on {name}" for name in names)], lines)
+            means = {name: scores.mean(row if name == home else f"{row} of {name}") for name in names}
+            known = {"tested on": home, "base": number(scores.mean(BASE))}
+            rows.append({**known, **{f"trained on {name}": number(each) for name, each in means.items()}})
+        return Table.of(rows)
 
     def study_table(self, study: Study) -> Table:
         """Return rewards and shares of rejections at the end of trainings, with the paper's for its log."""
@@ -222,7 +227,7 @@ class OwnFindings(PaperFindings):
                 yield from self._of_paper(scores)
         seconds: dict[str, list[float]] = {}
         for learner in self.plan.compared:
-            seconds.setdefault(str(learner.trainer), []).append(self.store.seconds(Training(learner)))
+            seconds.setdefault(str(learner.trainer), []).append(self.seconds(learner))
         for trainer, of_agents in seconds.items():
             what = f"longest training of {trainer} agents of a table [min of a core]"
             longest = max(of_agents) / 60
