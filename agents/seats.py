@@ -1,20 +1,34 @@
-"""Stand-ins for a trained agent on an open seat: the default heuristic, random choice, replay."""
+"""Agents on open seats, and stand-ins for them: the default heuristic, random choice, a constant, replay."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from hpcsimkit.agents.agent import Agent
 from hpcsimkit.envs.interfaces import Mask
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.results.result import Result
 
-__all__ = ["Answer", "RandomAgent", "RandomChoice", "Replay", "default_choice", "play"]
+__all__ = [
+    "Answer",
+    "ConstantSlot",
+    "RandomAgent",
+    "RandomChoice",
+    "Replay",
+    "default_choice",
+    "play",
+    "with_agent",
+]
 
 Answer = Callable[[Decision], Any]
 """A function that answers the decisions of a seat: it returns one of the options."""
@@ -49,6 +63,15 @@ def play(simulation: Simulation, answer: Answer) -> Result:
     while (decision := simulation.next_decision()) is not None:
         simulation.answer(answer(decision))
     return simulation.result()
+
+
+def with_agent(policy: Policy, agent: Agent) -> Policy:
+    """Return a copy of a policy with an agent at its open seat, and the heuristic behind it."""
+    seat = "seat" if isinstance(policy, Dispatch | TwoLevel) else agent.stage
+    seated = copy.copy(policy)
+    agent.base = getattr(policy, seat).base
+    setattr(seated, seat, agent)
+    return seated
 
 
 def default_choice(decision: Decision) -> Any:
@@ -102,6 +125,34 @@ class RandomAgent(Answering):
         self.mask.write(decision, self._valid)
         actions = np.flatnonzero(self._valid)
         return self.mask.position(decision, int(actions[self._random.integers(len(actions))]))
+
+
+class ConstantSlot(Answering):
+    """An agent that always picks the same slot of the window, or the last occupied one.
+
+    It is the behaviour of an agent that has learned nothing about jobs.
+
+    Parameters
+    ----------
+    slot : int
+        Index of the slot, from 0, the job that has waited longest; slot 0 is equivalent to FCFS with EASY.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Simulation, Workload
+    >>> from hpcsimkit.policies.one_seat.two_level import TwoLevel
+    >>> w = Workload({"submit_time": [0, 0, 0], "run_time": [5, 5, 5], "nodes": [1] * 3}, machine_size=1)
+    >>> Simulation(w, TwoLevel(ConstantSlot(slot=1))).run().start_time.tolist()
+    [10, 0, 5]
+    """
+
+    def __init__(self, slot: int) -> None:
+        super().__init__()
+        self.slot = slot
+
+    def answer(self, decision: Decision) -> int:
+        """Return the slot, or the last one."""
+        return min(self.slot, len(decision.options) - 1)
 
 
 class Replay:

@@ -1,4 +1,4 @@
-"""Training of a seven-weight agent for CuSH's job selector seat, by the cross-entropy method, in minutes."""
+"""A seven-weight agent for the seat of CuSH's job selector, and an order that sees as far as CuSH."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.interfaces import Episodes
 from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies.placing.styles import SuitsKind
 
-__all__ = ["EVOLVED", "JobSets", "evolved_environment"]
+__all__ = ["EVOLVED", "JobSets", "ShortSighted", "evolved_environment"]
 
 EVOLVED = CrossEntropySettings(
     total_timesteps=600_000, episodes=20, population=48, elite=12, spread=1.0, inertia=0.5
@@ -73,3 +75,26 @@ def evolved_environment(
         problem.mask,
         MinusMeanBoundedSlowdown(threshold=1.0),
     )
+
+
+class ShortSighted(Order):
+    """Shortest requested time first, up to a horizon.
+
+    Parameters
+    ----------
+    horizon : int
+        Maximum requested time that is distinguished [s]; all longer jobs are alike.
+
+    Examples
+    --------
+    >>> jobs = [Job(0, 1, 0, run_time=9, requested_time=time, nodes=1) for time in (3, 6, 20)]
+    >>> [ShortSighted(horizon=5).key(job) for job in jobs]
+    [3, 5, 5]
+    """
+
+    def __init__(self, *, horizon: int) -> None:
+        self.horizon = horizon
+
+    def key(self, job: Job) -> int:
+        """Return the requested time up to the horizon [s]."""
+        return min(job.requested_time, self.horizon)

@@ -10,7 +10,7 @@ import typer
 
 from hpcsimkit.cli.flags import RESULTS, AllowCode, EngineName, Limits, Quiet, examples
 from hpcsimkit.io.printable import show
-from hpcsimkit.reproductions.catalogue import SYSTEMS
+from hpcsimkit.reproductions.papers import SYSTEMS
 
 __all__ = ["reproduce"]
 
@@ -88,7 +88,7 @@ def reproduce(
     require_packages()
     from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments.engine_table import Parallel
-    from hpcsimkit.reproductions.catalogue import reproduction_named
+    from hpcsimkit.reproductions.plans.planned import reproduction_named
     from hpcsimkit.reproductions.reproduction_run import REPORT, ReproductionRun
     from hpcsimkit.reproductions.targets import targets_table
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from hpcsimkit.reproductions.sequences import Standing
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.reproductions.scores import Standing
 from hpcsimkit.results.statistics import Mean, p_value_text
 
-__all__ = ["Table", "mean_cells", "number", "standings_table"]
+__all__ = ["Table", "mean_cells", "number", "spread_cell", "standings_table"]
 
 
 class Table(NamedTuple):
@@ -33,6 +36,15 @@ class Table(NamedTuple):
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
 
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, str]]) -> Table:
+        """Return the table of rows with the same cells by heading.
+
+        >>> Table.of([{"policy": "fcfs", "wait": "12"}, {"policy": "sjf", "wait": "9"}]).rows
+        [['fcfs', '12'], ['sjf', '9']]
+        """
+        return cls(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
+
     def __str__(self) -> str:
         first, *lines = (
             " | ".join(cell.replace("|", "\\|") for cell in row) for row in (self.headings, *self.rows)
@@ -50,20 +62,29 @@ def number(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.2f}"
 
 
+def spread_cell(values: NDArray[np.float64], by: float = 1.0, form: Callable[[float], str] = number) -> str:
+    """Return the text of a mean over seeds with minimum and maximum; for equal values, of the number only.
+
+    >>> spread_cell(np.array([1.0, 2.0, 6.0])), spread_cell(np.array([3.0]), by=2)
+    ('3.00 (1.00 to 6.00)', '6.00')
+    """
+    mean, least, most = (form(float(each) * by) for each in (values.mean(), values.min(), values.max()))
+    return mean if least == most else f"{mean} ({least} to {most})"
+
+
 def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
     """Return a table of means with intervals, and of differences between one policy and the others.
 
     Parameters
     ----------
     rows : mapping of str to Standing
-        Rows returned by :func:`~hpcsimkit.reproductions.sequences.standings`.
+        Rows returned by :func:`~hpcsimkit.reproductions.scores.standings`.
     one : str
         Name in the heading of the policy that is compared with the others.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from hpcsimkit.reproductions.sequences import standings
+    >>> from hpcsimkit.reproductions.scores import standings
     >>> values = {"a": np.array([1.0, 2.0, 4.0]), "b": np.array([2.0, 4.0, 5.0])}
     >>> for row in standings_table(standings(values, "a"), "a")[1]:
     ...     print(*filter(None, row), sep=" | ")

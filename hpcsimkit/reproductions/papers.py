@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["PAPERS"]
+__all__ = ["PAPERS", "SYSTEMS"]
 
 PAPERS: Mapping[str, Path] = {
     plan.parent.name.replace("_", "-"): plan.parent
     for plan in sorted(Path(__file__).parent.glob("*/plan.toml"))
 }
 """Folders by name of the system."""
+
+SYSTEMS = tuple(PAPERS)
+"""Names of all reproductions."""

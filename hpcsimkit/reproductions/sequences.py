@@ -1,9 +1,9 @@
-"""Comparisons of policies on the same job sequences: policies, measures and statistical significance."""
+"""Policies under test, the job sequences that they run on, and the measures of their runs."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
@@ -19,11 +20,8 @@ from hpcsimkit.experiments.evaluation_sequences import beginnings, places
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.results.metrics import evaluate
-from hpcsimkit.results.statistics import Comparison, Mean, compared, mean_of
 
 __all__ = [
     "BSLD",
@@ -32,8 +30,7 @@ __all__ = [
     "Contestant",
     "Meeting",
     "SequenceSet",
-    "Standing",
-    "standings",
+    "mean_over_draws",
     "starts_apart",
 ]
 
@@ -47,6 +44,9 @@ BSLD = MEASURES[0]
 
 OF_PROMISES = ("promises", "broken_promises", "mean_delay_of_broken")
 """Further measures for guaranteed start times; see :class:`Meeting`."""
+
+SEEDS_APART = 1000
+"""Difference between the random seeds of two runs on a sequence."""
 
 
 @dataclass(frozen=True)
@@ -166,15 +166,6 @@ class Contestant:
         return policy
 
 
-def with_agent(policy: Policy, agent: Agent) -> Policy:
-    """Return a copy of a policy with an agent at its open seat, and the heuristic behind it."""
-    seat = "seat" if isinstance(policy, Dispatch | TwoLevel) else agent.stage
-    seated = copy.copy(policy)
-    agent.base = getattr(policy, seat).base
-    setattr(seated, seat, agent)
-    return seated
-
-
 @dataclass(frozen=True)
 class Meeting(Task):
     """Runs of a policy on all sequences of a set; the outcome has a list of values for each measure.
@@ -192,6 +183,8 @@ class Meeting(Task):
         head jobs (``promises``), the number of reservation violations (``broken_promises``), and their mean
         delay [s] (``mean_delay_of_broken``, 0 without any); see
         :class:`~hpcsimkit.kernel.observers.Promises`. Default: False.
+    draws : int
+        Number of runs on each sequence with different random seeds; the outcome has their means. Default: 1.
 
     Examples
     --------
@@ -212,6 +205,7 @@ class Meeting(Task):
     sequences: SequenceSet
     seed: int = 0
     promises: bool = False
+    draws: int = 1
 
     @property
     def name(self) -> str:
@@ -226,8 +220,8 @@ class Meeting(Task):
 
     @property
     def size(self) -> int:
-        """Number of decisions, one per job."""
-        return self.sequences.jobs
+        """Number of decisions, one for each job and run."""
+        return self.draws * self.sequences.jobs
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -240,7 +234,7 @@ class Meeting(Task):
         return self.contestant.requires
 
     def inputs(self) -> Any:
-        """Return the policy and the sequences."""
+        """Return the policy, the sequences and the number of runs."""
         who = self.contestant
         return {
             "policy": who.policy,
@@ -251,21 +245,28 @@ class Meeting(Task):
             "scenarios": self.sequences.scenarios,
             "seed": self.seed,
             "measures": self.measures,
+            "draws": self.draws,
         }
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate."""
         policy, done = self.contestant.scheduler(folder.parent), 0
-        outcome: dict[str, list[float]] = {name: [] for name in self.measures}
+        outcomes: list[dict[str, list[float]]] = []
+        for draw in range(self.draws):
+            outcomes.append({name: [] for name in self.measures})
+            for scenario in self._scenarios(self.seed + SEEDS_APART * draw):
+                for name, value in self._measured(scenario, policy).items():
+                    outcomes[-1][name].append(float(value))
+                done += len(scenario.workload)
+                tell(done)
+        return mean_over_draws(outcomes)
+
+    def _scenarios(self, seed: int) -> Iterator[Scenario]:
+        """Yield the sequences with the rules of the policy."""
         for number, scenario in enumerate(self.sequences.scenarios):
-            rules = replace(scenario, seed=self.seed + number)
-            if self.contestant.rules == "textbook":
-                rules = replace(rules, semantics="textbook", following=None)
-            for name, value in self._measured(rules, policy).items():
-                outcome[name].append(float(value))
-            done += len(scenario.workload)
-            tell(done)
-        return outcome
+            seeded = replace(scenario, seed=seed + number)
+            is_textbook = self.contestant.rules == "textbook"
+            yield replace(seeded, semantics="textbook", following=None) if is_textbook else seeded
 
     def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
         """Return the measures of a run."""
@@ -278,47 +279,18 @@ class Meeting(Task):
         return {**evaluate(result, names=MEASURES), **counted}
 
 
-@dataclass(frozen=True)
-class Standing:
-    """Row of a comparison table: the mean of a policy, and its comparison with the policy under test.
+def mean_over_draws(outcomes: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, list[float]]:
+    """Return means of measures over several runs for each sequence; delays are means over violations.
 
-    Parameters
-    ----------
-    mean : Mean
-        Mean of a measure over the sequences.
-    against : Comparison or None
-        Paired differences, policy under test minus this one; None for the policy under test itself.
+    >>> few = {"promises": [4.0], "broken_promises": [1.0], "mean_delay_of_broken": [10.0]}
+    >>> many = {"promises": [6.0], "broken_promises": [3.0], "mean_delay_of_broken": [30.0]}
+    >>> mean_over_draws([few, many])
+    {'promises': [5.0], 'broken_promises': [2.0], 'mean_delay_of_broken': [25.0]}
     """
-
-    mean: Mean
-    against: Comparison | None
-
-    @property
-    def is_beaten(self) -> bool:
-        """Whether the policy under test has a significantly lower mean than this one.
-
-        Both p-values, of the paired t-test and of Wilcoxon's signed-rank test, each corrected by Holm's
-        method, must be below 0.05.
-        """
-        found = self.against
-        return found is not None and found.difference.mean < 0 and found.is_significant
-
-
-def standings(values: Mapping[str, Floats], one: str) -> dict[str, Standing]:
-    """Compare one row with all others on the same sequences.
-
-    Parameters
-    ----------
-    values : mapping of str to array of float, shape (sequences,)
-        Values of each row.
-    one : str
-        Row of the policy under test; p-values are corrected for the number of other rows (Holm).
-
-    Examples
-    --------
-    >>> rows = standings({"a": np.array([1.0, 2.0, 4.0]), "b": np.array([2.0, 4.0, 5.0])}, "a")
-    >>> rows["a"].against is None, round(rows["b"].against.difference.mean, 3)
-    (True, -1.333)
-    """
-    found = compared(values[one], {name: each for name, each in values.items() if name != one})
-    return {name: Standing(mean_of(each), found.get(name)) for name, each in values.items()}
+    values = {name: np.array([outcome[name] for outcome in outcomes]) for name in outcomes[0]}
+    means = {name: each.mean(axis=0) for name, each in values.items()}
+    _, broken, delay = OF_PROMISES
+    if delay in values:
+        late = (values[broken] * values[delay]).mean(axis=0)
+        means[delay] = np.divide(late, means[broken], out=np.zeros_like(late), where=means[broken] > 0)
+    return {name: each.tolist() for name, each in means.items()}

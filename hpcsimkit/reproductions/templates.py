@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.experiments.console import grouped
-from hpcsimkit.reproductions.cells import number, standings_table
+from hpcsimkit.reproductions.cells import number, spread_cell, standings_table
+from hpcsimkit.results.statistics import p_value_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,7 +29,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters |= {"number": number, "grouped": grouped}
+    found.filters |= {"number": number, "grouped": grouped, "spread": spread_cell, "p_value": p_value_text}
     found.globals["standings_table"] = standings_table
     return found
 

@@ -4,7 +4,12 @@ With ``semantics="dirlab"`` (:mod:`hpcsimkit.kernel.event_order`) and the log re
 (:mod:`hpcsimkit.workloads.dirlab`), schedules match theirs to the second.
 """
 
-from hpcsimkit.policies.dirlab.backfilling import FittingCandidates, PublishedEASY, ShortestFitting
+from hpcsimkit.policies.dirlab.backfilling import (
+    FittingCandidates,
+    PartialEASY,
+    PublishedEASY,
+    ShortestFitting,
+)
 from hpcsimkit.policies.dirlab.orders import ORDERS
 from hpcsimkit.policies.dirlab.pipelines import (
     MAX_INTERVAL,
@@ -21,6 +26,7 @@ __all__ = [
     "MAX_REJECTIONS",
     "ORDERS",
     "FittingCandidates",
+    "PartialEASY",
     "PublishedEASY",
     "ShortestFitting",
     "learned_backfilling",

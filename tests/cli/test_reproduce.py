@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
-from hpcsimkit.reproductions.masked_ppo import own
+from hpcsimkit.agents.masked_ppo import environments
 from hpcsimkit.reproductions.masked_ppo.own import Playing
+from hpcsimkit.reproductions.papers import SYSTEMS
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.reproductions.sequences import SequenceSet
 from tests.reproductions.beocat_months import write_months
 from tests.waiting import until
@@ -57,7 +58,7 @@ def numbers(report: Path) -> str:
 @pytest.mark.pictures
 def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
     small(monkeypatch, steps=512)
-    monkeypatch.setattr(own, "SETTINGS", replace(own.SETTINGS, n_steps=256, n_epochs=1))
+    monkeypatch.setattr(environments, "SETTINGS", replace(environments.SETTINGS, n_steps=256, n_epochs=1))
     outcome = cli("reproduce", "masked-ppo", *logs, "--quick", "--out", "out", "--workers", 2)
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
-from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.cush.figures import HEURISTICS, SHOWN
 from hpcsimkit.reproductions.plans.parts import Parts
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from tests.cli.conftest import CLI
 
 KIND: Any = reproduction_named("cush")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Workload
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.dras.measured import outside
+from hpcsimkit.reproductions.dras.own import outside
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 

@@ -18,14 +18,11 @@ from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
 from hpcsimkit.policies.dirlab import FittingCandidates
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.contests import Scores
-from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.parts import Parts
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
 from hpcsimkit.reproductions.rlbackfilling.own import (
     ACTUAL,
     CHANCE,
@@ -42,6 +39,7 @@ from hpcsimkit.reproductions.rlbackfilling.own import (
     noisy,
     row,
 )
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, SequenceSet
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
@@ -246,7 +244,7 @@ UNTRAINED = {
 """References: shortest fitting first unguarded and guarded, textbook EASY, with SJF candidates; random agent."""
 
 
-def played(log: Path, tmp_path: Path, *names: str) -> tuple[OwnFindings, Scores[Comparison]]:
+def played(log: Path, tmp_path: Path, *names: str) -> tuple[OwnFindings, Scores]:
     """Run rows that need no training on the published sequences."""
     found = paper(log)
     contest = next(each for each in found.contests if each.protocol == "published")
@@ -306,7 +304,7 @@ def test_tables_4_and_5_agree() -> None:
 # --- tables and targets by hand ---------------------------------------------------------------------------
 
 
-def scores_of(values: dict[str, list[float]], **promises: list[float]) -> Scores[Comparison]:
+def scores_of(values: dict[str, list[float]], **promises: list[float]) -> Scores:
     """Scores of a contest on Lublin-1 that has not taken place."""
     found = paper(Path("lublin-1.swf"))
     jobs = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=1)
@@ -332,7 +330,7 @@ def test_who_draws_has_several_runs(tmp_path: Path) -> None:
     seat = Pipeline(backfiller=RandomAgent(Slots(128), FittingCandidates()))
     who = Contestant(CHANCE, seat)
     told: list[int] = []
-    both = Draws(who, sequences, seed=3, promises=True, draws=2)
+    both = Meeting(who, sequences, seed=3, promises=True, draws=2)
     found = both.run(tmp_path, told.append)
     assert (both.size, told) == (600, [150, 300, 450, 600])
     one, other = (Meeting(who, sequences, seed=seed, promises=True).run(tmp_path, int) for seed in (3, 1003))

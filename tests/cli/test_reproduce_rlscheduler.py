@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hpcsimkit.engine.store import Store
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.contests import Scores
+from hpcsimkit.reproductions.plans.planned import reproduction_named
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 

@@ -12,10 +12,10 @@ import pytest
 from hpcsimkit.agents.schedinspector import settings as made
 from hpcsimkit.engine.store import Store
 from hpcsimkit.policies.dirlab import published
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
 from hpcsimkit.reproductions.schedinspector.own import BASE, NOT_COMMITTED, improvement
-from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet, standings
+from hpcsimkit.reproductions.scores import standings
+from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
 

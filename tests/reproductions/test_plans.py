@@ -10,12 +10,11 @@ import pytest
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF
-from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.papers import PAPERS
+from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
 from hpcsimkit.reproductions.plans.parts import Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, paper_files
-from hpcsimkit.reproductions.plans.planned import reproduction_of
+from hpcsimkit.reproductions.plans.planned import reproduction_named, reproduction_of
 
 
 def test_folders_with_a_plan_are_reproductions() -> None:

@@ -20,15 +20,15 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, SJF, HoldUnfit
 from hpcsimkit.policies.dirlab import (
     FittingCandidates,
+    PartialEASY,
     PublishedEASY,
     ShortestFitting,
     learned_backfilling,
     published,
 )
 from hpcsimkit.policies.orders import F1, SAF
-from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.plans.comparisons import Comparison
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
 from hpcsimkit.reproductions.published_rules.figures import _lowest_nodes
 from hpcsimkit.reproductions.published_rules.own import (
     AGENT,
@@ -48,7 +48,6 @@ from hpcsimkit.reproductions.published_rules.own import (
     UNGUARDED,
     Cell,
     OwnFindings,
-    PartialEASY,
     effects,
     published_logs,
     published_mean,

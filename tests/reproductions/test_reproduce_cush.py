@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Workload
+from hpcsimkit.agents.cush.classes import SUMS, class_sums, mean_of_class
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS
@@ -23,43 +24,42 @@ from hpcsimkit.engine.identity import fingerprint
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, SuitsKind
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.contests import Scores
-from hpcsimkit.reproductions.cush.figures import HEURISTICS, SHOWN, TAUGHT, look_of, stretches
-from hpcsimkit.reproductions.cush.measured import (
+from hpcsimkit.reproductions.cush.figures import (
     BEST_ALLOCATION,
     CUSH,
-    EVOLVED_IN_SIGHT,
-    EVOLVED_ON_ALL,
+    HEURISTICS,
     NTAT,
     REWARD,
-    SUMS,
+    SHOWN,
+    TAUGHT,
     WAIT,
-    Measured,
-    both_ways,
-    class_sums,
-    drawing,
-    file_targets,
-    gain_targets,
-    mean_of_class,
-    placement_targets,
-    share_suited,
-    time_target,
+    look_of,
+    stretches,
 )
 from hpcsimkit.reproductions.cush.own import (
+    EVOLVED_IN_SIGHT,
+    EVOLVED_ON_ALL,
     CushLearner,
     Given,
+    Measured,
     Run,
     Trial,
     Trials,
+    both_ways,
+    drawing,
+    file_targets,
+    gain_targets,
     learned_from,
     mean_return,
+    placement_targets,
+    time_target,
 )
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.plan import RowPlan
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
 from hpcsimkit.workloads import CushJobSets
 
@@ -433,9 +433,10 @@ def test_placements_that_suit(placement: object, suited: tuple[float, float], tm
     method = Contestant("x", SMALL.pipeline(SJF(), placement), "textbook", sample=False)
     sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 4))
     found = {name: np.array(each) for name, each in Run(method, sets).run(tmp_path, nobody).items()}
-    assert (share_suited(found, "dgemm"), share_suited(found, "daxpy")) == tuple(
-        100 * each for each in suited
-    )
+    assert (
+        100 * mean_of_class(found, "suited", "dgemm"),
+        100 * mean_of_class(found, "suited", "daxpy"),
+    ) == tuple(100 * each for each in suited)
 
 
 def test_agents_take_both_seats(tmp_path: Path) -> None:
@@ -453,7 +454,10 @@ def test_agents_take_both_seats(tmp_path: Path) -> None:
         found = {
             name: np.array(each) for name, each in Run(method, sets).run(tmp_path / "run", nobody).items()
         }
-        assert (share_suited(found, "dgemm"), share_suited(found, "daxpy")) == (0, 100)
+        assert (
+            100 * mean_of_class(found, "suited", "dgemm"),
+            100 * mean_of_class(found, "suited", "daxpy"),
+        ) == (0, 100)
     assert isinstance(greedy.policy, Pipeline) and greedy.policy.placement.open, "it is as it was"
 
 
@@ -508,7 +512,7 @@ def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
 # --- what was measured ---------------------------------------------------------------------------------
 
 
-def scores(part: str, values: Mapping[str, Sequence[float]], **more: Sequence[float]) -> Scores[Comparison]:
+def scores(part: str, values: Mapping[str, Sequence[float]], **more: Sequence[float]) -> Scores:
     """Return NTAT by row; everything else is 1."""
     contestants = []
     for name in values:

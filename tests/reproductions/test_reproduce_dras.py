@@ -14,7 +14,9 @@ import pytest
 
 from hpcsimkit import Pipeline, Workload
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.dras.measurements import ENTROPY, LARGEST, OFTEN, SLOT_0, Earnings, earned
 from hpcsimkit.agents.dras.settings import LEARNERS, dras_environment
+from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.agents.spaces.rewards import Capability, Capacity
 from hpcsimkit.agents.training.catalogue import trainer_named
 from hpcsimkit.agents.training.trainer import BEST
@@ -27,49 +29,43 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.dras.figures import AXES, kiviat, look_of, waits_by_mode, weekly
-from hpcsimkit.reproductions.dras.measured import (
-    ADDED_AGENTS,
+from hpcsimkit.reproductions.cells import spread_cell
+from hpcsimkit.reproductions.dras.figures import (
     ADDED_RULES,
+    AXES,
     CHANCE,
     FAMILIES,
     FCFS,
     OPTIMIZATION,
-    Family,
-    Measured,
-    longest_large_wait,
-    outside,
+    kiviat,
+    look_of,
+    waits_by_mode,
+    weekly,
 )
 from hpcsimkit.reproductions.dras.own import (
+    ADDED_AGENTS,
+    MEASURED,
     MONTH,
     PUBLISHED,
+    REWARD,
+    Family,
+    Habits,
+    Measured,
     MonthlyLog,
+    Overhead,
     behaviour_table,
-    large_table,
+    best_of,
+    in_full_size,
+    longest_large_wait,
     metrics_table,
     modes_table,
-    overhead_table,
+    outside,
     speed_targets,
     waiting_targets,
 )
-from hpcsimkit.reproductions.dras.runs import (
-    ENTROPY,
-    LARGEST,
-    MEASURED,
-    OFTEN,
-    REWARD,
-    SLOT_0,
-    Earnings,
-    Habits,
-    Overhead,
-    best_of,
-    earned,
-    in_full_size,
-)
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.sequences import Contestant, SequenceSet, with_agent
-from hpcsimkit.reproductions.spread import spread_of
+from hpcsimkit.reproductions.plans.planned import reproduction_named
+from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import write_swf
 
@@ -482,11 +478,10 @@ def test_modes_table(trace: MonthlyLog) -> None:
     assert beside[2::2] == lines[0][1:]
 
 
-def test_other_tables(measured: Measured) -> None:
-    assert large_table(measured)[1][3] == ["DRAS-PG", "2.00 (1.50 to 3.00)", "4.00 (3.00 to 6.00)"]
-    found = {"weights": 21449004, "decision": 0.005, "update": 0.18}
-    row = overhead_table([(Overhead("dras-dql", 4360, 1), found)])[1][0]
-    assert row == ["DRAS-DQL", "4 360", "21 449 004", "5.00", "180.00", "2000"]
+def test_waits_of_the_largest_jobs(measured: Measured) -> None:
+    pg = measured.families["DRAS-PG"]
+    waits = [spread_cell(each, 1 / DAY) for each in (pg.large_waits, pg.over_seeds("max_wait_time"))]
+    assert waits == ["2.00 (1.50 to 3.00)", "4.00 (3.00 to 6.00)"]
 
 
 def test_how_much_is_as_fcfs_does_it(measured: Measured) -> None:
@@ -566,7 +561,7 @@ def test_overhead_counts_weights(tmp_path: Path) -> None:
 
 
 def test_spread() -> None:
-    assert spread_of(np.array([4.0, 1.0, 4.0])) == (3.0, 1.0, 4.0)
+    assert spread_cell(np.array([4.0, 1.0, 4.0])) == "3.00 (1.00 to 4.00)"
 
 
 def test_names_are_given_once(tmp_path: Path) -> None:

@@ -13,25 +13,24 @@ import pytest
 from scipy import stats
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.masked_ppo.environments import OnlyThePast
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.masks import JobMachine
 from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.masked_ppo.days import Beocat
 from hpcsimkit.reproductions.masked_ppo.own import (
     UTILISATION,
     WAIT,
     WEIGHTED,
-    OnlyThePast,
+    Beocat,
     Scores,
     baseline_targets,
     family_targets,
     judged,
-    means_table,
 )
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from tests.reproductions.beocat_months import write_months
 
 KIND: Any = reproduction_named("masked-ppo")
@@ -148,12 +147,11 @@ def test_as_in_the_paper_and_over_days() -> None:
     assert verdict.paired["BFBP"].difference.mean == pytest.approx(3.5 - 6)
 
 
-def test_tables() -> None:
+def test_cells_of_tables() -> None:
     scores = scores_of(model=[[1, 2, 3], [3, 4, 8]], BFBP=[[5, 6, 7]])
-    headings, lines = means_table(WAIT, "model", ["BFBP", "model"], TABLES[WAIT], test=scores)
-    assert headings == ["wait [min]", "paper, 23 days", "test days (3)"]
-    assert lines == [["BFBP", "549.59", "6.00"], ["model", "456.79", "3.50 ± 2.12"]]
-    assert means_table(WEIGHTED, "", ["BFBP"], None, test=scores)[1] == [["BFBP", "3.00"]]
+    cells = [scores.cell("BFBP", WAIT), scores.cell("model", WAIT), scores.cell("BFBP", WEIGHTED)]
+    assert cells == ["6.00", "3.50 ± 2.12", "3.00"]
+    assert [TABLES[WAIT].number(row, "mean") for row in ("BFBP", "RL model")] == [549.59, 456.79]
 
 
 # --- targets ---------------------------------------------------------------------------------------------

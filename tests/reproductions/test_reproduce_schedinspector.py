@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.parts import Parts
-from hpcsimkit.reproductions.plans.planned import PaperReproduction, Study
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, Study, reproduction_named
 from hpcsimkit.reproductions.schedinspector.own import BASE, NOT_COMMITTED, UNFIT, OwnFindings
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.workloads import default_workload, write_swf
@@ -29,7 +28,7 @@ KIND: Any = reproduction_named("schedinspector")
 TABLE_4 = KIND.published["table_4"].rows
 
 
-def scores(log: str, protocol: str = "rest", above: dict[str, float] | None = None) -> Scores[Comparison]:
+def scores(log: str, protocol: str = "rest", above: dict[str, float] | None = None) -> Scores:
     """Everybody has 10 and a little noise on each sequence; some have so much more."""
     trace: Any = SimpleNamespace(name=log)
     parts = Parts({"order": "sjf", "backfilling": False})
@@ -49,14 +48,13 @@ def scores(log: str, protocol: str = "rest", above: dict[str, float] | None = No
     return Scores(contest, values)
 
 
-def findings(
-    *found: Scores[Comparison], first: str = "Lublin", seconds: Any = lambda task: 60.0
-) -> OwnFindings:
+def findings(*found: Scores, first: str = "Lublin", seconds: Any = lambda task: 60.0) -> OwnFindings:
     """Measurements that are these scores."""
     contests = [replace_contestants(each.contest) for each in found]
     plan: Any = SimpleNamespace(
         published=KIND.published, traces=SimpleNamespace(first=SimpleNamespace(name=first)),
         scores=lambda store: list(found), contests=contests,
+        compared=list({row.learner.name: row.learner for each in contests for row in each.contestants if row.learner}.values()),
     )  # fmt: skip
     store: Any = SimpleNamespace(seconds=seconds)
     return OwnFindings(plan, store)
@@ -68,7 +66,7 @@ def replace_contestants(contest: Comparison) -> Any:
     )  # type: ignore[list-item]
 
 
-def published_targets(found: Scores[Comparison]) -> list[Target]:
+def published_targets(found: Scores) -> list[Target]:
     return [target for target in findings(found).targets() if "training" not in target.what]
 
 
@@ -105,7 +103,7 @@ def test_ratios_of_figure_7_are_of_one_log() -> None:
 
 @pytest.mark.parametrize("agent", [INSPECTOR, PROMPT])
 def test_the_rival_that_does_not_commit_is_to_be_beaten_by_both_tests(agent: str) -> None:
-    def target(of: Scores[Comparison]) -> Target:
+    def target(of: Scores) -> Target:
         begin = f"Lublin, unseen jobs: {agent}, below SJF that does not commit by [%], p < 0.05 by both tests"
         (found,) = (target for target in published_targets(of) if target.what == begin)
         return found

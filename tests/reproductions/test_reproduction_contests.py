@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,19 +23,18 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import FCFS, SJF
-from hpcsimkit.reproductions.catalogue import reproduction_named
 from hpcsimkit.reproductions.cells import number, standings_table
-from hpcsimkit.reproductions.contests import ContestReproduction, Scores, TrainedAndRun
 from hpcsimkit.reproductions.learners import Learner, Training
-from hpcsimkit.reproductions.logs import each_once, name_among
-from hpcsimkit.reproductions.reproduction import Conclusion
-from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet, standings
+from hpcsimkit.reproductions.plans.logs import each_once, name_among
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
+from hpcsimkit.reproductions.scores import Scores, standings
+from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
 from hpcsimkit.results.statistics import p_value_text
 
 # --- who is better -----------------------------------------------------------------------------------------
 
 
-def scores(*differences: float) -> Scores[None]:  # type: ignore[type-var]
+def scores(*differences: float) -> Scores:
     """Ours is so much more than theirs, sequence by sequence."""
     theirs = np.arange(1.0, 1.0 + len(differences))
     return Scores(None, {"ours": {BSLD: theirs + differences}, "theirs": {BSLD: theirs}})
@@ -45,11 +44,11 @@ LESS = [-1.0, -2.0] * 10
 
 
 def test_better_is_who_has_less_by_both_tests() -> None:
-    assert scores(*LESS).beats("ours", "theirs")
-    assert not scores(*LESS).beats("theirs", "ours")
-    assert not scores(*(-each for each in LESS)).beats("ours", "theirs")
-    assert not scores(*[0.0] * 20).beats("ours", "theirs")
-    assert not scores(-1.0).beats("ours", "theirs"), "one sequence says nothing"
+    assert scores(*LESS).standings("ours")["theirs"].is_beaten
+    assert not scores(*LESS).standings("theirs")["ours"].is_beaten
+    assert not scores(*(-each for each in LESS)).standings("ours")["theirs"].is_beaten
+    assert not scores(*[0.0] * 20).standings("ours")["theirs"].is_beaten
+    assert not scores(-1.0).standings("ours")["theirs"].is_beaten, "one sequence says nothing"
 
 
 def test_the_t_test_alone_is_not_enough() -> None:
@@ -58,7 +57,7 @@ def test_the_t_test_alone_is_not_enough() -> None:
     assert against is not None
     assert against.t_test_holm < 1e-6
     assert against.wilcoxon_holm == pytest.approx(0.0625)
-    assert not found.beats("ours", "theirs")
+    assert not found.standings("ours")["theirs"].is_beaten
 
 
 def test_wilcoxons_test_alone_is_not_enough() -> None:
@@ -67,21 +66,21 @@ def test_wilcoxons_test_alone_is_not_enough() -> None:
     assert against is not None
     assert against.wilcoxon_holm < 1e-3
     assert against.t_test_holm > 0.3
-    assert not found.beats("ours", "theirs")
+    assert not found.standings("ours")["theirs"].is_beaten
 
 
 def test_p_values_are_corrected_for_all_rows_or_those_in_question() -> None:
     base = np.arange(1.0, 21.0)
     noise = np.random.default_rng(5).normal(0.9, 1.0, 20)
     rivals = {f"rival {number}": {BSLD: base + np.roll(noise, number)} for number in range(30)}
-    found = Scores(None, {"ours": {BSLD: base}, **rivals})  # type: ignore[type-var]
+    found = Scores(None, {"ours": {BSLD: base}, **rivals})
     alone = found.standings("ours", ["rival 3"])
     assert list(alone) == ["rival 3", "ours"]
     assert alone["rival 3"].is_beaten
     against = alone["rival 3"].against
     assert against is not None
     assert 0.05 / 30 < against.t_test < 0.05
-    assert not found.beats("ours", "rival 3"), "one of thirty"
+    assert not found.standings("ours")["rival 3"].is_beaten, "one of thirty"
 
 
 def test_means_of_rows() -> None:
@@ -141,7 +140,7 @@ class Duel(NamedTuple):
         return {each.name: Meeting(each, on) for each in self.contestants}
 
 
-class Duels(ContestReproduction[Duel]):
+class Duels(PaperReproduction):
     title, logs_needed = "Duels", "a log"
     rates = {"training": 1.0}  # noqa: RUF012
 
@@ -158,11 +157,9 @@ class Duels(ContestReproduction[Duel]):
     def further_runs(self) -> list[Meeting]:
         return [Meeting(Contestant("first", Pipeline()), SequenceSet("all", [Scenario(JOBS)]))]
 
-    def prepare(self) -> Iterator[str]:
-        yield self.words()
-
-    def conclude(self, store: Store, pictures: Path) -> Conclusion:
-        raise AssertionError
+    @cached_property
+    def traces(self) -> SimpleNamespace:
+        return SimpleNamespace(lines=list)
 
 
 def test_agents_are_trained_once_then_everybody_runs(tmp_path: Path) -> None:
@@ -185,5 +182,5 @@ def test_agents_are_trained_once_then_everybody_runs(tmp_path: Path) -> None:
 
 def test_masked_ppo_is_of_that_kind_too() -> None:
     kind = reproduction_named("masked-ppo")
-    assert issubclass(kind, TrainedAndRun)
-    assert kind.stages is TrainedAndRun.stages
+    assert issubclass(kind, PaperReproduction)
+    assert kind.stages is PaperReproduction.stages

@@ -11,7 +11,8 @@ import pytest
 from hpcsimkit import Workload
 from hpcsimkit.engine.store import Store
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.reproductions.catalogue import SYSTEMS, reproduction_named
+from hpcsimkit.reproductions.papers import SYSTEMS
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.reproductions.reproduction import Reproduction
 from hpcsimkit.reproductions.rivals import RIVALS, RULES, USUAL, Field, field_of, field_table, measured_fields
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet

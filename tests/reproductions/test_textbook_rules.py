@@ -26,13 +26,12 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.predictions import LastTwo, ShortestPredicted
 from hpcsimkit.reproductions import learners as frame
-from hpcsimkit.reproductions.catalogue import reproduction_named
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.learners import Training, learning_curve_of, trained_agent
-from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.comparisons import Comparison as Contest
 from hpcsimkit.reproductions.plans.logs import PaperLog, PaperLogs
 from hpcsimkit.reproductions.plans.parts import Parts
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered
@@ -56,7 +55,7 @@ from hpcsimkit.reproductions.textbook_rules.own import (
     typical_matrix,
     verdicts,
 )
-from hpcsimkit.results.statistics import Mean
+from hpcsimkit.results.statistics import Comparison, Mean
 from hpcsimkit.workloads import default_workload, write_swf
 
 KIND: Any = reproduction_named("textbook-rules")
@@ -446,19 +445,19 @@ P_T, P_WILCOXON = 0.0012590, 2 / 2**8
 
 def test_a_verdict_by_hand() -> None:
     found = verdicts({"less": RIVAL - EIGHT}, RIVAL)["less"]
-    assert (found.mean.mean, found.difference.mean) == (11.5, -4.5)
-    assert found.relative == -4.5 / 16
+    assert (found.mean.mean, found.against.difference.mean) == (11.5, -4.5)
+    assert found.against.relative == -4.5 / 16
     margin = 1.96 * np.sqrt(
         5.25 / 8
     )  # a bootstrap's variance is that of the values themselves; nothing is skewed
-    ends = (found.difference.low, found.difference.high)
+    ends = (found.against.difference.low, found.against.difference.high)
     assert ends == pytest.approx((-4.5 - margin, -4.5 + margin), abs=0.15)
-    assert found.t_test == pytest.approx(P_T, rel=1e-3)
-    assert found.wilcoxon == pytest.approx(P_WILCOXON)
-    assert (found.below, found.above) == (8, 0)
+    assert found.against.t_test_holm == pytest.approx(P_T, rel=1e-3)
+    assert found.against.wilcoxon_holm == pytest.approx(P_WILCOXON)
+    assert (found.against.lower, found.against.higher) == (8, 0)
     assert (found.is_better, found.is_worse) == (True, False)
     worse = verdicts({"more": RIVAL + EIGHT}, RIVAL)["more"]
-    assert (worse.is_better, worse.is_worse, worse.below, worse.above) == (False, True, 0, 8)
+    assert (worse.is_better, worse.is_worse, worse.against.lower, worse.against.higher) == (False, True, 0, 8)
 
 
 def test_geometric_means_by_hand() -> None:
@@ -467,27 +466,31 @@ def test_geometric_means_by_hand() -> None:
     ratio = found["a"].ratio
     assert ratio.mean == pytest.approx(2**0.5)
     assert (ratio.low, ratio.high) == pytest.approx((0.5, 4.0))
-    assert (found["a"].below, found["a"].above) == (1, 1)
+    assert (found["a"].against.lower, found["a"].against.higher) == (1, 1)
     assert found["b"].ratio.mean == pytest.approx(3.0)
-    assert (found["b"].below, found["b"].above) == (0, 1), "one is the same"
+    assert (found["b"].against.lower, found["b"].against.higher) == (0, 1), "one is the same"
 
 
 def test_p_values_are_corrected_for_all_rows() -> None:
     some = np.array([-1.0, 2.0, -3.0, 4.0, -5.0, 6.0, -7.0, 8.0])  # rank sum 16 of 36: p = 0.844
     rows = {"chance": RIVAL + some, "one": RIVAL - EIGHT, "same": RIVAL, "other": RIVAL - EIGHT}
     found = verdicts(rows, RIVAL)
-    assert found["one"].t_test == pytest.approx(4 * P_T, rel=1e-3)
-    assert found["other"].t_test == found["one"].t_test, "not less than that of who comes before"
-    assert found["one"].wilcoxon == pytest.approx(4 * P_WILCOXON)
-    assert found["same"].t_test == found["same"].wilcoxon == 1.0
-    assert found["chance"].wilcoxon == 1.0, "2 x 0.844, but 1 at most"
-    assert verdicts({"chance": rows["chance"]}, RIVAL)["chance"].wilcoxon == pytest.approx(0.84375)
+    assert found["one"].against.t_test_holm == pytest.approx(4 * P_T, rel=1e-3)
+    assert found["other"].against.t_test_holm == found["one"].against.t_test_holm, (
+        "not less than that of who comes before"
+    )
+    assert found["one"].against.wilcoxon_holm == pytest.approx(4 * P_WILCOXON)
+    assert found["same"].against.t_test_holm == found["same"].against.wilcoxon_holm == 1.0
+    assert found["chance"].against.wilcoxon_holm == 1.0, "2 x 0.844, but 1 at most"
+    assert verdicts({"chance": rows["chance"]}, RIVAL)["chance"].against.wilcoxon_holm == pytest.approx(
+        0.84375
+    )
 
 
 NOTHING = Mean(0.0, 0.0, 0.0)
-SURE = Verdict(
-    mean=NOTHING, difference=Mean(-1.0, -2.0, 0.0), relative=-0.1, ratio=NOTHING, t_test=0.01, wilcoxon=0.01,
-    below=6, above=2,
+SURE = Comparison(
+    difference=Mean(-1.0, -2.0, 0.0), relative=-0.1, t_test=0.01, wilcoxon=0.01, t_test_holm=0.01,
+    wilcoxon_holm=0.01, lower=6, equal=0, higher=2,
 )  # fmt: skip
 MORE = Mean(1.0, 0.0, 2.0)
 
@@ -496,18 +499,18 @@ MORE = Mean(1.0, 0.0, 2.0)
     ("changes", "marks"),
     [
         ({}, " ▼"),
-        ({"t_test": 0.05}, ""),
-        ({"wilcoxon": 0.05}, ""),
-        ({"below": 4, "above": 4}, ""),
-        ({"below": 2, "above": 6}, ""),
+        ({"t_test_holm": 0.05}, ""),
+        ({"wilcoxon_holm": 0.05}, ""),
+        ({"lower": 4, "higher": 4}, ""),
+        ({"lower": 2, "higher": 6}, ""),
         ({"difference": MORE}, ""),
-        ({"difference": MORE, "below": 2, "above": 6}, " ▲"),
-        ({"difference": MORE, "below": 2, "above": 6, "t_test": 0.05}, ""),
-        ({"difference": MORE, "below": 2, "above": 6, "wilcoxon": float("nan")}, ""),
+        ({"difference": MORE, "lower": 2, "higher": 6}, " ▲"),
+        ({"difference": MORE, "lower": 2, "higher": 6, "t_test_holm": 0.05}, ""),
+        ({"difference": MORE, "lower": 2, "higher": 6, "wilcoxon_holm": float("nan")}, ""),
     ],
 )
 def test_for_sure_means_that_all_agree(changes: Mapping[str, Any], marks: str) -> None:
-    found = replace(SURE, **changes)
+    found = Verdict(NOTHING, replace(SURE, **changes), NOTHING)
     assert mark(found) == marks
     assert (found.is_better, found.is_worse) == (marks == " ▼", marks == " ▲")
 
@@ -530,7 +533,7 @@ def log_of(
     sequences = SequenceSet.of("x", jobs, [0], 1)
     trace: Any = SimpleNamespace(name=name)
     plan = KIND.paper.comparisons["rest"]
-    contest = Comparison(plan, "rest", trace, Parts({}), sequences, rows, {})
+    contest = Contest(plan, "rest", trace, Parts({}), sequences, rows, {})
     measured = {
         row: {BSLD: np.array(each), **{key: np.array(found) for key, found in promises.items()}}
         for row, each in values.items()
@@ -548,21 +551,25 @@ def test_the_better_heuristic_is_the_rival() -> None:
     assert (log.rival, log.name) == (F1_ROW, "log")
     assert list(log.verdicts) == [SJF_ROW, "SJF, EASY", "a"]
     assert list(log.learned) == ["a"]
-    assert log.verdicts[SJF_ROW].difference.mean == 1.0
+    assert log.verdicts[SJF_ROW].against.difference.mean == 1.0
     uneven = np.array([1.0] * 7 + [1000.0])
     found = log_of({"a": BETTER}, {F1_ROW: uneven})
     assert found.rival == SJF_ROW, "by the mean, though F1 is lower on seven of eight"
-    assert found.learned["a"].difference.mean == -5.5
+    assert found.learned["a"].against.difference.mean == -5.5
 
 
 def test_learned_rows_are_corrected_among_themselves() -> None:
     log = log_of({"a": BETTER, "b": NEARLY, "c": NEARLY}, {"SJF, EASY": BETTER})
-    assert log.learned["a"].wilcoxon == pytest.approx(3 * P_WILCOXON)
-    assert log.others["SJF, EASY"].wilcoxon == pytest.approx(2 * P_WILCOXON), "with SJF, EASY-SJF"
+    assert log.learned["a"].against.wilcoxon_holm == pytest.approx(3 * P_WILCOXON)
+    assert log.others["SJF, EASY"].against.wilcoxon_holm == pytest.approx(2 * P_WILCOXON), (
+        "with SJF, EASY-SJF"
+    )
     assert log.better == ["a"]
     assert log.worse == []
     many = {f"row {number}": NEARLY for number in range(6)}
-    assert log_of({"a": BETTER, **many}, {}).learned["a"].wilcoxon == pytest.approx(7 * P_WILCOXON)
+    assert log_of({"a": BETTER, **many}, {}).learned["a"].against.wilcoxon_holm == pytest.approx(
+        7 * P_WILCOXON
+    )
     assert log_of({"a": BETTER, **many}, {}).better == [], "7 x 0.0078 is above 0.05"
     ratios = log.ratios()
     assert list(ratios) == [SJF_ROW, "SJF, EASY", "a", "b", "c"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.agents.cush.classes import LENGTHS, SIZES, mean_of_class
 from hpcsimkit.reports.figures import (
     INK,
     POLICY_COLOURS,
@@ -19,28 +20,36 @@ from hpcsimkit.reports.figures import (
     title,
 )
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.cush.measured import (
-    ALLOCATIONS,
-    BEST_ALLOCATION,
-    CUSH,
-    LENGTHS,
-    NTAT,
-    REWARD,
-    SELECTORS,
-    SIZES,
-    WAIT,
-    Measured,
-    mean_of_class,
-)
 from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_learning", "draw_lengths", "draw_penalties", "draw_placements", "draw_sizes"]
+__all__ = [
+    "ALLOCATIONS",
+    "BEST_ALLOCATION",
+    "CUSH",
+    "HEURISTICS",
+    "NTAT",
+    "REWARD",
+    "SELECTORS",
+    "WAIT",
+    "draw_learning",
+    "draw_lengths",
+    "draw_penalties",
+    "draw_placements",
+    "draw_sizes",
+]
 
 Floats = NDArray[np.float64]
+Values = Mapping[str, Mapping[str, Floats]]
+"""Values by row and measure."""
+
+NTAT, WAIT, REWARD = "mean_ntat", "mean_wait_time", "reward"
+CUSH, BEST_ALLOCATION = "CuSH", "SJF (best allocation)"
+SELECTORS, ALLOCATIONS = ("FCFS", "SJF", "DRF", "Rand"), ("DF", "BF")
+"""Parts of the names of the paper's heuristics."""
 
 POINTS = 40
 """Maximum number of points of a curve; each is the mean of an equal interval of the training."""
@@ -92,22 +101,22 @@ def stretches(values: Floats) -> Floats:
 
 
 @style()
-def draw_learning(curves: Mapping[str, Sequence[Curve]], rivals: Measured) -> Figure:
+def draw_learning(curves: Mapping[str, Sequence[Curve]], rivals: Values) -> Figure:
     """Return a figure of metrics of jobs in training, epoch by epoch; horizontal lines are heuristics.
 
     Parameters
     ----------
     curves : mapping of str to sequence of curve
         Learning curves by group, one for each seed: the line is their mean, the band their range.
-    rivals : Measured
-        Measurements on the training job sets.
+    rivals : mapping of str to mapping of str to array of float
+        Values on the training job sets, by row and measure.
     """
     figure = new_figure(9.0, 6.2, rows=2, columns=2)
     others = [*HEURISTICS, BEST_ALLOCATION]
     for place, (ax, (label, (column, measure))) in enumerate(zip(figure.axes, PANELS.items(), strict=True)):
         for name in others:
             look = look_of(name)
-            ax.axhline(rivals.mean(name, measure), color=look.colour, linestyle=look.dash, linewidth=1.0)
+            ax.axhline(rivals[name][measure].mean(), color=look.colour, linestyle=look.dash, linewidth=1.0)
         for family, runs in reversed(list(curves.items())):
             if measure == REWARD and family == TAUGHT:  # its reward differs
                 continue
@@ -168,24 +177,24 @@ Bars = Mapping[str, Sequence[float]]
 
 
 @style()
-def draw_lengths(parts: Mapping[str, Measured]) -> Figure:
+def draw_lengths(parts: Mapping[str, Values]) -> Figure:
     """Return a figure of waits and NTAT by class of requested time; heuristics average both allocations.
 
     Parameters
     ----------
-    parts : mapping of str to Measured
-        Measurements of each row of panels, by its title.
+    parts : mapping of str to mapping
+        Values by row and measure of each row of panels, by its title.
     """
     figure = new_figure(9.5, 0.9 + 2.5 * len(parts), rows=len(parts), columns=2)
     names: dict[str, Line] = {}
-    for number, (part, measured) in enumerate(parts.items()):
+    for number, (part, values) in enumerate(parts.items()):
         for ax, quantity, label in zip(
             figure.axes[2 * number :],
             ("wait", "ntat"),
             ("wait [steps]", "normalised turnaround"),
             strict=False,
         ):
-            bars = _by_length(measured, quantity)
+            bars = _by_length(values, quantity)
             _plot_bars(bars, list(LENGTHS), ax)
             ax.set_ylabel(label)
             title(ax, part)
@@ -194,29 +203,25 @@ def draw_lengths(parts: Mapping[str, Measured]) -> Figure:
     return figure
 
 
-def _by_length(measured: Measured, quantity: str) -> dict[str, list[float]]:
+def _by_length(values: Values, quantity: str) -> dict[str, list[float]]:
     def of(family: str) -> Floats:
-        return np.array([mean_of_class(measured.values[family], quantity, name) for name in LENGTHS])
+        return np.array([mean_of_class(values[family], quantity, name) for name in LENGTHS])
 
     found = {
         selector: np.mean([of(f"{selector} {each}") for each in ALLOCATIONS], axis=0).tolist()
         for selector in SELECTORS
     }
-    shown = [family for family in (BEST_ALLOCATION, *SHOWN) if family in measured.values]
+    shown = [family for family in (BEST_ALLOCATION, *SHOWN) if family in values]
     return {**found, **{family: of(family).tolist() for family in shown}}
 
 
 @style()
-def draw_penalties(systems: Mapping[str, Measured]) -> Figure:
+def draw_penalties(systems: Mapping[str, Values]) -> Figure:
     """Return a figure with a panel per system: locality penalties by size of jobs."""
     figure = new_figure(max(7.5, 4.9 * len(systems)), 3.4, columns=len(systems), sharey=True)
     names: dict[str, Line] = {}
-    for ax, (system, measured) in zip(figure.axes, systems.items(), strict=True):
-        shown = [f"{selector} {each}" for selector in ("FCFS", "SJF") for each in ALLOCATIONS]
-        shown += measured.groups["trained"]
-        bars = {
-            name: [mean_of_class(measured.values[name], "penalty", size) for size in SIZES] for name in shown
-        }
+    for ax, (system, values) in zip(figure.axes, systems.items(), strict=True):
+        bars = {row: [mean_of_class(each, "penalty", size) for size in SIZES] for row, each in values.items()}
         _plot_bars(bars, list(SIZES), ax)
         title(ax, system)
         names |= {name: _bar_look(name) for name in bars}

@@ -25,7 +25,6 @@ from hpcsimkit.reports.figures import (
     title,
 )
 from hpcsimkit.reports.plots import plot_boxes
-from hpcsimkit.reproductions.dras.measured import ADDED_RULES, DRAS, FAMILIES, FCFS, LARGE
 from hpcsimkit.reproductions.figures import panels
 from hpcsimkit.results.result import MODE_NAMES, Result
 
@@ -33,7 +32,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "ADDED_RULES",
     "AXES",
+    "CHANCE",
+    "DRAS",
+    "FAMILIES",
+    "FCFS",
+    "LARGE",
+    "OPTIMIZATION",
+    "SJF_EASY",
     "Weeks",
     "draw_kiviat",
     "draw_learning",
@@ -47,6 +54,15 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+FCFS, OPTIMIZATION, SJF_EASY, CHANCE = "FCFS/EASY", "Optimization", "SJF/EASY", "Random, two levels"
+ADDED_RULES = (SJF_EASY, CHANCE, "Shortest, two levels", "Largest, two levels")
+DRAS = ("DRAS-DQL", "DRAS-PG", "DRAS-A2C", "DRAS-PPO")
+FAMILIES = (FCFS, OPTIMIZATION, "BinPacking", "Random", "Decima-PG", *DRAS)
+"""Rows of the paper."""
+
+LARGE = 0.2
+"""Share of the nodes from which a job counts as one of the largest."""
 
 WEEK = 7 * DAY
 

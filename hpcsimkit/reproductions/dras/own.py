@@ -1,9 +1,9 @@
-"""What is DRAS's own: logs split by months, its reproduction, tables, figures and targets."""
+"""What is DRAS's own: logs split by months, tasks, measurements over seeds, tables, targets and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.dras.settings import LEARNERS, TRAINED, WINDOW, Objective, hidden_of
-from hpcsimkit.agents.dras.trainer import DrasSettings
+from hpcsimkit.agents.dras.measurements import (
+    ENTROPY,
+    LARGEST,
+    OFTEN,
+    SLOT_0,
+    STEPS,
+    choices_of,
+    earned,
+    processor_times,
+    reserves,
+)
+from hpcsimkit.agents.dras.settings import LEARNERS, TRAINED, WINDOW, Objective, hidden_of, reward_of
+from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer
+from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.agents.spaces.episodes import InTurn
 from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
-from hpcsimkit.engine.task import Task
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
@@ -23,46 +38,31 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reports.figures import DAY, HOUR, POLICY_COLOURS, Line
 from hpcsimkit.reports.likeness import draw_likeness
-from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.cells import Table, number, spread_cell
 from hpcsimkit.reproductions.dras import figures
-from hpcsimkit.reproductions.dras.measured import (
+from hpcsimkit.reproductions.dras.figures import (
     ADDED_RULES,
+    CHANCE,
     DRAS,
-    DRAWN,
     FAMILIES,
     FCFS,
     LARGE,
     OPTIMIZATION,
-    Family,
-    Measured,
-    behaving,
-    family_of,
-    outside,
-    slots,
+    SJF_EASY,
 )
-from hpcsimkit.reproductions.dras.runs import (
-    ENTROPY,
-    LARGEST,
-    OFTEN,
-    REWARD,
-    SLOT_0,
-    Habits,
-    Operation,
-    Overhead,
-    in_full_size,
-    kept,
-)
-from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
+from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
 from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import RULES, Field, parted
-from hpcsimkit.reproductions.sequences import SequenceSet
-from hpcsimkit.reproductions.spread import spread_cell, spread_of
+from hpcsimkit.reproductions.scores import Scores
+from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered
+from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf, scaled, three_phases
 from hpcsimkit.workloads.models.job_sets import PHASES
 
@@ -70,15 +70,40 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "Family",
+    "Habits",
+    "Measured",
     "MonthlyLog",
+    "Operation",
+    "Overhead",
     "OwnFindings",
     "OwnReproduction",
+    "Run",
     "episodes",
     "further_rules",
     "settings",
 ]
 
 Floats = NDArray[np.float64]
+
+ADDED_AGENTS = ("DRAS-DQL, paid for short waits", "Evolved, two levels")
+DRAWN = tuple(f"{family}, drawn" for family in DRAS[1:])
+"""Learners with sampled actions, as in training and in the paper; the scores of DRAS-DQL are values."""
+
+REWARD = "reward"
+
+MEASURED = (
+    "mean_wait_time",
+    "max_wait_time",
+    "mean_response_time",
+    "mean_slowdown",
+    "utilisation",
+    *(f"{mode}_{what}_share" for mode in ("backfilled", "ready", "reserved") for what in ("job", "area")),
+)
+"""Measures of each run, of :data:`~hpcsimkit.results.metrics.METRICS`."""
+
+RESULT, LARGE_NETWORK = "result.npz", 2000
+"""File of a schedule, and width from which the first layer of a network counts as large."""
 
 MONTH = 30.4 * DAY
 """Approximate twelfth of a year [s]; months are counted from the first submission."""
@@ -258,6 +283,208 @@ def further_rules() -> list[tuple[str, Pipeline]]:
     return [(name, RULES[name]) for name in outside()]
 
 
+# --- rows -------------------------------------------------------------------------------------------------
+
+
+def outside(rows: Collection[str] = RULES) -> list[str]:
+    """Return the rows of further heuristics of the kit."""
+    return [name for name in rows if name in RULES and name not in (FCFS, SJF_EASY)]
+
+
+def slots(rows: Collection[str]) -> list[str]:
+    """Return the rows of constant slots, except slot 0, which is FCFS/EASY."""
+    return [name for name in rows if name.startswith("Slot ")]
+
+
+def behaving(rows: Collection[str]) -> list[str]:
+    """Return the rows of the comparison of agents with constant slots, in the order of its table."""
+    return [name for name in (FCFS, CHANCE, *slots(rows), *DRAS, *DRAWN) if name in rows]
+
+
+def family_of(who: Contestant) -> str:
+    """Return the name of a policy in the tables: agents with several seeds, which are numbered, share it."""
+    return who.name if who.learner is None else who.name.rpartition(" ")[0]
+
+
+# --- tasks ------------------------------------------------------------------------------------------------
+
+
+def in_full_size(kind: str, learner: Learner) -> str:
+    """Return the type of a task, with a suffix if the network is for thousands of nodes."""
+    settings: Any = learner.settings
+    return f"{kind}{' in full size' * (max(settings.hidden, default=0) >= LARGE_NETWORK)}"
+
+
+@dataclass(frozen=True)
+class Run(Meeting):
+    """A run of a policy on a part of a log; the schedule is saved in the task's folder.
+
+    Parameters
+    ----------
+    objective : {"capability", "capacity"}
+        Reward to measure.
+    """
+
+    objective: Objective = "capability"
+
+    @property
+    def reward(self) -> Reward:
+        """Reward to measure."""
+        return reward_of(self.objective, reserved=reserves(self.contestant.policy))
+
+    @property
+    def kind(self) -> str:
+        """Type of the task: agents are slower than other policies, and slower still with large networks."""
+        learner = self.contestant.learner
+        return super().kind if learner is None else in_full_size(super().kind, learner)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Keys of the outcome."""
+        return (*MEASURED, REWARD)
+
+    def inputs(self) -> Any:
+        """Return the inputs of the task: policy, jobs and reward."""
+        return {**super().inputs(), "reward": self.reward}
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Run the simulation, and save the schedule."""
+        total, result = self.earned(replace(self.sequences.scenarios[0], seed=self.seed), folder.parent)
+        result.save(folder / RESULT)
+        tell(self.size)
+        measured = {name: [float(value)] for name, value in evaluate(result, names=MEASURED).items()}
+        return {**measured, REWARD: [total]}
+
+    def earned(self, scenario: Scenario, store: Path) -> tuple[float, Result]:
+        """Return the total reward and the schedule; `store` is the folder of all tasks."""
+        return earned(scenario, self.contestant.scheduler(store), self.reward)
+
+
+def kept(store: Store, task: Task) -> Result:
+    """Return the saved schedule of a task."""
+    return Result.load(store.folder(task) / RESULT)
+
+
+def best_of(learners: Sequence[Learner], store: Path) -> Learner:
+    """Return the learner with the highest validation reward; `store` is the folder of all tasks."""
+
+    def earned_by(learner: Learner) -> float:
+        about = trained_agent(learner, store / learner.name, sample=False).about or {}
+        return float(about["validation"])
+
+    return max(learners, key=earned_by)
+
+
+@dataclass(frozen=True)
+class Operation(Run):
+    """A run of the best of some trained agents on a part of a log, with sampled actions.
+
+    Parameters
+    ----------
+    learners : tuple of Learner
+        Candidates; the best is chosen by its validation reward.
+    update_every : int
+        Number of scheduling instances between two updates of the agent; 0 if it does not continue to learn.
+    """
+
+    learners: tuple[Learner, ...] = ()
+    update_every: int = 0
+
+    @property
+    def kind(self) -> str:
+        """Type of the task, which depends on the size of the network."""
+        return in_full_size("operation", self.learners[0])
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the trainings that must be complete before."""
+        return tuple(learner.name for learner in self.learners)
+
+    def inputs(self) -> Any:
+        """Return the inputs of the task: learners, jobs and update interval."""
+        return {**super().inputs(), "learners": self.learners, "update_every": self.update_every}
+
+    def earned(self, scenario: Scenario, store: Path) -> tuple[float, Result]:
+        """Return the total reward and the schedule of the best agent."""
+        learner = best_of(self.learners, store)
+        agent = trained_agent(learner, store / learner.name, sample=True)
+        if not self.update_every:
+            return earned(scenario, with_agent(learner.policy, agent), learner.reward)
+        parts = (learner.episodes, learner.policy, learner.encoder, learner.mask, learner.reward)
+        env = SchedulingEnv(*parts, stage=learner.stage, skip=learner.skip)
+        trainer = learner.trainer_class(env, learner.settings, seed=self.seed)
+        assert isinstance(trainer, DrasTrainer)
+        trainer.begin(agent)  # with a new state of the optimiser
+        episode, _ = trainer.play(scenario, self.update_every)
+        return trainer.earned, episode.result()
+
+
+@dataclass(frozen=True)
+class Habits(Meeting):
+    """A run of a trained agent with greedy actions on a part of a log, in which its choices are recorded."""
+
+    @property
+    def name(self) -> str:
+        """Name of the task: part of the log and learner."""
+        return f"habits-{self.sequences.name}-{self.contestant.requires[0]}"
+
+    def run(self, folder: Path, tell: Tell) -> Mapping[str, float]:
+        """Run the simulation, and return the statistics."""
+        learner = self.contestant.learner
+        assert learner is not None
+        agent = trained_agent(learner, folder.parent / learner.name, sample=False)
+        found = choices_of(
+            agent,
+            learner.policy,
+            learner.reward,
+            self.sequences.scenarios[0],
+            scores_are_logits=learner.trainer != "dras-dql",
+        )
+        tell(self.size)
+        return found
+
+
+@dataclass(frozen=True)
+class Overhead(Task):
+    """Processor times of a learner's decisions and updates (section 6.7).
+
+    Parameters
+    ----------
+    algorithm : str
+        Name of the learner.
+    nodes : int
+        Number of nodes of the machine.
+    repeats : int
+        Number of updates measured.
+    """
+
+    algorithm: str
+    nodes: int
+    repeats: int
+
+    kind = "overhead"
+
+    @property
+    def name(self) -> str:
+        """Name of the task: learner and number of nodes."""
+        return f"overhead-{self.algorithm}-{self.nodes}"
+
+    @property
+    def size(self) -> int:
+        """Number of decisions in all updates."""
+        return self.repeats * STEPS
+
+    def inputs(self) -> Any:
+        """Return the inputs of the task."""
+        return {"algorithm": self.algorithm, "nodes": self.nodes, "repeats": self.repeats, "steps": STEPS}
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Return processor times [s] (medians) and the number of weights."""
+        found = processor_times(self.algorithm, self.nodes, self.repeats)
+        tell(self.size)
+        return found
+
+
 # --- reproduction -----------------------------------------------------------------------------------------
 
 
@@ -356,6 +583,199 @@ class OwnReproduction(PaperReproduction):
         return found
 
 
+# --- measurements -------------------------------------------------------------------------------------------
+
+
+def longest_large_wait(result: Result) -> float:
+    """Return the maximum wait of jobs that request a fifth of the nodes or more [s].
+
+    NaN if there are none.
+    """
+    waits = result.wait_time[result.amount >= LARGE * result.size]
+    return float(waits.max()) if len(waits) else float("nan")
+
+
+@dataclass(frozen=True)
+class Family:
+    """A policy, over the seeds of its agents.
+
+    Parameters
+    ----------
+    name : str
+        Name in the tables.
+    rows : mapping of str to mapping of str to float
+        Measures by row: one row for each seed.
+    validations : mapping of str to float
+        Validation reward of each agent; empty for untrained policies.
+    results : mapping of str to Result
+        Schedules by row.
+    reserves : bool
+        Whether jobs that do not fit get reservations.
+    """
+
+    name: str
+    rows: Mapping[str, Mapping[str, float]]
+    validations: Mapping[str, float]
+    results: Mapping[str, Result]
+    reserves: bool
+
+    def over_seeds(self, measure: str) -> Floats:
+        """Return a measure of each seed."""
+        return np.array([each[measure] for each in self.rows.values()])
+
+    def mean(self, measure: str) -> float:
+        """Return the mean of a measure over seeds."""
+        return float(self.over_seeds(measure).mean())
+
+    @cached_property
+    def large_waits(self) -> Floats:
+        """Maximum wait of the largest jobs with each seed [s]."""
+        return np.array([longest_large_wait(result) for result in self.results.values()])
+
+    @property
+    def validation(self) -> float:
+        """Mean validation reward of its agents."""
+        return float(np.mean(list(self.validations.values())))
+
+    @property
+    def mean_wait(self) -> float:
+        """Mean wait, over seeds [h]."""
+        return self.mean("mean_wait_time") / HOUR
+
+    @property
+    def longest_wait(self) -> float:
+        """Maximum wait, mean over seeds [d]."""
+        return self.mean("max_wait_time") / DAY
+
+    @property
+    def reward(self) -> float:
+        """Reward on the test part, mean over seeds."""
+        return self.mean(REWARD)
+
+    def same_starts(self, rule: Family) -> list[float]:
+        """Return the share of jobs that a rule starts at the same second, for each seed [%]."""
+        starts = rule.shown.start_time
+        return [100 * float((result.start_time == starts).mean()) for result in self.results.values()]
+
+    @property
+    def best_row(self) -> str:
+        """Row of the agent with the highest validation reward, or else the first one."""
+        return max(self.validations or self.rows, key=lambda row: self.validations.get(row, 0.0))
+
+    @property
+    def shown(self) -> Result:
+        """Schedule shown in figures."""
+        return self.results[self.best_row]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All measurements on the test part of a log.
+
+    Parameters
+    ----------
+    trace : MonthlyLog
+        Log of the measurements.
+    families : mapping of str to Family
+        Measurements by policy.
+    rewards : mapping of str to float
+        Rewards of untrained policies on the validation month.
+    """
+
+    trace: MonthlyLog
+    families: Mapping[str, Family]
+    rewards: Mapping[str, float]
+
+    @classmethod
+    def of(cls, validation: Scores, test: Scores, store: Store) -> Measured:
+        """Load the measurements from the store of outcomes."""
+        rewards = {row: validation.mean(row, REWARD) for row in validation.values}
+        rows: dict[str, list[Contestant]] = {}
+        for each in test.contest.contestants:
+            rows.setdefault(family_of(each), []).append(each)
+        meetings = test.contest.meetings
+        families = {
+            name: Family(
+                name,
+                {
+                    who.name: {key: float(values[0]) for key, values in test.values[who.name].items()}
+                    for who in whos
+                },
+                {
+                    who.name: float(store.outcome(Training(who.learner))["best"])
+                    for who in whos
+                    if who.learner is not None
+                },
+                {who.name: kept(store, meetings[who.name]) for who in whos},
+                reserves(whos[0].policy),
+            )
+            for name, whos in rows.items()
+        }
+        return cls(test.contest.trace, families, rewards)
+
+    def among(self, names: Sequence[str]) -> list[Family]:
+        """Return the policies of some names that were measured, in this order."""
+        return [self.families[name] for name in names if name in self.families]
+
+    @property
+    def learned(self) -> list[Family]:
+        """Learners of DRAS."""
+        return self.among(DRAS)
+
+    @property
+    def added_agents(self) -> list[Family]:
+        """Agents that the paper lacks."""
+        return self.among(ADDED_AGENTS)
+
+    @property
+    def best(self) -> Family:
+        """Learner of DRAS with the highest validation reward, averaged over seeds."""
+        return max(self.learned, key=lambda family: family.validation)
+
+    @property
+    def leaders(self) -> list[Family]:
+        """Learners with the same validation reward as the best: different learners may schedule alike."""
+        most = self.best.validation
+        return [family for family in self.learned if np.isclose(family.validation, most, rtol=1e-9, atol=0.0)]
+
+    @property
+    def agents(self) -> list[Family]:
+        """Trained agents."""
+        return [family for family in self.families.values() if family.validations]
+
+    @property
+    def faster_rules(self) -> dict[tuple[str, ...], list[str]]:
+        """Names of agents by heuristics outside the paper with shorter mean and maximum waits."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for agent in [*self.learned, *self.added_agents]:
+            faster = tuple(
+                rule.name
+                for rule in self.among(outside())
+                if rule.mean_wait < agent.mean_wait and rule.longest_wait < agent.longest_wait
+            )
+            found.setdefault(faster, []).append(agent.name)
+        return found
+
+    @property
+    def best_constant(self) -> str:
+        """Row of the constant slot with the highest reward on the validation month."""
+        return max([FCFS, *slots(self.rewards)], key=lambda row: self.rewards[row])
+
+    def has_learned(self, family: Family) -> bool:
+        """Return whether every seed's test reward exceeds those of random and best constant slots."""
+        bound = max(self.families[row].reward for row in (CHANCE, self.best_constant))
+        return bool((family.over_seeds(REWARD) > bound).all())
+
+    @property
+    def better_than_constant(self) -> list[str]:
+        """Names of the learners of DRAS, with best and with sampled actions, that have learned."""
+        return [
+            name
+            for name, family in self.families.items()
+            if name in (*DRAS, *DRAWN) and self.has_learned(family)
+        ]
+
+
 # --- tables: the numbers of the paper are in italics, as are rows that it lacks ---------------------------
 
 
@@ -369,19 +789,18 @@ def metrics_table(measured: Measured) -> Table:
     families = list(measured.families.values())
     lines = [[name_of(family)] for family in families]
     for measure, by in METRICS.values():
-        spreads = [family.spread(measure) for family in families]
-        means = [number(spread.mean * by) for spread in spreads]
-        best = max(spreads) if measure == "utilisation" else min(spreads)
-        for line, spread, mean in zip(lines, spreads, means, strict=True):
-            is_best = mean == number(best.mean * by) and len(set(means)) > 1
-            line.append(f"**{spread_cell(spread, by)}**" if is_best else spread_cell(spread, by))
+        means = [number(family.mean(measure) * by) for family in families]
+        best = (max if measure == "utilisation" else min)(family.mean(measure) for family in families)
+        for line, family, mean in zip(lines, families, means, strict=True):
+            cell = spread_cell(family.over_seeds(measure), by)
+            line.append(f"**{cell}**" if mean == number(best * by) and len(set(means)) > 1 else cell)
     for line, family in zip(lines, families, strict=True):
         line += [_reward_cell(family), "yes" if family.reserves else "no"]
     return Table(["", *METRICS, "reward", "reservations"], lines)
 
 
 def _reward_cell(family: Family) -> str:
-    return spread_cell(family.spread(REWARD), form=lambda value: f"{value:.1f}")
+    return spread_cell(family.over_seeds(REWARD), form=lambda value: f"{value:.1f}")
 
 
 def modes_table(measured: Measured) -> Table:
@@ -394,19 +813,8 @@ def modes_table(measured: Measured) -> Table:
             headings += [f"*{mode}: {words}*"] * theta + [f"{mode}: {words}"]
             for line, family in zip(lines, families, strict=True):
                 paper = number(PUBLISHED["table_4"].number(family.name, f"{mode}, {share}"))
-                line += [paper] * theta + [number(100 * family.spread(f"{mode}_{share}_share").mean)]
+                line += [paper] * theta + [number(100 * family.mean(f"{mode}_{share}_share"))]
     return Table(headings, lines)
-
-
-def large_table(measured: Measured) -> Table:
-    """Return the longest waits of the largest jobs, and of all, the paper's of Theta in italics [d]."""
-    headings = ["", "largest jobs: maximum wait [d]", "all jobs: maximum wait [d]"]
-    lines = []
-    for family in measured.families.values():
-        waits = spread_of(family.large_waits), family.spread("max_wait_time")
-        line = [name_of(family), *(spread_cell(each, 1 / DAY) for each in waits)]
-        lines.append(line + [LONGEST_WAITS.get(family.name, "")] * measured.trace.is_theta)
-    return Table(headings + ["*the paper: all jobs [d]*"] * measured.trace.is_theta, lines)
 
 
 def behaviour_table(log: Measured, watched: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
@@ -419,14 +827,15 @@ def behaviour_table(log: Measured, watched: Mapping[str, Sequence[Mapping[str, f
     watched : mapping of str to sequence of mapping of str to float
         Choices of each learner's agents on the validation month, seed by seed.
     """
-    headings = ["", "reward on the month to choose by", "reward", "mean wait [h]", "maximum wait [d]"]
-    headings += [
+    headings = [
+        "",
+        "reward on the month to choose by",
+        "reward",
+        "mean wait [h]",
+        "maximum wait [d]",
         "learned",
-        "slot 0 [%]",
-        "slot taken most often",
-        "largest probability",
-        "entropy / that of chance",
     ]
+    headings += ["slot 0 [%]", "slot taken most often", "largest probability", "entropy / that of chance"]
     lines = []
     for family in log.among(behaving(log.families)):
         trained = bool(family.validations)
@@ -436,8 +845,8 @@ def behaviour_table(log: Measured, watched: Mapping[str, Sequence[Mapping[str, f
                 name_of(family),
                 "" if family.name in DRAWN else f"{chosen_by:.1f}",
                 _reward_cell(family),
-                spread_cell(family.spread("mean_wait_time"), 1 / HOUR),
-                spread_cell(family.spread("max_wait_time"), 1 / DAY),
+                spread_cell(family.over_seeds("mean_wait_time"), 1 / HOUR),
+                spread_cell(family.over_seeds("max_wait_time"), 1 / DAY),
                 ("yes" if log.has_learned(family) else "no") if trained else "",
                 *_habits(watched.get(family.name, ())),
             ]
@@ -454,36 +863,6 @@ def _habits(seeds: Sequence[Mapping[str, float]]) -> list[str]:
     return cells + [number(means.get(key)) for key in (LARGEST, ENTROPY)]
 
 
-def operation_table(rows: Mapping[str, Mapping[str, float]]) -> Table:
-    """Return the metrics of the best agent in operation, by mode of operation."""
-    lines = [
-        [name, *(number(values[measure] * by) for measure, by in METRICS.values())]
-        for name, values in rows.items()
-    ]
-    return Table(["", *METRICS], lines)
-
-
-def orders_table(curves: Mapping[str, Floats]) -> Table:
-    """Return validation rewards by order of job sets: the last, the best, and the best one's episode."""
-    lines = [
-        [name, f"{curve[-1]:.1f}", f"{curve.max():.1f}", str(int(curve.argmax()) + 1)]
-        for name, curve in curves.items()
-    ]
-    return Table(["job sets", "reward after the last episode", "best", "after episode"], lines)
-
-
-def overhead_table(rows: Sequence[tuple[Overhead, Mapping[str, float]]]) -> Table:
-    """Return the processor times of decisions and updates [ms], the paper's bound in italics."""
-    headings = ["", "nodes", "weights", "a decision [ms]", "an update [ms]", "*the paper, at most [ms]*"]
-    lines = []
-    for task, found in rows:
-        times = [number(1000 * found[what]) for what in ("decision", "update")]
-        bound = f"{1000 * PUBLISHED['update'].number(task.algorithm, 'seconds'):.0f}"
-        sizes = grouped(task.nodes), grouped(int(found["weights"]))
-        lines.append([task.algorithm.upper(), *sizes, *times, bound])
-    return Table(headings, lines)
-
-
 # --- targets ------------------------------------------------------------------------------------------------
 
 
@@ -497,15 +876,15 @@ def waiting_targets(measured: Measured, agents: Family) -> Iterator[Target]:
     where, rule = f"{measured.trace.name}: {agents.name}", measured.families[FCFS]
     claimed = PUBLISHED["claims"].number("DRAS", "better")
     for rival in (FCFS, OPTIMIZATION):
-        theirs = measured.families[rival].spread("mean_wait_time").mean
+        theirs = measured.families[rival].mean("mean_wait_time")
         gains = 100 * (1 - over(agents.over_seeds("mean_wait_time"), theirs))
         what = f"{where}, mean wait shorter than {rival}'s by [%] (needed: {LEAST_GAIN:g})"
         yield _target(what, claimed, gains, bool(gains.mean() >= LEAST_GAIN) if judged else None)
     for what, ours, bound, limit in (
-        ("", agents.over_seeds("max_wait_time"), rule.spread("max_wait_time"), LONGEST_ALL),
-        (" of the largest jobs", agents.large_waits, spread_of(rule.large_waits), LONGEST_LARGE),
+        ("", agents.over_seeds("max_wait_time"), rule.over_seeds("max_wait_time"), LONGEST_ALL),
+        (" of the largest jobs", agents.large_waits, rule.large_waits, LONGEST_LARGE),
     ):
-        ratios = over(ours, bound.mean)
+        ratios = over(ours, float(bound.mean()))
         words = f"{where}, maximum wait{what}, times FCFS/EASY's (at most {limit:g})"
         yield _target(words, None, ratios, bool(ratios.mean() <= limit) if judged else None)
 
@@ -543,7 +922,7 @@ def speed_targets(
             yield Target(what, limit, took, None, took <= limit)
 
 
-# --- measurements -------------------------------------------------------------------------------------------
+# --- findings -------------------------------------------------------------------------------------------
 
 
 class OwnFindings(PaperFindings):
@@ -570,24 +949,10 @@ class OwnFindings(PaperFindings):
         """Processor times of decisions and updates."""
         return [(task, self.store.outcome(task)) for task in self.plan.overheads]
 
-    def validations(self, learner: Learner) -> Floats:
-        """Return the validation rewards of an agent, after each round of its training."""
-        return learning_curve_of(self.store.place / learner.name)["validation"]
-
     @property
     def order_curves(self) -> dict[str, Floats]:
         """Validation rewards by order of job sets."""
         return {name: curve["validation"] for name, curve in self.curves.get("orders", {}).items()}
-
-    def trainings_table(self) -> Table:
-        """Return the trainings: agent, decisions, minutes, best reward and its round, last reward."""
-        lines = []
-        for each in self.plan.trained:
-            curve = learning_curve_of(self.store.place / each.name)
-            rewards, minutes = curve["validation"], self.store.seconds(Training(each)) / 60
-            best = f"{rewards.max():.4g}", str(int(rewards.argmax()) + 1), f"{rewards[-1]:.4g}"
-            lines.append([each.name, grouped(int(curve["steps"][-1])), f"{minutes:.1f}", *best])
-        return Table(["agent", "decisions", "minutes", "best reward", "after round", "last reward"], lines)
 
     def in_operation(self, log: Measured) -> dict[str, Mapping[str, float]]:
         """Return the measures of the best agent in operation, and of baselines."""
@@ -607,16 +972,16 @@ class OwnFindings(PaperFindings):
             "trained": TRAINED,
             "window": WINDOW,
             "month": MONTH / DAY,
+            "day": DAY,
             "large": LARGE,
             "fcfs": FCFS,
             "optimization": OPTIMIZATION,
             "metrics_table": metrics_table,
             "modes_table": modes_table,
-            "large_table": large_table,
             "behaviour_table": behaviour_table,
-            "operation_table": operation_table,
-            "orders_table": orders_table,
-            "overhead_table": overhead_table,
+            "metrics": METRICS,
+            "name_of": name_of,
+            "longest_waits": LONGEST_WAITS,
         }
 
     def conclusion(self, pictures: Path) -> Conclusion:
@@ -631,19 +996,18 @@ class OwnFindings(PaperFindings):
         for log in self.logs:
             for family in [*log.leaders, *log.added_agents]:
                 yield from waiting_targets(log, family)
-        seconds = {
-            each.name: self.store.seconds(Training(each))
-            for each in self.plan.trained
-            if each.trainer in LEARNERS
-        }
-        longest = max(
-            (each for each in self.plan.trained if each.name in seconds), key=lambda each: seconds[each.name]
-        )
-        yield from speed_targets(longest, seconds[longest.name], self.overheads)
+        longest = max((each for each in self.plan.trained if each.trainer in LEARNERS), key=self.seconds)
+        yield from speed_targets(longest, self.seconds(longest), self.overheads)
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""
-        means = {log.trace.name: log.means(FAMILIES, list(figures.AXES)) for log in self.logs}
+        means = {
+            log.trace.name: {
+                family.name: {measure: family.mean(measure) for measure in figures.AXES}
+                for family in log.among(FAMILIES)
+            }
+            for log in self.logs
+        }
         yield "kiviat", figures.draw_kiviat({log: figures.kiviat(each) for log, each in means.items()})
         for log, test in zip(self.logs, self.plan.contests[1::2], strict=True):
             name, rows = log.trace.name, log.families
@@ -655,10 +1019,7 @@ class OwnFindings(PaperFindings):
             shown["static"] = rows[IN_OPERATION].shown
             for mode, task in zip((DRAWING, LEARNING), self.plan.operations[name], strict=True):
                 shown[mode] = kept(self.store, task)
-            yield (
-                f"{name}-weeks",
-                figures.draw_weeks(shown),
-            )
+            yield f"{name}-weeks", figures.draw_weeks(shown)
             if sets := log.trace.job_sets["synthetic"]:
                 yield f"{name}-synthetic", draw_likeness(log.trace.part, sets[0])
         if self.order_curves:
@@ -666,18 +1027,14 @@ class OwnFindings(PaperFindings):
                 order: Line(POLICY_COLOURS[1 + place], ("solid", "solid", "dashed")[place % 3], "")
                 for place, order in enumerate(self.order_curves)
             }
-            yield (
-                "orders",
-                figures.draw_learning(
-                    {order: [curve] for order, curve in self.order_curves.items()}, {}, looks
-                ),
-            )
+            curves = {order: [curve] for order, curve in self.order_curves.items()}
+            yield "orders", figures.draw_learning(curves, {}, looks)
 
     def _draw_learning(self, log: Measured, test: Comparison) -> Figure:
         curves: dict[str, list[Floats]] = {}
         for each in test.contestants:
             if each.learner is not None and family_of(each) in FAMILIES:  # other agents have other rewards
-                curves.setdefault(family_of(each), []).append(self.validations(each.learner))
+                curves.setdefault(family_of(each), []).append(self.curve(each.learner)["validation"])
         others = {name: log.rewards[name] for name in (*FAMILIES, *ADDED_RULES) if name in log.rewards}
         looks = {each: figures.look_of(each) for each in (*curves, *others)}
         return figures.draw_learning(curves, others, looks)

@@ -1,19 +1,10 @@
-"""What is the masked-PPO scheduler's own: its agents, the runs on days, and their tests, tables and targets.
-
-The improved agents differ from the published ones as follows: slots hold distinct types of requests, the
-shortest first. The observation includes expected run times, and the resources that a machine lacks with the
-time until they are free. Episodes are busy days of the log instead of constructed sets. The reward is the
-reduction in wait relative to SJF with best fit. The weights of a small network are found by the cross-entropy
-method, since the effect of a single action is lost in the noise of the hundreds that follow. Slots, columns
-and initial weights were chosen with results on the test days in view; these agents are therefore to be
-assessed on the unseen days.
-"""
+"""What is the masked-PPO scheduler's own: days of the logs, runs on them, significance tests and targets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,98 +12,52 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.masked_ppo.environments import BASELINE, OnlyThePast
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
-from hpcsimkit.agents.masked_ppo.published import RunningMeanWait, RunningUtilisation
-from hpcsimkit.agents.networks.numpy_networks import SlotScores
-from hpcsimkit.agents.spaces.encoders import RequestsAndMachines
-from hpcsimkit.agents.spaces.episodes import AnyOf, Fixed
-from hpcsimkit.agents.spaces.masks import JobMachine
-from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
-from hpcsimkit.agents.spaces.rewards import Improvement
-from hpcsimkit.agents.training.ppo import PPOSettings
 from hpcsimkit.engine.task import Tell
-from hpcsimkit.envs.environment import SchedulingEnv
-from hpcsimkit.envs.interfaces import Reward
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.errors import WorkloadError
+from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import SJF
-from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.draws import Draws
+from hpcsimkit.reports.learning_curve import Curve
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.figures import draw_boxes
-from hpcsimkit.reproductions.learners import Learner, learning_curve_of
-from hpcsimkit.reproductions.masked_ppo.days import BASELINE, Beocat
 from hpcsimkit.reproductions.masked_ppo.figures import draw_training_curves
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
+from hpcsimkit.reproductions.plans.logs import Logs
 from hpcsimkit.reproductions.plans.plan import PublishedTable, RowPlan
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
-from hpcsimkit.reproductions.sequences import Contestant
+from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.resource_metrics import resource_utilisation, snapshot_utilisation
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import SIGNIFICANT, compared
 from hpcsimkit.results.statistics import Comparison as Paired
+from hpcsimkit.workloads.readers.beocat import days, in_queue_order, training_set
+from hpcsimkit.workloads.readers.cells import clock_of
+from hpcsimkit.workloads.readers.job_table import read_job_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BASELINE",
-    "SETTINGS",
-    "OnlyThePast",
-    "OwnFindings",
-    "OwnReproduction",
-    "Playing",
-    "Scores",
-    "Verdict",
-    "first_weights",
-    "improved_environment",
-    "judged",
-    "published_environment",
-    "untrained",
-]
+__all__ = ["Beocat", "Days", "OwnFindings", "OwnReproduction", "Playing", "Scores", "Verdict", "judged"]
 
 Floats = NDArray[np.float64]
+Days = Mapping[date, Workload]
 
 WAIT, UTILISATION, WEIGHTED = MEASURES = ("wait", "utilisation", "weighted")
 """Mean wait [min], the paper's utilisation [%], and the one weighted by time and capacity [%]."""
 
-SLOTS, IMPROVED_SLOTS = 10, 32
-"""K of the published code, and of the improved agents: number of jobs in observation and action space."""
+TIMEZONE = "America/Chicago"
+TOO_LARGE = "fit none of the nine machines"
+MANY = 10**9
 
-SETTINGS = PPOSettings(
-    episodes=1,
-    n_steps=2048,
-    batch_size=64,
-    n_epochs=10,
-    clip_range_vf=1.0,
-    normalise="batch",
-    learning_rate=3e-4,
-    gamma=0.99,
-    gae_lambda=0.95,
-    clip_range=0.2,
-    ent_coef=0.0,
-    vf_coef=0.5,
-    max_grad_norm=0.5,
-    hidden=(64, 64),
-    activation="tanh",
-)
-"""Settings of :data:`~hpcsimkit.agents.masked_ppo.settings.PUBLISHED` for the kit's own PPO.
+BUSY = 3600
+"""Minimum mean wait under the baseline of a busy training day [s]."""
 
-Its update equals that of MaskablePPO (a test compares them) and takes half the time.
-"""
-
-METRICS: dict[str, Reward] = {"wait": RunningMeanWait(), "utilisation": RunningUtilisation()}
-"""Training rewards by metric."""
-
-
-EXPECTED_RUN_TIME = 2
-"""Column of the observation by which the initial network ranks: shortest job first."""
-
-MODEL, BFBP = "RL model", "BFBP"
+BFBP = "BFBP"
 POINTS = 0.1
 """Allowed deficit of utilisation relative to BFBP's [percentage points]."""
 
@@ -122,94 +67,173 @@ LABELS = {
 }
 """Axis labels of the box plots."""
 
-# --- agents ---------------------------------------------------------------------------------------------
+# --- days -----------------------------------------------------------------------------------------------
 
 
-def published_environment(beocat: Beocat, number: int, metric: str) -> SchedulingEnv:
-    """Return the environment of an agent as in the paper and its code: a training set and a metric."""
-    jobs, machines = beocat.training_sets[number - 1], len(NINE_MACHINES)
-    return SchedulingEnv(
-        Fixed(jobs, NINE_MACHINES),
-        Dispatch(External(), slots=SLOTS),
-        RequestsAndMachines(SLOTS, machines),
-        JobMachine(SLOTS, machines),
-        METRICS[metric],
-        stage="dispatch",
-        skip=False,  # the running mean gives a reward at every step, even without a choice
-    )
+def _runnable(workload: Workload) -> Workload:
+    """Return the jobs that fit some machine, in queue order."""
+    queued = in_queue_order(workload)  # all jobs: without the others, the heap would break ties differently
+    return queued.without(NINE_MACHINES.misfits(queued), TOO_LARGE)
 
 
-def _prospects(past: Workload | None = None) -> PairProspects:
-    machines, resources = NINE_MACHINES.capacity.shape
-    known = None if past is None else past_run_times(past)
-    return PairProspects(IMPROVED_SLOTS, machines, resources, known)
+class Beocat(Logs):
+    """Months of Beocat in any order, and the samples drawn from them, which are its only test data."""
+
+    name = "Beocat"
+
+    @property
+    def all(self) -> list[Beocat]:
+        """The months together."""
+        return [self]
+
+    def _month(self, path: Path) -> Workload:
+        log = read_job_table(path)
+        if not len(log) or log.submit_time.min() < datetime(2000, 1, 1).timestamp():
+            raise WorkloadError(f"{path}: jobs with Unix time as submit time are needed: a log of Beocat")
+        return log
+
+    @property
+    def first_seed(self) -> int:
+        """Random seed of an agent with the number 0."""
+        return 1000 * self.seed
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """Variables of the plan."""
+        return {"log": self}
+
+    @cached_property
+    def months(self) -> list[Workload]:
+        """Logs, the earliest first."""
+        return sorted(map(self._month, self.paths), key=lambda log: int(log.submit_time.min()))
+
+    @cached_property
+    def log(self) -> Workload:
+        """All jobs, by submission."""
+        first, *others = self.months
+        return replace(first.merge(*others), name="beocat")
+
+    @cached_property
+    def cut(self) -> date:
+        """First day without training jobs: the first of the last log, or of a single log's last third."""
+        begins = [int(month.submit_time.min()) for month in self.months]
+        first, last = begins[0], int(self.log.submit_time.max())
+        moment = begins[-1] if len(begins) > 1 else first + 2 * (last - first) // 3
+        return datetime.fromtimestamp(moment, clock_of(TIMEZONE)).date()
+
+    @cached_property
+    def test_days(self) -> Days:
+        """Days with about a thousand jobs, as in the paper.
+
+        Raises
+        ------
+        WorkloadError
+            If there are fewer than two.
+        """
+        scale = self.scale
+        found = {day: _runnable(jobs) for day, jobs in days(self.log, scale.low, scale.high, TIMEZONE)}
+        if len(found) < 2:
+            raise WorkloadError(
+                f"{', '.join(file.name for file in self.paths)}: at least 2 days with {scale.low} to "
+                f"{scale.high} jobs are needed, found {len(found)}"
+            )
+        return found
+
+    @cached_property
+    def unseen_days(self) -> Days:
+        """All days from the cut on with enough jobs; days with too many jobs are randomly subsampled."""
+        scale = self.scale
+        since = {day: jobs for day, jobs in days(self.log, scale.least, MANY, TIMEZONE) if day >= self.cut}
+        return {
+            day: self._thinned(jobs, np.random.default_rng([self.seed, day.toordinal()]))
+            for day, jobs in since.items()
+        }
+
+    @cached_property
+    def training_days(self) -> list[Workload]:
+        """Training days with enough jobs; days with too many jobs are subsampled several times."""
+        scale, found = self.scale, []
+        for day, jobs in days(self.training_part, scale.least, MANY, TIMEZONE):
+            copies = scale.copies if len(jobs) > scale.high else 1
+            for copy in range(copies):
+                found.append(self._thinned(jobs, np.random.default_rng([self.seed, day.toordinal(), copy])))
+        return found
+
+    @cached_property
+    def busy_days(self) -> list[Workload]:
+        """Training days with a long mean wait under the baseline, or all of them."""
+        days = self.training_days
+        waits = [Simulation(day, BASELINE, NINE_MACHINES).run().wait_time.mean() for day in days]
+        return [day for day, wait in zip(days, waits, strict=True) if wait >= BUSY] or days
+
+    @property
+    def has_training_days(self) -> bool:
+        """Whether there are training days."""
+        return bool(self.training_days)
+
+    def _thinned(self, jobs: Workload, rng: np.random.Generator) -> Workload:
+        scale = self.scale
+        if len(jobs) <= scale.high:
+            return _runnable(jobs)
+        rows = rng.choice(len(jobs), int(rng.integers(scale.low, scale.high + 1)), replace=False)
+        return _runnable(jobs.select(np.sort(rows), f"{len(rows)} of {len(jobs)} jobs, by chance"))
+
+    @cached_property
+    def all_days(self) -> Days:
+        """Test days and unseen days; a day in both sets has the same jobs in both."""
+        return {**self.test_days, **self.unseen_days}
+
+    @cached_property
+    def sequences(self) -> SequenceSet:
+        """All days as sequences."""
+        return SequenceSet("days", tuple(Scenario(jobs, NINE_MACHINES) for jobs in self.all_days.values()))
+
+    @cached_property
+    def training_part(self) -> Workload:
+        """Jobs available for training: submitted before the cut, and not on a test day."""
+        zone = clock_of(TIMEZONE)
+        midnight = int(datetime.combine(self.cut, time(), zone).timestamp())
+        submitted = self.log.submit_time
+        kept = (submitted < midnight) & ~NINE_MACHINES.misfits(self.log)
+        for jobs in self.test_days.values():
+            kept &= ~np.isin(self.log.id, jobs.id)
+        return self.log.select(kept, f"submitted before {self.cut}, without the days of the test")
+
+    @cached_property
+    def training_sets(self) -> list[Workload]:
+        """Training sets of large jobs and GPU jobs, all submitted at once."""
+        scale, sets = self.scale, []
+        for each in scale.sets:
+            rng = np.random.default_rng([self.seed, each])
+            drawn = training_set(
+                self.training_part, rng, large_jobs=scale.large_jobs, gpu_jobs=scale.gpu_jobs
+            )
+            sets.append(replace(in_queue_order(drawn), name=f"set {each}"))
+        return sets
+
+    def lines(self) -> Iterator[str]:
+        """Yield lines on the data."""
+        dropped = int(NINE_MACHINES.misfits(self.log).sum())
+        yield f"beocat: {grouped(len(self.log))} jobs of {len(self.paths)} logs on {NINE_MACHINES.summary}"
+        yield f"  {grouped(dropped)} jobs left out: {TOO_LARGE}"
+        for month in self.months:
+            for reason, count in month.skipped.items():
+                yield f"  {month.name}: {grouped(count)} rows left out: {reason}"
+        test, unseen = self.test_days, self.unseen_days
+        yield f"  {len(test)} days of the test ({self.scale.low} to {self.scale.high} jobs)"
+        yield f"  {len(unseen)} unseen days from {self.cut} on, thinned to as many jobs"
 
 
-def improved_environment(beocat: Beocat) -> SchedulingEnv:
-    """Return the environment of an agent for shorter waits: the busy training days, if there are any."""
-    return SchedulingEnv(
-        AnyOf(beocat.busy_days, NINE_MACHINES),
-        Dispatch(External(), slots=IMPROVED_SLOTS, order=SJF(), distinct=True),
-        _prospects(beocat.training_part),
-        JobMachine(IMPROVED_SLOTS, len(NINE_MACHINES)),
-        Improvement(BASELINE, "mean_wait_time", "percentage"),
-        stage="dispatch",
-    )
-
-
-def first_weights() -> tuple[float, ...]:
-    """Return the initial weights of the improved agents: the shortest expected job first."""
-    first = [0.0] * (_prospects().shape[1] + 1)
-    first[EXPECTED_RUN_TIME] = -12.0
-    return tuple(first)
-
-
-class OnlyThePast(Dispatch):
-    """A dispatch restricted, on each day, to the run times of jobs that had ended before.
-
-    Some test days precede the end of the training period: without the restriction, run times of later jobs
-    would leak into the test.
-
-    Parameters
-    ----------
-    dispatch : Dispatch
-        The dispatch.
-    log : Workload
-        Jobs submitted before the cut. A job counts as ended at its submission plus its run time, as the log
-        does not record start times.
-    """
-
-    def __init__(self, dispatch: Dispatch, log: Workload) -> None:
-        super().__init__(dispatch.seat, dispatch.slots, dispatch.order, distinct=dispatch.distinct)
-        self.dispatch = dispatch
-        self.log = log
-
-    def on(self, day: Workload) -> Dispatch:
-        """Return the dispatch with a history that ends at the start of the day."""
-        agent = self.seat
-        assert isinstance(agent, Agent) and isinstance(agent.encoder, PairProspects)
-        ended = self.log.submit_time + self.log.run_time < int(day.submit_time.min())
-        encoder, taken = copy(agent.encoder), copy(self)
-        encoder.past = past_run_times(self.log.select(ended, "ended before the day"))
-        taken.seat = Agent(encoder, agent.mask, agent.network, agent.stage, sample=agent.sample)
-        return taken
-
-
-def untrained(learner: Learner, log: Workload) -> OnlyThePast:
-    """Return the improved agents before training: the shortest expected job first."""
-    weights = np.array(first_weights(), dtype=np.float32)
-    network = SlotScores({"weight.0": weights[None, :-1], "bias.0": weights[-1:]}, "relu")
-    dispatch = copy(learner.policy)
-    assert isinstance(dispatch, Dispatch)
-    dispatch.seat = Agent(learner.encoder, learner.mask, network, learner.stage)
-    return OnlyThePast(dispatch, log)
+def training_set_of(beocat: Beocat, number: int) -> Workload:
+    """Return a training set by its number, from 1."""
+    return beocat.training_sets[number - 1]
 
 
 # --- runs -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Playing(Draws):
+class Playing(Meeting):
     """Runs of a policy on all days; the outcome has a list of runs of each measure, with a value per day."""
 
     @property
@@ -325,6 +349,11 @@ class Scores:
         of_runs = self.values(row, measure).mean(axis=1)
         return float(of_runs.std(ddof=1)) if len(of_runs) > 1 else None
 
+    def cell(self, row: str, measure: str) -> str:
+        """Return the text of a mean, with the standard deviation over runs if there are several."""
+        mean, spread = number(self.mean(row, measure)), self.spread(row, measure)
+        return mean if spread is None else f"{mean} ± {number(spread)}"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -405,42 +434,6 @@ def _repeated(scores: Scores, row: str, measure: str, size: int) -> np.ndarray:
     return np.tile(by_day, size // len(by_day))
 
 
-# --- tables -----------------------------------------------------------------------------------------------
-
-
-def means_table(
-    measure: str, model: str, rows: Sequence[str], paper: PublishedTable | None, **scores: Scores
-) -> Table:
-    """Return the mean of each row beside the paper's, with the spread over agents or seeds.
-
-    Parameters
-    ----------
-    measure : str
-        Measure to show.
-    model : str
-        Row of the paper's model.
-    rows : sequence of str
-        All rows to show.
-    paper : PublishedTable or None
-        The paper's table, if any.
-    **scores : Scores
-        Columns: scores by the name of a set of days.
-    """
-    headings = [f"{measure} [{'min' if measure == WAIT else '%'}]", *(["paper, 23 days"] if paper else [])]
-    headings += [f"{name} days ({len(each.days)})" for name, each in scores.items()]
-    lines = []
-    for row in rows:
-        published = [] if paper is None else [number(paper.number(MODEL if row == model else row, "mean"))]
-        lines.append([row, *published, *(_with_spread(each, row, measure) for each in scores.values())])
-    return Table(headings, lines)
-
-
-def _with_spread(scores: Scores, row: str, measure: str) -> str:
-    spread = scores.spread(row, measure)
-    mean = number(scores.mean(row, measure))
-    return mean if spread is None else f"{mean} ± {number(spread)}"
-
-
 # --- findings ---------------------------------------------------------------------------------------------
 
 
@@ -484,11 +477,11 @@ def family_targets(
         others. p-values are corrected for the number of all of them.
     """
     (for_wait, for_utilisation), (baselines, controls) = rows, groups
-    for days, scores in day_sets.items():
+    for which, scores in day_sets.items():
         bfbp, spread = scores.mean(BFBP, WAIT), scores.spread(for_wait, WAIT)
         below = 100 * (1 - scores.mean(for_wait, WAIT) / bfbp)
         spread = None if spread is None else 100 * spread / bfbp
-        what = f"{name}: wait below BFBP's by {reduction} %, {days} days [%]"
+        what = f"{name}: wait below BFBP's by {reduction} %, {which} days [%]"
         yield Target(what, reduction, below, spread, below >= reduction)
     verdict = judged(day_sets["unseen"], WAIT, for_wait, baselines, [*baselines, *controls])
     for other in ("SJF", *controls):
@@ -500,9 +493,9 @@ def family_targets(
         for test_name, p in tests.items():
             what = f"{name}: p < {SIGNIFICANT} against {other}, {test_name}, Holm"
             yield Target(what, None, p, None, less and p < SIGNIFICANT)
-    for days, scores in day_sets.items():
+    for which, scores in day_sets.items():
         gap = scores.mean(for_utilisation, UTILISATION) - scores.mean(BFBP, UTILISATION)
-        what = f"{name}: utilisation at most {POINTS} points below BFBP's, {days} days [points]"
+        what = f"{name}: utilisation at most {POINTS} points below BFBP's, {which} days [points]"
         yield Target(what, -0.02, gap, scores.spread(for_utilisation, UTILISATION), gap >= -POINTS)
 
 
@@ -571,7 +564,7 @@ class OwnFindings(PaperFindings):
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
         jobs = {str(day): workload for day, workload in self.plan.traces.all_days.items()}
-        return {**super().values(), "jobs": jobs, "means_table": means_table}
+        return {**super().values(), "jobs": jobs}
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""
@@ -580,16 +573,13 @@ class OwnFindings(PaperFindings):
                 values = {row: scores.by_day(row, measure) for row in self.rows(measure)}
                 yield f"{measure}-{name}", draw_boxes(values, label, logarithmic=measure == WAIT)
         for group in self.agents:
-            learners: dict[str, list[Path]] = {}
+            curves: dict[str, dict[str, Curve]] = {}
             for who in self.contest.contestants:
                 if who.learner is not None and self.contest.rows[who.name].group == group:
                     _, metric, _ = who.learner.name.split("-")
-                    learners.setdefault(metric, []).append(self.store.place / who.learner.name)
-            curves = {
-                metric: [learning_curve_of(place) for place in dict.fromkeys(of)]
-                for metric, of in learners.items()
-            }
-            yield f"training-{group}", draw_training_curves(curves)
+                    curves.setdefault(metric, {})[who.learner.name] = self.curve(who.learner)
+            lists = {metric: list(of_agents.values()) for metric, of_agents in curves.items()}
+            yield f"training-{group}", draw_training_curves(lists)
 
     def targets(self) -> Iterator[Target]:
         """Yield the targets."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hpcsimkit.experiments.training_parts import algorithm_named
-from hpcsimkit.reproductions.draws import Draws
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
@@ -90,11 +89,9 @@ class Comparison(NamedTuple):
         runs = self.parts.made(self.plan.draws or 1) if by_chance else 1
         if self.plan.meeting is not None:
             variables = {"contestant": who, "sequences": sequences, "runs": runs}
-            meeting: Meeting = self.parts.beside(variables).made(self.plan.meeting)
-            return meeting
-        if self.plan.draws is None:
-            return Meeting(who, sequences, seed, promises)
-        return Draws(who, sequences, seed, promises, draws=runs)
+            found: Meeting = self.parts.beside(variables).made(self.plan.meeting)
+            return found
+        return Meeting(who, sequences, seed, promises, runs)
 
 
 def runs_by_use(

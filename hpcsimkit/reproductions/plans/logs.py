@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.reproductions.logs import Log, Logs, name_among
 from hpcsimkit.reproductions.papers import PAPERS
 from hpcsimkit.reproductions.plans.parts import kit_part
 from hpcsimkit.reproductions.plans.plan import LogsPlan, paper_files
@@ -22,18 +24,88 @@ from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
 from hpcsimkit.workloads.dirlab import REPLACED, published_starts, read_published
 
-__all__ = ["PaperLog", "PaperLogs", "UnmodifiedLog"]
+__all__ = ["Logs", "PaperLog", "PaperLogs", "UnmodifiedLog", "each_once", "name_among"]
 
 TRAINED_SHARE = 0.2
 """Share of a log's jobs, from its start, used for training."""
 
 
+def name_among(path: Path, names: Mapping[str, str]) -> str:
+    """Return the name of a log in tables, by default the name of its file.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    names : mapping of str to str
+        Names by regular expressions for the beginnings of file names, without suffixes and case-insensitive.
+
+    Examples
+    --------
+    >>> name_among(Path("HPC2N-2002-2.2-cln.swf.gz"), {"hpc2n": "HPC2N"}), name_among(Path("KTH.swf"), {})
+    ('HPC2N', 'KTH')
+    """
+    stem = path.name.removesuffix(".gz").removesuffix(".swf")
+    return next((name for known, name in names.items() if re.match(known, stem, re.IGNORECASE)), stem)
+
+
+def each_once(logs: Sequence[Any]) -> Sequence[Any]:
+    """Return logs, after a check that their names are unique.
+
+    Raises
+    ------
+    UsageError
+        Two logs have the same name.
+    """
+    names = [log.name for log in logs]
+    for log in logs:
+        if names.count(log.name) > 1:
+            raise UsageError(f"{log.path}: a log {log.name!r} is given twice")
+    return logs
+
+
 @dataclass(frozen=True)
-class PaperLog(Log):
+class Logs(ABC):
+    """All logs of a reproduction.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files of the logs.
+    scale : SimpleNamespace
+        Size preset.
+    seed : int
+        Random seed.
+    """
+
+    paths: Sequence[Path]
+    scale: Any
+    seed: int
+
+    @property
+    @abstractmethod
+    def all(self) -> Sequence[Any]:
+        """Logs, or other test data, each with a unique name."""
+
+    @property
+    def first(self) -> Any:
+        """SDSC-SP2, the log of several papers' figures, or else the first log given."""
+        return next((log for log in self.all if log.name == "SDSC-SP2"), self.all[0])
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line on each log."""
+        for log in self.all:
+            yield log.line()
+
+
+@dataclass(frozen=True)
+class PaperLog:
     """Log as read by published code, with the first fifth for training and the rest for tests.
 
     Parameters
     ----------
+    path : Path
+        Path of the file.
     plan : LogsPlan
         Table ``[logs]`` of the plan.
     scale : SimpleNamespace
@@ -42,6 +114,7 @@ class PaperLog(Log):
         Random seed for the choice of sequences.
     """
 
+    path: Path
     plan: LogsPlan
     scale: Any
     seed: int
@@ -54,7 +127,10 @@ class PaperLog(Log):
     @cached_property
     def log(self) -> Workload:
         """Log as simulated."""
-        return self.long_enough(self._read(), self.plan.least_jobs)
+        log, least = self._read(), self.plan.least_jobs
+        if len(log) < least:
+            raise UsageError(f"{self.path}: {least} jobs or more are needed, found {len(log)}")
+        return log
 
     def _read(self) -> Workload:
         return read_published(self.path, self.plan.code)
@@ -176,22 +252,16 @@ class UnmodifiedLog(PaperLog):
 
 
 @dataclass(frozen=True)
-class PaperLogs(Logs[PaperLog]):
+class PaperLogs(Logs):
     """All logs of a paper.
 
     Parameters
     ----------
-    paths : sequence of Path
-        Files of the logs.
-    scale : SimpleNamespace
-        Size preset.
-    seed : int
-        Random seed.
-    plan : LogsPlan, optional
+    plan : LogsPlan
         Table ``[logs]`` of the plan.
     """
 
-    plan: LogsPlan | None = None
+    plan: LogsPlan
 
     @cached_property
     def _tests(self) -> dict[str, PaperLogs]:
@@ -203,7 +273,6 @@ class PaperLogs(Logs[PaperLog]):
         Where that paper states no seed, it is that of this plan.
         """
         if paper not in self._tests:
-            assert self.plan is not None
             other, _ = paper_files(PAPERS[paper])
             seed = self.plan.seed if other.logs.seed is None else other.logs.seed
             changes = {"names": self.plan.names, "seed": seed}
@@ -211,10 +280,10 @@ class PaperLogs(Logs[PaperLog]):
             self._tests[paper] = replace(self, scale=scale, plan=other.logs.model_copy(update=changes))
         return self._tests[paper]
 
-    def log_of(self, path: Path) -> PaperLog:
-        """Return the log of a file."""
-        assert self.plan is not None
+    @cached_property
+    def all(self) -> Sequence[PaperLog]:
+        """Logs in the given order, each once."""
         kind = UnmodifiedLog if self.plan.code == "swf" else PaperLog
         if self.plan.kind:
             kind = kit_part(self.plan.kind)
-        return kind(path, self.plan, self.scale, self.seed)
+        return each_once([kind(path, self.plan, self.scale, self.seed) for path in self.paths])

@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field, model_validator
 
 from hpcsimkit.errors import nearest
 from hpcsimkit.experiments.checked_table import Table
-from hpcsimkit.reproductions.logs import BY_FILE
 from hpcsimkit.reproductions.rivals import RIVALS
 
 __all__ = [
@@ -30,6 +29,16 @@ __all__ = [
 ]
 
 PLAN, PUBLISHED = "plan.toml", "published.toml"
+
+BY_FILE = {
+    r"sdsc-sp2": "SDSC-SP2",
+    r"ctc-sp2": "CTC-SP2",
+    r"hpc2n": "HPC2N",
+    r"kth-sp2": "KTH-SP2",
+    r"lublin[-_]?(1|256)(\.|$)": "Lublin-1",
+    r"lublin[-_]?(2|256_new2)(\.|$)": "Lublin-2",
+}
+"""Names of logs in papers, by patterns that match the beginning of the file name."""
 
 Part = Any
 """Value with parts; see :class:`~hpcsimkit.reproductions.plans.parts.Parts`."""
@@ -67,8 +76,8 @@ class LogsPlan(Table):
 class SourcePlan(Table):
     """Table ``[source]`` in place of ``[logs]``: the class of other test data, such as job sets or days.
 
-    `part` names a subclass of :class:`~hpcsimkit.reproductions.logs.Logs`. Its data have a name, and the
-    attributes `seed` and `variables` of a :class:`~hpcsimkit.reproductions.plans.logs.PaperLog`.
+    `part` names a subclass of :class:`~hpcsimkit.reproductions.plans.logs.Logs`. Its data have a name, and
+    the attributes `seed` and `variables` of a :class:`~hpcsimkit.reproductions.plans.logs.PaperLog`.
     """
 
     needed: str

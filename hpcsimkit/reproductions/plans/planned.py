@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -12,27 +13,29 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.trust import Trust
+from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.contests import ContestReproduction, Scores, learners_of
 from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
-from hpcsimkit.reproductions.findings import Findings
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
-from hpcsimkit.reproductions.papers import PAPERS
+from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.logs import PaperLogs
 from hpcsimkit.reproductions.plans.parts import KIT, Code, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
-from hpcsimkit.reproductions.reproduction import Conclusion
-from hpcsimkit.reproductions.rivals import Field, field_of
+from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
+from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.targets import Target, same_digits
+from hpcsimkit.reproductions.templates import rendered
 from hpcsimkit.results.statistics import SIGNIFICANT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_of"]
+__all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_named", "reproduction_of"]
 
 BOXES = "mean bounded slowdown of a sequence, logarithmic"
 
@@ -45,7 +48,7 @@ class Study(NamedTuple):
     learners: Mapping[str, Learner]
 
 
-class PaperReproduction(ContestReproduction[Comparison]):
+class PaperReproduction(Reproduction):
     """Reproduction of a paper from its folder; see :func:`reproduction_of`.
 
     Attributes
@@ -102,17 +105,50 @@ class PaperReproduction(ContestReproduction[Comparison]):
     def prepare(self) -> Iterator[str]:
         """Read the logs and draw the sequences; yield lines on the planned work."""
         yield from self.traces.lines()
-        yield self.words()
+        sets = f"{len(self.contests)} set{'s' * (len(self.contests) != 1)} of sequences"
+        if RIVALS in self.chosen:
+            yield f"{sets} with heuristics only"
+        else:
+            agents = len(self.trained)
+            yield f"{agents} agent{'s' * (agents != 1)}, " * bool(agents) + f"{sets} with all their rivals"
+
+    @property
+    def compared(self) -> list[Learner]:
+        """Agents of the comparisons, each once."""
+        rows = [each for contest in self.contests for each in contest.contestants]
+        return list({row.learner.name: row.learner for row in rows if row.learner is not None}.values())
 
     def further_learners(self) -> Iterator[Learner]:
         """Yield the agents of the figures of trainings."""
         for study in self.studies:
             yield from study.learners.values()
 
+    @property
+    def trained(self) -> list[Learner]:
+        """All agents to train, each once."""
+        return list({each.name: each for each in [*self.compared, *self.further_learners()]}.values())
+
     def further_runs(self) -> Iterator[Task]:
         """Yield the tasks beside trainings and comparisons."""
         for each in self.tasks.values():
             yield from [each] if isinstance(each, Task) else each.tasks
+
+    def stages(self) -> Sequence[Sequence[Task]]:
+        """Return the trainings, then those that need other agents, if any, and the runs.
+
+        Longer trainings are first. Those by a trainer with a rate of its own are a kind of their own.
+        """
+        trainings = [self._training(learner) for learner in self.trained]
+        trainings.sort(key=lambda task: task.size / self.rates[task.kind], reverse=True)
+        runs = [run for contest in self.contests for run in contest.meetings.values()]
+        stages: list[list[Task]] = [
+            [task for task in trainings if bool(task.requires) is later] for later in (False, True)
+        ]
+        return [*filter(None, stages), [*self.further_runs(), *runs]]
+
+    def _training(self, learner: Learner) -> Training:
+        kind = f"training by {learner.trainer}"
+        return Training(learner, kind) if kind in self.rates else Training(learner)
 
     def fields(self) -> list[Field]:
         """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
@@ -133,6 +169,10 @@ class PaperReproduction(ContestReproduction[Comparison]):
         }
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 
+    def scores(self, store: Store) -> list[Scores]:
+        """Return the measured values of all comparisons."""
+        return [Scores.kept(contest, store) for contest in self.contests]
+
     def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw figures."""
         return self.findings(self, store).conclusion(pictures)
@@ -147,10 +187,22 @@ class PaperReproduction(ContestReproduction[Comparison]):
         return Study(plan.name, self.workshop.parts().made(plan.about), agents)
 
 
-class PaperFindings(Findings):
-    """Measurements of the comparisons and trainings of a plan."""
+@dataclass(frozen=True)
+class PaperFindings:
+    """Measurements of a finished reproduction: the values of its report, its figures and its targets.
+
+    The report knows the measurements as `found` and the reproduction as `plan`.
+
+    Parameters
+    ----------
+    plan : PaperReproduction
+        The reproduction.
+    store : Store
+        Store of the tasks' outcomes.
+    """
 
     plan: PaperReproduction
+    store: Store
 
     @property
     def template(self) -> str | Path:
@@ -159,7 +211,7 @@ class PaperFindings(Findings):
         return own if own.is_file() else "paper.md.jinja"
 
     @cached_property
-    def scores(self) -> list[Scores[Comparison]]:
+    def scores(self) -> list[Scores]:
         """Scores of all comparisons."""
         return self.plan.scores(self.store)
 
@@ -167,13 +219,19 @@ class PaperFindings(Findings):
     def curves(self) -> dict[str, dict[str, Curve]]:
         """Learning curves by study and panel."""
         return {
-            study.name: {
-                name: learning_curve_of(self.store.place / each.name) for name, each in study.learners.items()
-            }
+            study.name: {name: self.curve(each) for name, each in study.learners.items()}
             for study in self.plan.studies
         }
 
-    def of(self, protocol: str, **variables: Any) -> list[Scores[Comparison]]:
+    def curve(self, learner: Learner) -> Curve:
+        """Return the learning curve of an agent."""
+        return learning_curve_of(self.store.place / learner.name)
+
+    def seconds(self, learner: Learner) -> float:
+        """Return the processor time of a training [s]."""
+        return self.store.seconds(Training(learner))
+
+    def of(self, protocol: str, **variables: Any) -> list[Scores]:
         """Return the scores of a table of comparisons with some values of its variables, by log."""
         return [
             scores
@@ -222,7 +280,7 @@ class PaperFindings(Findings):
         if self.plan.paper.minutes is not None:
             yield from self._training_targets(self.plan.paper.minutes)
 
-    def _targets(self, plan: TargetPlan, scores: Scores[Comparison]) -> Iterator[Target]:
+    def _targets(self, plan: TargetPlan, scores: Scores) -> Iterator[Target]:
         contest = scores.contest
         where = f"{contest.about}, {contest.plan.words}"
         for row in plan.rows:
@@ -234,9 +292,7 @@ class PaperFindings(Findings):
                 what = f"{where}: {row}, below {other} by [%], p < {SIGNIFICANT} by both tests"
                 yield Target(what, None, -100 * rival.against.relative, None, rival.is_beaten)
 
-    def _published_target(
-        self, plan: TargetPlan, scores: Scores[Comparison], row: str, where: str
-    ) -> Iterator[Target]:
+    def _published_target(self, plan: TargetPlan, scores: Scores, row: str, where: str) -> Iterator[Target]:
         """Yield the target of a published mean, which is tested on as many sequences as published only."""
         theirs = self.plan.published[plan.published].number(scores.contest.about, row)
         ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
@@ -245,9 +301,43 @@ class PaperFindings(Findings):
             yield Target(f"{where}: {row}, mean bounded slowdown", theirs, ours, None, met)
 
     def _training_targets(self, minutes: float) -> Iterator[Target]:
-        trained = {each.name: each for each in learners_of(self.plan.contests)}.values()
-        longest = max(self.store.seconds(Training(each)) for each in trained) / 60
+        longest = max(map(self.seconds, self.plan.compared)) / 60
         yield Target("longest training [min of a core]", None, longest, None, longest <= minutes)
+
+    def conclusion(self, pictures: Path) -> Conclusion:
+        """Return the targets and the report; figures are written to a folder."""
+        for name, figure in self.figures():
+            save_figure(figure, pictures / f"{name}.png")
+        report = rendered(self.template, title=self.plan.title, found=self, plan=self.plan, **self.values())
+        return Conclusion(list(self.targets()), report)
+
+
+def reproduction_named(name: str, allow_code: Sequence[str] = ()) -> type[PaperReproduction]:
+    """Return the reproduction of a system, or that of a folder with ``plan.toml``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the system, or path of the folder.
+    allow_code : sequence of str
+        Modules, files and folders from which the plan of a folder may import code.
+
+    Raises
+    ------
+    UsageError
+        No reproduction has that name.
+
+    Examples
+    --------
+    >>> reproduction_named("masked-pppo")
+    Traceback (most recent call last):
+    hpcsimkit.errors.UsageError: unknown system 'masked-pppo'; nearest: masked-ppo
+    """
+    if name in SYSTEMS:
+        return reproduction_of(PAPERS[name])
+    if (Path(name) / "plan.toml").is_file():
+        return reproduction_of(Path(name).resolve(), Trust(tuple(allow_code)))
+    raise UsageError(f"unknown system {name!r}{nearest(name, SYSTEMS)}")
 
 
 @cache

@@ -17,12 +17,8 @@ from numpy.typing import NDArray
 
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.io.files import write_bytes
-from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Backfiller, Order
-from hpcsimkit.kernel.reservation import reserve
-from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.reproductions.cells import Table, number
 from hpcsimkit.reproductions.papers import PAPERS
@@ -46,7 +42,6 @@ __all__ = [
     "Cell",
     "Effect",
     "OwnFindings",
-    "PartialEASY",
     "effects",
     "of_seeds",
     "published_mean",
@@ -124,60 +119,6 @@ def repeated(log: PaperLog) -> SequenceSet:
 def of_seeds(log: PaperLog, seeds: int) -> SequenceSet:
     """Return the sequences of the published test with several seeds from 0 on, seed by seed."""
     return log.sequences_of(log.log, [start for seed in range(seeds) for start in log.starts(seed)])
-
-
-# --- EASY, rule by rule -----------------------------------------------------------------------------------
-
-
-class PartialEASY(Backfiller):
-    """EASY backfilling without some of its rules; with all of them it is EASY.
-
-    The reservation is made anew at every pass.
-
-    Parameters
-    ----------
-    spare_nodes : bool
-        Whether a job of any length may start on the extra nodes, which the blocked job leaves over.
-    last_second : bool
-        Whether a job may be expected to end at the shadow time itself, not only before it.
-    candidates : Order, optional
-        Order in which candidates are tried; by default that of the policy.
-
-    Examples
-    --------
-    >>> PartialEASY(spare_nodes=False)
-    PartialEASY(spare_nodes=False)
-    """
-
-    reserves = True
-
-    def __init__(
-        self, *, spare_nodes: bool = True, last_second: bool = True, candidates: Order | None = None
-    ) -> None:
-        self.spare_nodes = spare_nodes
-        self.last_second = last_second
-        self.candidates = candidates
-
-    def reset(self, system: System) -> None:
-        """Prepare the order of candidates."""
-        if self.candidates is not None:
-            self.candidates.reset(system)
-
-    def fill(self, head: Job, system: System) -> Iterator[Job]:
-        """Yield the queued jobs that fit and, by the rules in force, do not delay `head`."""
-        cluster = system.cluster
-        _, room = reserve(head, system)
-        if not self.spare_nodes:
-            room.spare = room.spare - room.spare
-        if not self.last_second:
-            room.window -= 1
-        jobs = list(system.queue)
-        for job in jobs if self.candidates is None else self.candidates.sort(jobs, system):
-            estimate = system.estimate(job)
-            if job is not head and cluster.admits(job, estimate, room):
-                yield job
-                if job not in system.queue:
-                    cluster.take(job, estimate, room, system.running.allocation(job))
 
 
 # --- minimal cases ----------------------------------------------------------------------------------------
@@ -436,9 +377,10 @@ def share_of_gain(base: float, agent: float, other: float) -> float:
     return 100 * (base - other) / (base - agent) if agent < base else float("nan")
 
 
-def _shares(base: float, agent: float, others: Iterable[float]) -> list[str]:
-    shares = [share_of_gain(base, agent, other) for other in others]
-    return ["" if np.isnan(share) else f"{share:.0f} %" for share in shares]
+def _shares(base: float, agent: float, others: Mapping[str, float]) -> dict[str, str]:
+    """Return the cells of the shares of other policies, by heading."""
+    shares = {f"share: {row}": share_of_gain(base, agent, other) for row, other in others.items()}
+    return {heading: "" if np.isnan(share) else f"{share:.0f} %" for heading, share in shares.items()}
 
 
 def spread_of_ratios(means: Floats) -> float:
@@ -511,6 +453,7 @@ class OwnFindings(PaperFindings):
             "sources": SOURCES,
             "rules": RULES,
             "repeats": REPEATS,
+            "cases": CASES,
         }
 
     def conclusion(self, pictures: Path) -> Conclusion:
@@ -532,14 +475,13 @@ class OwnFindings(PaperFindings):
     def recomputed_table(self, code: str) -> Table:
         """Return the published numbers of a paper, with differing measured ones in brackets."""
         rows = []
-        for log in published_logs(code):
-            if log in self.logs:
-                columns = [(Cell(code, log, order, bf), kind) for order, bf, kind in COLUMNS[code]]
-                rows.append([log, *(self._beside(*column) for column in columns)])
-        headings = [
-            order.upper() + " + EASY" * bf + "-AR" * (kind == ACTUAL) for order, bf, kind in COLUMNS[code]
-        ]
-        return Table(["log", *headings], rows)
+        for log in [log for log in published_logs(code) if log in self.logs]:
+            row = {"log": log}
+            for order, bf, kind in COLUMNS[code]:
+                heading = order.upper() + " + EASY" * bf + "-AR" * (kind == ACTUAL)
+                row[heading] = self._beside(Cell(code, log, order, bf), kind)
+            rows.append(row)
+        return Table.of(rows)
 
     def _beside(self, cell: Cell, kind: str) -> str:
         theirs, ours = published_mean(cell, kind), self.recomputed(cell, kind)
@@ -571,23 +513,19 @@ class OwnFindings(PaperFindings):
         """Return the effect of each rule: the ratio of mean bounded slowdowns to the published one."""
         cells = [cell for cell in self.cells(code, backfilling=backfilling) if HEAD in self.tested[cell]]
         shown = [row for row in RULES if any(row in self.tested[cell] for cell in cells)]
-        lines = []
+        rows = []
         for cell in cells:
             values = {row: each for row, each in self.tested[cell].items() if row in (PUBLISHED, *shown)}
             found = effects(values)
-            words = [found[row].words() if row in found else "" for row in shown]
-            lines.append([cell.words, number(found[PUBLISHED].mean), *words])
-        return Table(["scheduler", PUBLISHED, *shown], lines)
+            words = {row: found[row].words() if row in found else "" for row in shown}
+            rows.append({"scheduler": cell.words, PUBLISHED: number(found[PUBLISHED].mean), **words})
+        return Table.of(rows)
 
-    def as_coded_table(self) -> Table:
-        """Return WFP3 and UNICEF as coded, as meant, and as meant under textbook semantics."""
-        lines = []
+    def as_coded(self) -> Iterator[tuple[Cell, dict[str, Effect]]]:
+        """Yield the effects of WFP3 and UNICEF as meant, and as meant under textbook semantics."""
         for cell in self._in_read_me():
             if cell.order in AS_CODED:
-                found = effects(self.tested[cell])
-                both = [[number(found[row].mean), found[row].words()] for row in (MEANT, TEXTBOOK)]
-                lines.append([cell.with_easy, number(found[PUBLISHED].mean), *both[0], *both[1]])
-        return Table(["scheduler", "as coded", "as meant", "ratio", "as meant, textbook", "ratio"], lines)
+                yield cell, effects(self.tested[cell])
 
     def _in_read_me(self) -> list[Cell]:
         return [cell for bf in (False, True) for cell in self.cells("rlscheduler", backfilling=bf)]
@@ -602,7 +540,7 @@ class OwnFindings(PaperFindings):
         published : bool
             Whether to show the rows with a published agent, or else all other rows.
         """
-        lines = []
+        rows = []
         for cell in self.cells("schedinspector", backfilling=False):
             agent = published_mean(cell, AGENT)
             if math.isnan(agent) is published or cell.order == "fcfs":
@@ -611,26 +549,34 @@ class OwnFindings(PaperFindings):
                 self.mean(cell, row) for row in (PUBLISHED, UNFIT, UNFIT_FREE, TEXTBOOK)
             )
             easy = self.mean(cell._replace(backfilling=True), TEXTBOOK)
-            line = [cell.words, number(base), *[number(agent)] * published]
-            line += map(number, (unfit, free, anew, easy))
-            lines.append(line + _shares(base, agent, (unfit, anew)) * published)
-        headings = ["base", "committed", *["*agent*"] * published]
-        headings += [UNFIT, UNFIT_FREE, "not committed", "not committed + EASY"]
-        return Table(headings + [f"share: {UNFIT}", "share: not committed"] * published, lines)
+            shares = {UNFIT: unfit, "not committed": anew}
+            rows.append(
+                {
+                    "base": cell.words,
+                    "committed": number(base),
+                    **({"*agent*": number(agent)} if published else {}),
+                    UNFIT: number(unfit),
+                    UNFIT_FREE: number(free),
+                    "not committed": number(anew),
+                    "not committed + EASY": number(easy),
+                    **(_shares(base, agent, shares) if published else {}),
+                }
+            )
+        return Table.of(rows)
 
     def backfiller_table(self) -> Table:
         """Return RLBackfilling's EASY and agents beside untrained policies."""
-        rows = ("unguarded random", UNGUARDED, "guarded random", GUARDED, TEXTBOOK, EASY_SJF)
-        learnable = (UNGUARDED, GUARDED, EASY_SJF)
-        lines = []
+        ruled = ("unguarded random", UNGUARDED, "guarded random", GUARDED, TEXTBOOK, EASY_SJF)
+        rows = []
         for cell in self.cells("rlbackfilling", backfilling=True):
             if cell.order in ("fcfs", "sjf"):
                 base, agent = self.mean(cell), published_mean(cell, AGENT)
-                means = {row: self.mean(cell, row) for row in rows}
-                shares = _shares(base, agent, map(means.__getitem__, learnable))
-                lines.append([cell.words, *map(number, (base, agent, *means.values())), *shares])
-        shared = [f"share: {row}" for row in learnable]
-        return Table(["base", "published EASY", "*agent*", *rows, *shared], lines)
+                means = {row: self.mean(cell, row) for row in ruled}
+                learnable = {row: means[row] for row in (UNGUARDED, GUARDED, EASY_SJF)}
+                known = {"base": cell.words, "published EASY": number(base), "*agent*": number(agent)}
+                ours = {row: number(mean) for row, mean in means.items()}
+                rows.append({**known, **ours, **_shares(base, agent, learnable)})
+        return Table.of(rows)
 
     def least(self, log: str, row: str, *, backfilling: bool) -> tuple[float, str]:
         """Return the lowest mean of RLScheduler's five base schedulers in a row, and the scheduler's name."""
@@ -639,67 +585,50 @@ class OwnFindings(PaperFindings):
 
     def read_me_table(self) -> Table:
         """Return RLScheduler's agents beside its best base scheduler, published and textbook."""
-        lines = []
+        rows = []
         for cell in self._in_read_me():
             if cell.order == RLSCHEDULER_ORDERS[0]:
                 agent = published_mean(cell, AGENT)
-                both = [
+                old, new = (
                     self.least(cell.log, row, backfilling=cell.backfilling) for row in (PUBLISHED, TEXTBOOK)
-                ]
-                words = [f"{number(mean)} ({order})" for mean, order in both]
-                name = f"{cell.log}{' + EASY' * cell.backfilling}"
-                lines.append([name, number(agent), *words, number(agent / both[1][0])])
-        return Table(["log", "*agent*", "best as published", "best by the textbook", "*agent* / that"], lines)
+                )
+                rows.append(
+                    {
+                        "log": cell.log + " + EASY" * cell.backfilling,
+                        "*agent*": number(agent),
+                        "best as published": f"{number(old[0])} ({old[1]})",
+                        "best by the textbook": f"{number(new[0])} ({new[1]})",
+                        "*agent* / that": number(agent / new[0]),
+                    }
+                )
+        return Table.of(rows)
 
     # --- seeds and cases --------------------------------------------------------------------------------
 
     def seeds_table(self) -> Table:
         """Return the variation of the means of published tests over seeds."""
-        headings = [
-            "scheduler",
-            "mean over seeds",
-            "standard deviation",
-            "of the mean",
-            "least",
-            "most",
-            "*paper*",
-        ]
-        headings += [
-            "seeds below it",
-            "two seeds differ by a factor of",
-            "textbook / published",
-            "95 % of seeds",
-        ]
-        lines = []
+        rows = []
         for cell, values in self.seeds.items():
             means, anew, paper = values[PUBLISHED], values[TEXTBOOK], published_mean(cell)
             mean, spread = float(means.mean()), float(means.std(ddof=1))
             low, high = np.percentile(anew / means, [2.5, 97.5])
             below = "" if np.isnan(paper) else f"{np.count_nonzero(means < paper)} of {len(means)}"
-            lines.append(
-                [
-                    cell.with_easy,
-                    number(mean),
-                    number(spread),
-                    f"{100 * spread / mean:.0f} %",
-                    *map(number, (float(means.min()), float(means.max()), paper)),
-                    below,
-                    f"{spread_of_ratios(means):.2f}",
-                    f"{anew.mean() / mean:.2f}",
-                    f"{low:.2f} to {high:.2f}",
-                ]
+            rows.append(
+                {
+                    "scheduler": cell.with_easy,
+                    "mean over seeds": number(mean),
+                    "standard deviation": number(spread),
+                    "of the mean": f"{100 * spread / mean:.0f} %",
+                    "least": number(float(means.min())),
+                    "most": number(float(means.max())),
+                    "*paper*": number(paper),
+                    "seeds below it": below,
+                    "two seeds differ by a factor of": f"{spread_of_ratios(means):.2f}",
+                    "textbook / published": f"{anew.mean() / mean:.2f}",
+                    "95 % of seeds": f"{low:.2f} to {high:.2f}",
+                }
             )
-        return Table(headings, lines)
-
-    def cases_table(self) -> Table:
-        """Return the minimal cases with their start times."""
-        lines = []
-        for case in CASES:
-            jobs = " ".join(f"({', '.join(map(str, job))})" for job in case.jobs)
-            starts = [", ".join(map(str, result.start_time.tolist())) for result in case.schedules]
-            scheduler = case.order.upper() + " + EASY" * case.backfilling
-            lines.append([f"{case.name}: {case.rule}", scheduler, str(case.nodes), jobs, *starts])
-        return Table(["case", "scheduler", "nodes", "jobs", "starts, published", "starts, textbook"], lines)
+        return Table.of(rows)
 
     # --- figures ----------------------------------------------------------------------------------------
 
@@ -715,19 +644,12 @@ class OwnFindings(PaperFindings):
             for words, cells in both.items()
         }
         yield "rules", draw_means(panels, stacked=False)
-        of_seeds = self.seeds.items()
-        yield (
-            "seeds",
-            draw_seeds(
-                {cell.with_easy: Seeds(each[PUBLISHED], published_mean(cell)) for cell, each in of_seeds}
-            ),
-        )
+        seeds = {cell: Seeds(each[PUBLISHED], published_mean(cell)) for cell, each in self.seeds.items()}
+        yield "seeds", draw_seeds({cell.with_easy: each for cell, each in seeds.items()})
         if self.has_agents:
             agents = {source: dict(self._beside_agents(code)) for code, source in SOURCES.items()}
-            yield (
-                "agents",
-                draw_means({source: each for source, each in agents.items() if each}, stacked=True),
-            )
+            drawn_agents = {source: each for source, each in agents.items() if each}
+            yield "agents", draw_means(drawn_agents, stacked=True)
 
     def _beside_agents(self, code: str) -> Iterator[tuple[str, dict[str, float]]]:
         """Yield the lines of a paper: its published agents beside rules without training."""
@@ -750,9 +672,6 @@ class OwnFindings(PaperFindings):
                 old, new = (
                     self.least(log, each, backfilling=cell.backfilling)[0] for each in (PUBLISHED, TEXTBOOK)
                 )
-                means = {
-                    "published rules": old,
-                    "textbook": new,
-                    "published agent": published_mean(cell, AGENT),
-                }
+                means = {"published rules": old, "textbook": new}
+                means["published agent"] = published_mean(cell, AGENT)
                 yield f"{log} best of five{' + EASY' * cell.backfilling}", means

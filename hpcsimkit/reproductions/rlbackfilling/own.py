@@ -14,23 +14,19 @@ from hpcsimkit.agents.rlbackfilling.seat import Mode
 from hpcsimkit.agents.rlbackfilling.settings import JOBS, backfilling_environment
 from hpcsimkit.engine.task import Task
 from hpcsimkit.envs.environment import SchedulingEnv
-from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.policies.oracles import Actual, OracleSJF
-from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
-from hpcsimkit.reproductions.learners import Training, learning_curve_of
-from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings
 from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise
-from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet, Standing
+from hpcsimkit.reproductions.scores import Scores, Standing
+from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Target, same_digits
-from hpcsimkit.results.statistics import SIGNIFICANT, p_value_text
+from hpcsimkit.results.statistics import SIGNIFICANT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -225,14 +221,6 @@ class OwnFindings(PaperFindings):
         meetings = self.noise.meetings
         return {place: float(np.mean(self.store.outcome(task)[BSLD])) for place, task in meetings.items()}
 
-    @cached_property
-    def trainings(self) -> dict[str, tuple[Curve, float]]:
-        """Learning curve and time [s] of each agent."""
-        return {
-            each.name: (learning_curve_of(self.store.place / each.name), self.store.seconds(Training(each)))
-            for each in self.plan.trained
-        }
-
     @property
     def orders(self) -> Sequence[str]:
         """Base schedulers for which agents backfill."""
@@ -258,7 +246,7 @@ class OwnFindings(PaperFindings):
                 boxes = draw_boxes({name: scores.of(name) for name in rows_beside(scores, order)}, BOXES)
                 yield f"{scores.contest.label}-{order}", boxes
         yield "figure-1", draw_noise(self.noises, self.noise.levels, KINDS, ORDERS)
-        yield "figure-4", draw_rewards({name: curve for name, (curve, _) in self.trainings.items()})
+        yield "figure-4", draw_rewards({each.name: self.curve(each) for each in self.plan.trained})
 
     def ways(self, protocol: str) -> list[str]:
         """Return the agents of a protocol, the one of all tables first."""
@@ -267,11 +255,11 @@ class OwnFindings(PaperFindings):
         scale = self.plan.traces.scale
         return [*scale.modes, *(f"{mode}, evolved" for mode in scale.evolved_modes)]
 
-    def about(self, scores: Scores[Comparison]) -> str:
+    def about(self, scores: Scores) -> str:
         """Return the log and the protocol of a comparison."""
         return f"{scores.contest.trace.name}, {TESTS[scores.contest.protocol]}"
 
-    def standings(self, scores: Scores[Comparison], order: str) -> dict[str, Standing]:
+    def standings(self, scores: Scores, order: str) -> dict[str, Standing]:
         """Compare the agent of a base scheduler with all rows."""
         agent = row(order, agent_row(self.ways(scores.contest.protocol)[0]))
         return scores.standings(agent, rows_beside(scores, order))
@@ -309,96 +297,77 @@ class OwnFindings(PaperFindings):
 
     def summary_table(self, protocol: str) -> Table:
         """Return the key numbers: an agent, EASY, the best simple rules, reservation violations."""
-        rules = ["random agent", "shortest, unguarded", EASY_SJF, "promises the agent breaks"]
-        headings = [
-            "log, base scheduler",
-            PUBLISHED_EASY,
-            "agent, drawn",
-            "below EASY",
-            "agent, greedy",
-            *rules,
-        ]
-        way, lines = self.ways(protocol)[0], []
+        way, rows = self.ways(protocol)[0], []
         for scores in self.of(protocol):
             for order in self.orders:
+
+                def mean(name: str, scores: Scores = scores, order: str = order) -> str:
+                    return number(scores.mean(row(order, name)))
+
                 easy, agent = row(order, PUBLISHED_EASY), row(order, agent_row(way))
-                others = (agent_row(way, greedy=True), CHANCE, UNGUARDED_SHORTEST, EASY_SJF)
                 made, broken, _ = scores.promises(agent)
-                below = f"{100 * (1 - scores.mean(agent) / scores.mean(easy)):.1f} %"
-                lines.append(
-                    [
-                        f"{scores.contest.trace.name}, {order.upper()}",
-                        *(number(scores.mean(each)) for each in (easy, agent)),
-                        below,
-                        *(number(scores.mean(row(order, each))) for each in others),
-                        f"{100 * broken / made:.1f} %" if made else "",
-                    ]
+                rows.append(
+                    {
+                        "log, base scheduler": f"{scores.contest.trace.name}, {order.upper()}",
+                        PUBLISHED_EASY: number(scores.mean(easy)),
+                        "agent, drawn": number(scores.mean(agent)),
+                        "below EASY": f"{100 * (1 - scores.mean(agent) / scores.mean(easy)):.1f} %",
+                        "agent, greedy": mean(agent_row(way, greedy=True)),
+                        "random agent": mean(CHANCE),
+                        "shortest, unguarded": mean(UNGUARDED_SHORTEST),
+                        EASY_SJF: mean(EASY_SJF),
+                        "promises the agent breaks": f"{100 * broken / made:.1f} %" if made else "",
+                    }
                 )
-        return Table(headings, lines)
+        return Table.of(rows)
 
-    def duels_table(self, scores: Scores[Comparison]) -> Table:
-        """Return agents with a few baselines of each, and the significance of the agent's advantage."""
-        headings = ["agent", "rival", "agent minus rival", "relative", "p, paired t", "p, Wilcoxon", "better"]
-        duels = {
-            agent: rivals
-            for order in self.orders
-            for way in self.ways(scores.contest.protocol)
-            for agent, rivals in fair_duels(scores, order, way).items()
+    def duels(self, scores: Scores) -> dict[str, dict[str, Standing]]:
+        """Compare all agents of a comparison with baselines under the same restrictions."""
+        ways = self.ways(scores.contest.protocol)
+        pairs = [(order, way) for order in self.orders for way in ways]
+        return {
+            agent: rivals for order, way in pairs for agent, rivals in fair_duels(scores, order, way).items()
         }
-        lines = []
-        for agent, rivals in duels.items():
-            for rival, standing in rivals.items():
-                if (found := standing.against) is not None:
-                    difference, relative = f"{found.difference.mean:+.2f}", f"{100 * found.relative:+.1f} %"
-                    tests = p_value_text(found.t_test_holm), p_value_text(found.wilcoxon_holm)
-                    better = "yes" if standing.is_beaten else "no"
-                    lines.append([agent, rival, difference, relative, *tests, better])
-        return Table(headings, lines)
 
-    def promises_table(self, scores: Scores[Comparison], order: str) -> Table:
+    def promises_table(self, scores: Scores, order: str) -> Table:
         """Return the guaranteed start times and the reservation violations of each row."""
-        lines = []
+        rows = []
         for name in rows_beside(scores, order):
             made, broken, delay = scores.promises(name)
-            share = f"{100 * broken / made:.1f} %" if made else ""
-            lines.append([name, _count(made), _count(broken), share, f"{delay / 60:.1f}" if broken else ""])
-        return Table(["scheduler", "promises", "broken", "share", "mean delay [min]"], lines)
+            rows.append(
+                {
+                    "scheduler": name,
+                    "promises": _count(made),
+                    "broken": _count(broken),
+                    "share": f"{100 * broken / made:.1f} %" if made else "",
+                    "mean delay [min]": f"{delay / 60:.1f}" if broken else "",
+                }
+            )
+        return Table.of(rows)
 
     def cross_table(self, protocol: str, order: str) -> Table:
         """Return the results of agents on other logs, one row per test log."""
         contests, way = self.of(protocol), self.ways(protocol)[0]
-        names = [scores.contest.trace.name for scores in contests]
-        paper = self.plan.published.get(f"table_5_{order}")
-        lines = []
+        paper, rows = self.plan.published.get(f"table_5_{order}"), []
         for scores in contests:
             home = scores.contest.trace.name
-            line = [home, number(scores.mean(row(order, PUBLISHED_EASY)))]
-            for name in names:
+            cells = {"tested on": home, "published EASY": number(scores.mean(row(order, PUBLISHED_EASY)))}
+            for name in [other.contest.trace.name for other in contests]:
                 what = agent_row(way) if name == home else f"agent of {name}"
-                theirs = number(paper.number(home, name)) if paper else ""
-                line += [theirs, number(scores.mean(row(order, what)))]
-            lines.append(line)
-        headings = [cell for name in names for cell in (f"*of {name}*", f"of {name}")]
-        return Table(["tested on", "published EASY", *headings], lines)
+                cells[f"*of {name}*"] = number(paper.number(home, name)) if paper else ""
+                cells[f"of {name}"] = number(scores.mean(row(order, what)))
+            rows.append(cells)
+        return Table.of(rows)
 
     def noise_table(self) -> Table:
         """Return mean bounded slowdowns by source of estimates; the best of each column is bold."""
         columns, levels = [row(order, each) for each in KINDS for order in ORDERS], self.noise.levels
-        best = {name: min(self.noises[level, name] for level in levels) for name in columns}
-        lines = [
-            [level, *(_bold(self.noises[level, name], least) for name, least in best.items())]
+        least = {name: min(self.noises[level, name] for level in levels) for name in columns}
+        cells = {
+            level: {name: _bold(self.noises[level, name], least[name]) for name in columns}
             for level in levels
-        ]
-        return Table(["estimates", *columns], lines)
-
-    def trainings_table(self) -> Table:
-        """Return decisions, minutes and rewards of trainings."""
-        lines = []
-        for name, (curve, seconds) in self.trainings.items():
-            tenth = max(1, len(curve["reward"]) // 10)
-            rewards = (f"{part.mean():.3f}" for part in (curve["reward"][:tenth], curve["reward"][-tenth:]))
-            lines.append([name, grouped(int(curve["steps"][-1])), f"{seconds / 60:.1f}", *rewards])
-        return Table(["agent", "decisions", "minutes", "reward, first tenth", "reward, last tenth"], lines)
+        }
+        return Table.of([{"estimates": level, **of} for level, of in cells.items()])
 
     # --- targets --------------------------------------------------------------------------------------------
 
@@ -409,10 +378,10 @@ class OwnFindings(PaperFindings):
         for scores in self.scores:
             for way in self.ways(scores.contest.protocol):
                 yield from self.agent_targets(scores, way)
-        longest = max(seconds for _, seconds in self.trainings.values()) / 60
+        longest = max(map(self.seconds, self.plan.trained)) / 60
         yield Target("longest training [min of a core]", None, longest, None, longest <= MINUTES)
 
-    def base_targets(self, scores: Scores[Comparison]) -> Iterator[Target]:
+    def base_targets(self, scores: Scores) -> Iterator[Target]:
         """Yield targets for the columns of table 4 without training, on the published sequences."""
         contest = scores.contest
         name = contest.trace.name
@@ -425,7 +394,7 @@ class OwnFindings(PaperFindings):
                 met = same_digits(ours, value) if whole else None
                 yield Target(f"{name}, published test: {each}, mean bounded slowdown", value, ours, None, met)
 
-    def agent_targets(self, scores: Scores[Comparison], way: str) -> Iterator[Target]:
+    def agent_targets(self, scores: Scores, way: str) -> Iterator[Target]:
         """Yield targets for the gains of agents over published EASY and over the baselines.
 
         The paper claims its gain for FCFS; with other base schedulers it is stated for comparison.
@@ -454,14 +423,14 @@ class OwnFindings(PaperFindings):
         return 100 * (1 - paper.number(name, f"{order} agent") / paper.number(name, order))
 
 
-def rows_beside(scores: Scores[Comparison], order: str) -> list[str]:
+def rows_beside(scores: Scores, order: str) -> list[str]:
     """Return the rows of a base scheduler, and those shown beside all."""
     names = [each.name for each in scores.contest.contestants]
     own = [name for name in names if name.startswith(f"{order.upper()} + ")]
     return own + [name for name in ALSO if name in names and name not in own]
 
 
-def fair_duels(scores: Scores[Comparison], order: str, way: str) -> dict[str, dict[str, Standing]]:
+def fair_duels(scores: Scores, order: str, way: str) -> dict[str, dict[str, Standing]]:
     """Compare agents with baselines under the same restrictions, by agent (sampling and greedy) and baseline.
 
     Guarded agents are compared with a guarded rule, unguarded ones with an unguarded rule, and both with

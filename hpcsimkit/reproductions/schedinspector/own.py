@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.schedinspector.settings import RATIO
+from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.explanation import HEADINGS, Explanation, explained
@@ -23,13 +24,11 @@ from hpcsimkit.policies.dirlab import MAX_REJECTIONS
 from hpcsimkit.reports.explanation import draw_explanation
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.contests import Scores, learners_of
 from hpcsimkit.reproductions.figures import draw_boxes
-from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
-from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings, Study
 from hpcsimkit.reproductions.schedinspector.figures import draw_curves
-from hpcsimkit.reproductions.sequences import with_agent
+from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.targets import Target, same_digits
 from hpcsimkit.results.statistics import SIGNIFICANT
 
@@ -134,7 +133,7 @@ class OwnFindings(PaperFindings):
 
     # --- tables: the paper's numbers in italics -------------------------------------------------------------
 
-    def table_4(self, contests: Sequence[Scores[Comparison]]) -> Table:
+    def table_4(self, contests: Sequence[Scores]) -> Table:
         """Return the mean bounded slowdown under SJF, a row for each log.
 
         If the first log is not the paper's, its numbers for an inspector of the first log are left out.
@@ -145,7 +144,7 @@ class OwnFindings(PaperFindings):
         headings = ["log", "*base*", "base", *theirs, f"of {first}", *own, "reject unfit", "no commit"]
         return Table(headings, [self._row_4(scores, first) for scores in contests])
 
-    def _row_4(self, scores: Scores[Comparison], first: str) -> list[str]:
+    def _row_4(self, scores: Scores, first: str) -> list[str]:
         name = scores.contest.trace.name
         paper = self.plan.published["table_4"].of(name)
         (visitor, *own), prompt = (
@@ -171,28 +170,33 @@ class OwnFindings(PaperFindings):
 
     def table_5(self) -> Table:
         """Return the utilisation of base and inspectors [%]."""
-        lines = []
+        rows = []
         for scores in self.of("rest"):
             contest, variables = scores.contest, scores.contest.variables
             paper = self.plan.published["table_5"].of(contest.about)
-            base, *agents = (number(100 * scores.mean(row, "utilisation")) for row in (BASE, *AGENTS))
-            which = [
-                contest.trace.name,
-                variables["order"].upper(),
-                "yes" if variables["backfilling"] else "no",
-            ]
-            lines.append([*which, number(paper["base"]), base, number(paper["inspector"]), *agents])
-        return Table(["log", "order", "backfilling", "*base*", "base", "*inspector*", *AGENTS], lines)
+            ours = {row: number(100 * scores.mean(row, "utilisation")) for row in (BASE, *AGENTS)}
+            rows.append(
+                {
+                    "log": contest.trace.name,
+                    "order": variables["order"].upper(),
+                    "backfilling": "yes" if variables["backfilling"] else "no",
+                    "*base*": number(paper["base"]),
+                    BASE: ours.pop(BASE),
+                    "*inspector*": number(paper["inspector"]),
+                    **ours,
+                }
+            )
+        return Table.of(rows)
 
-    def cross_table(self, contests: Sequence[Scores[Comparison]], row: str) -> Table:
+    def cross_table(self, contests: Sequence[Scores], row: str) -> Table:
         """Return the results of agents on other logs: a row per test log, a column per training log."""
-        names = [scores.contest.trace.name for scores in contests]
-        lines = []
+        names, rows = [scores.contest.trace.name for scores in contests], []
         for scores in contests:
             home = scores.contest.trace.name
-            means = [scores.mean(row if name == home else f"{row} of {name}") for name in names]
-            lines.append([home, number(scores.mean(BASE)), *map(number, means)])
-        return Table(["tested on", "base", *(f"trained on {name}" for name in names)], lines)
+            means = {name: scores.mean(row if name == home else f"{row} of {name}") for name in names}
+            known = {"tested on": home, "base": number(scores.mean(BASE))}
+            rows.append({**known, **{f"trained on {name}": number(each) for name, each in means.items()}})
+        return Table.of(rows)
 
     def study_table(self, study: Study) -> Table:
         """Return rewards and shares of rejections at the end of trainings, with the paper's for its log."""
@@ -210,7 +214,7 @@ class OwnFindings(PaperFindings):
         """Return the medians and distances of the features that an inspector observes."""
         return Table(HEADINGS, self.explanation.rows())
 
-    def gain(self, scores: Scores[Comparison], agent: str) -> float:
+    def gain(self, scores: Scores, agent: str) -> float:
         """Return the reduction of the mean bounded slowdown relative to the base scheduler [%]."""
         return 100 * (1 - scores.mean(agent) / scores.mean(BASE))
 
@@ -222,14 +226,14 @@ class OwnFindings(PaperFindings):
             for scores in self.of(protocol, order="sjf", backfilling=False):
                 yield from self._of_paper(scores)
         seconds: dict[str, list[float]] = {}
-        for learner in {each.name: each for each in learners_of(self.plan.contests)}.values():
-            seconds.setdefault(str(learner.trainer), []).append(self.store.seconds(Training(learner)))
+        for learner in self.plan.compared:
+            seconds.setdefault(str(learner.trainer), []).append(self.seconds(learner))
         for trainer, of_agents in seconds.items():
             what = f"longest training of {trainer} agents of a table [min of a core]"
             longest = max(of_agents) / 60
             yield Target(what, PAPERS_MINUTES, longest, None, longest <= MINUTES)
 
-    def _of_paper(self, scores: Scores[Comparison]) -> Iterator[Target]:
+    def _of_paper(self, scores: Scores) -> Iterator[Target]:
         """Yield the targets for SJF under published semantics: the base's value and the paper's gains."""
         contest = scores.contest
         where = f"{contest.trace.name}, {'published test' if contest.protocol == 'whole' else 'unseen jobs'}"
@@ -257,7 +261,7 @@ def improvement(base: float, other: float) -> float:
     return 100 * (base - other) / base
 
 
-def _above_not_committing(scores: Scores[Comparison], agent: str, where: str) -> Target:
+def _above_not_committing(scores: Scores, agent: str, where: str) -> Target:
     """Return the target for an agent's gain over the base without commitment, the part due to learning."""
     rival = scores.standings(agent)[NOT_COMMITTED]
     assert rival.against is not None

@@ -16,6 +16,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
 from hpcsimkit.agents.rlbackfilling.seat import backfilling_seat
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
+from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.agents.spaces.episodes import Windows
 from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
 from hpcsimkit.agents.spaces.prompt_improvement import PromptImprovement
@@ -35,12 +36,11 @@ from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.reports.figures import MUTED
 from hpcsimkit.reproductions.cells import Table, mean_cells
-from hpcsimkit.reproductions.contests import Scores
 from hpcsimkit.reproductions.figures import draw_rewards
-from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
-from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.planned import PaperFindings
-from hpcsimkit.reproductions.sequences import BSLD, with_agent
+from hpcsimkit.reproductions.scores import Scores
+from hpcsimkit.reproductions.sequences import BSLD
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED, Dots, Panel, draw_ratios
 from hpcsimkit.results.statistics import SIGNIFICANT, Mean, mean_of, p_value_text, paired
@@ -256,27 +256,15 @@ class Verdict:
     ----------
     mean : Mean
         Mean of the row.
-    difference : Mean
-        Mean difference, row minus baseline.
-    relative : float
-        Mean difference as a share of the baseline's mean.
+    against : Comparison
+        Paired differences, row minus baseline.
     ratio : Mean
         Geometric mean of the ratios of row to baseline, with its interval (that of the logarithms' mean).
-    t_test, wilcoxon : float
-        p-values of the paired t-test and of Wilcoxon's signed-rank test of the differences, two-sided, each
-        corrected separately by Holm's method.
-    below, above : int
-        Number of sequences on which the row is below, and above, the baseline.
     """
 
     mean: Mean
-    difference: Mean
-    relative: float
+    against: Paired
     ratio: Mean
-    t_test: float
-    wilcoxon: float
-    below: int
-    above: int
 
     @property
     def is_better(self) -> bool:
@@ -284,16 +272,14 @@ class Verdict:
 
         Both p-values are below 0.05, and both the mean and most sequences are lower.
         """
-        return self._by_both_tests and self.difference.mean < 0 and self.below > self.above
+        found = self.against
+        return found.is_significant and found.difference.mean < 0 and found.lower > found.higher
 
     @property
     def is_worse(self) -> bool:
         """Whether the row is significantly higher."""
-        return self._by_both_tests and self.difference.mean > 0 and self.below < self.above
-
-    @property
-    def _by_both_tests(self) -> bool:
-        return self.t_test < SIGNIFICANT and self.wilcoxon < SIGNIFICANT
+        found = self.against
+        return found.is_significant and found.difference.mean > 0 and found.lower < found.higher
 
 
 def verdicts(values: Mapping[str, Floats], rival: Floats) -> dict[str, Verdict]:
@@ -310,32 +296,22 @@ def verdicts(values: Mapping[str, Floats], rival: Floats) -> dict[str, Verdict]:
     --------
     >>> rival = np.array([2.0, 4.0, 8.0])
     >>> found = verdicts({"half": rival / 2, "same": rival}, rival)
-    >>> half = found["half"]
-    >>> round(half.relative, 3), round(half.ratio.mean, 3), half.below, half.above
+    >>> half = found["half"].against
+    >>> round(half.relative, 3), round(found["half"].ratio.mean, 3), half.lower, half.higher
     (-0.5, 0.5, 3, 0)
-    >>> round(half.t_test, 4), round(half.wilcoxon, 4), found["same"].t_test  # 2 x 0.1181, 2 x 0.25
-    (0.2362, 0.5, 1.0)
+    >>> round(half.t_test_holm, 4), round(half.wilcoxon_holm, 4)  # 2 x 0.1181, 2 x 0.25
+    (0.2362, 0.5)
     """
     found = paired([(each, rival) for each in values.values()])
     return {
-        name: _verdict(each, rival, against)
+        name: Verdict(mean_of(each), against, _geometric_mean(each / rival))
         for (name, each), against in zip(values.items(), found, strict=True)
     }
 
 
-def _verdict(values: Floats, rival: Floats, against: Paired) -> Verdict:
-    logarithms = mean_of(np.log(values / rival))
-    ratio = Mean(*(float(np.exp(each)) for each in (logarithms.mean, logarithms.low, logarithms.high)))
-    return Verdict(
-        mean=mean_of(values),
-        difference=against.difference,
-        relative=against.relative,
-        ratio=ratio,
-        t_test=against.t_test_holm,
-        wilcoxon=against.wilcoxon_holm,
-        below=int((values < rival).sum()),
-        above=int((values > rival).sum()),
-    )
+def _geometric_mean(ratios: Floats) -> Mean:
+    found = mean_of(np.log(ratios))
+    return Mean(*(float(np.exp(each)) for each in (found.mean, found.low, found.high)))
 
 
 @dataclass(frozen=True)
@@ -354,7 +330,7 @@ class Judged:
         separately in each.
     """
 
-    scores: Scores[Comparison]
+    scores: Scores
     rival: str
     learned: Mapping[str, Verdict]
     others: Mapping[str, Verdict]
@@ -391,7 +367,7 @@ class Judged:
         return {row: self.scores.of(row) / rival for row in self.scores.values if row != self.rival}
 
 
-def judged(scores: Scores[Comparison]) -> Judged:
+def judged(scores: Scores) -> Judged:
     """Pick the better heuristic, and compare all other rows with it."""
     rival = min(RIVALS, key=scores.mean)
     learned = [each.name for each in scores.contest.contestants if each.learner is not None]
@@ -399,7 +375,7 @@ def judged(scores: Scores[Comparison]) -> Judged:
     return Judged(scores, rival, _against(scores, learned, rival), _against(scores, others, rival))
 
 
-def _against(scores: Scores[Comparison], rows: Iterable[str], rival: str) -> dict[str, Verdict]:
+def _against(scores: Scores, rows: Iterable[str], rival: str) -> dict[str, Verdict]:
     return verdicts({row: scores.of(row, BSLD) for row in rows}, scores.of(rival, BSLD))
 
 
@@ -422,17 +398,8 @@ def mark(verdict: Verdict) -> str:
 
 def log_table(log: Judged) -> Table:
     """Return the table of a log: one row per policy, each compared with the better heuristic."""
-    headings = [
-        "",
-        "mean",
-        "95 % interval",
-        f"minus {log.rival}",
-        "relative",
-        "ratio",
-        "p, paired t",
-        "p, Wilcoxon",
-        "below : above",
-    ]
+    headings = ["", "mean", "95 % interval", f"minus {log.rival}", "relative", "ratio"]
+    headings += ["p, paired t", "p, Wilcoxon", "below : above"]
     lines = []
     for row in log.scores.values:
         verdict, mean = log.verdicts.get(row), mean_cells(mean_of(log.scores.of(row)))
@@ -444,13 +411,14 @@ def log_table(log: Judged) -> Table:
 
 
 def _cells(verdict: Verdict) -> list[str]:
+    against = verdict.against
     return [
-        f"{verdict.difference.mean:+.2f}",
-        per_cent(verdict.relative),
+        f"{against.difference.mean:+.2f}",
+        per_cent(against.relative),
         f"{verdict.ratio.mean:.3f}",
-        p_value_text(verdict.t_test),
-        p_value_text(verdict.wilcoxon),
-        f"{verdict.below} : {verdict.above}",
+        p_value_text(against.t_test_holm),
+        p_value_text(against.wilcoxon_holm),
+        f"{against.lower} : {against.higher}",
     ]
 
 
@@ -465,7 +433,9 @@ def matrix(logs: Sequence[Judged]) -> Table:
     lines = []
     for row in logs[0].scores.values:
         found = [log.verdicts.get(row) for log in logs]
-        cells = [RIVAL if each is None else f"{per_cent(each.relative)}{mark(each)}" for each in found]
+        cells = [
+            RIVAL if each is None else f"{per_cent(each.against.relative)}{mark(each)}" for each in found
+        ]
         known = [each for each in found if each is not None]
         count = f"{sum(each.is_better for each in known)} : {sum(each.is_worse for each in known)}"
         lines.append([_name(logs[0], row), *cells, count])
@@ -569,7 +539,7 @@ class OwnFindings(PaperFindings):
         seconds: dict[str, list[float]] = {who: [] for who in MINUTES}
         for learner in self.plan.trained:
             who = "both" if learner.trainer == "together" else f"{learner.stage}s"
-            seconds[who].append(self.store.seconds(Training(learner)))
+            seconds[who].append(self.seconds(learner))
         for who, limit in MINUTES.items():
             longest = max(seconds[who]) / 60
             met = None if limit is None else longest <= limit
