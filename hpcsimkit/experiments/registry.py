@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -319,14 +320,21 @@ class _Component(NamedTuple):
 
 
 def split(name: str) -> list[str]:
-    """Return the parts of a name that are joined by ``+``.
+    """Return the parts of a name that are joined by ``+`` outside parentheses.
 
-    >>> split("sjf+easy++ +window(8)")
-    ['sjf', 'easy++', 'window(8)']
+    >>> split("sjf+easy++ +window(8)"), split("guarded(aged(scale=1e+5),fallback=sjf)+easy")
+    (['sjf', 'easy++', 'window(8)'], ['guarded(aged(scale=1e+5),fallback=sjf)', 'easy'])
     """
     if len(name) > LONGEST:
         raise UsageError(f"a policy's name has at most {LONGEST} characters, found {len(name)}")
-    return re.split(r"\+(?![+)]|$)(?![^(]*\))", re.sub(r"\s+", "", name))
+    text, parts, depth = re.sub(r"\s+", "", name), [""], 0
+    for sign, after in zip_longest(text, text[1:], fillvalue=""):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "+" and not depth and after not in "+()":  # not a sign of "easy++", nor the last one
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
 
 
 def parsed(component: str, name: str) -> _Component:
