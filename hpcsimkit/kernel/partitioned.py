@@ -12,6 +12,7 @@ from typing import Any
 
 from simpy.events import Event
 
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.cluster.partitions import Partition, Partitions, View
 from hpcsimkit.errors import UsageError
@@ -111,6 +112,11 @@ class PartitionScheduler(Scheduler):
     def __init__(self, run: PartitionedRun, part: Partition, view: View) -> None:
         parameters = run.parameters
         policy = _policy_of(part, parameters.policy)
+        if isinstance(view.cluster, LimitedMachines) and policy.selects_machines:
+            raise UsageError(
+                f"partition {part.name!r} has in_use: a policy whose machines are chosen by a placement is "
+                f"needed, found {policy!r}"
+            )
         super().__init__(parameters, policy, run.system.workload, view.cluster, run.callbacks)
         self.run, self.view = run, view
         self.neighbours: list[PartitionScheduler] = []
