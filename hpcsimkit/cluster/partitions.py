@@ -57,6 +57,9 @@ class Partition:
         Largest amounts in use at once by the running jobs that have started here: of ``nodes`` and resources,
         such as ``{"nodes": 10, "gpus": 8}`` (``GrpTRES`` of Slurm's partition QOS), counted as in
         `max_per_job`; a pooled request counts no nodes. By default unlimited.
+    billing : mapping of str to float, optional
+        Weights of the resources of a job in its billing by the order ``slurm`` (``TRESBillingWeights``),
+        >= 0, of memory per GiB, such as ``{"cpus": 1, "gpus": 16}``. By default the billing is its size.
     users, accounts, qos : collection of str, optional
         Names of the users, accounts (column ``group``) and QOS whose jobs may run here; by default all. A job
         of which the log does not record the name may run.
@@ -84,6 +87,7 @@ class Partition:
     max_per_job: Mapping[str, int | str] = field(default_factory=dict)
     max_per_node: Mapping[str, int | str] = field(default_factory=dict)
     in_use: Mapping[str, int | str] = field(default_factory=dict)
+    billing: Mapping[str, float] = field(default_factory=dict)
     users: Collection[str] | None = None
     accounts: Collection[str] | None = None
     qos: Collection[str] | None = None
@@ -106,8 +110,14 @@ class Partition:
         if not isinstance(self.default, bool):
             raise self._invalid("default", "true or false", self.default)
         self._check_names()
+        self._check_billing()
         for key in ("max_per_job", "max_per_node", "in_use"):
             object.__setattr__(self, key, self._amounts(key))
+
+    def _check_billing(self) -> None:
+        weights = self.billing.values() if isinstance(self.billing, Mapping) else [None]
+        if not all(isinstance(each, int | float) and 0 <= each < float("inf") for each in weights):
+            raise self._invalid("billing", "numbers of at least 0 by resource", self.billing)
 
     def _check_names(self) -> None:
         for key in ("machines", "users", "accounts", "qos", "denied_accounts", "denied_qos"):
@@ -304,6 +314,11 @@ class Partitions(Cluster[Any, Any]):
         times = {part.name: part.default_time or part.max_time for part in self.parts}
         times |= {} if (default := self._default) is None else {"": times[default.name]}
         return {name: seconds for name, seconds in times.items() if seconds is not None}
+
+    @property
+    def billing(self) -> dict[str, Mapping[str, float]]:
+        """Weights of resources in the billing of jobs, by the partitions that have any."""
+        return {part.name: part.billing for part in self.parts if part.billing}
 
     @property
     def is_whole(self) -> bool:

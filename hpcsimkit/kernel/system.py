@@ -208,6 +208,9 @@ class System:
         The system of the whole cluster; this one, except in a run with several partitions.
     started_in : mapping of int to str
         Name of the partition in which each job started, by row; empty on a cluster without partitions.
+    billing : mapping of str to mapping of str to float
+        Weights of resources in the billing of jobs, by the partition in which they start; without those that
+        have no weights.
     listener : Listener
         The object that is notified of the actions.
     estimate : callable
@@ -243,6 +246,7 @@ class System:
         self.partition = ""
         self.everywhere = self
         self.started_in: Mapping[int, str] = {}
+        self.billing: Mapping[str, Mapping[str, float]] = {}
         self.now = 0
         self.free: Level = cluster.capacity
         self.jobs: list[Job] = workload.jobs
