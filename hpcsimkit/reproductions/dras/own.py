@@ -55,11 +55,10 @@ from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
-from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import RULES, Field, parted
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.targets import Conclusion, Target
 from hpcsimkit.reproductions.templates import rendered
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.result import Result

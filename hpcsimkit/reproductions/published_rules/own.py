@@ -26,9 +26,8 @@ from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
 from hpcsimkit.reproductions.plans.planned import PaperFindings
 from hpcsimkit.reproductions.published_rules.figures import Seeds, draw_cases, draw_means, draw_seeds
-from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
-from hpcsimkit.reproductions.targets import Target, same_digits
+from hpcsimkit.reproductions.targets import Conclusion, Target, same_digits
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import SIGNIFICANT, Mean, compared, mean_of, ratio_of_means
 from hpcsimkit.workloads.dirlab import CODES, read_published
