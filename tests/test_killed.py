@@ -14,9 +14,9 @@ import pytest
 from hpcsimkit.agents.training import trainer
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.reports import figures, learning_curve
-from hpcsimkit.reproductions.cells import Table
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
 from hpcsimkit.reproductions.rivals import Field

@@ -20,11 +20,11 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.source import sha256_of
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.experiments.training_progress import progress_bar
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
-from hpcsimkit.reproductions.cells import Table
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import RIVALS, Field, measured_fields
 from hpcsimkit.reproductions.targets import Conclusion, targets_json, targets_rows

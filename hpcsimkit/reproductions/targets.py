@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hpcsimkit.experiments.console import plain_table
-from hpcsimkit.reproductions.cells import Table
+from hpcsimkit.experiments.tables import Table
 
 __all__ = ["Conclusion", "Target", "same_digits", "targets_json", "targets_rows", "targets_table"]
 

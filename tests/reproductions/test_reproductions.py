@@ -28,10 +28,10 @@ from hpcsimkit.engine.pace import BELIEF, Pace
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions import reproduction_run
-from hpcsimkit.reproductions.cells import Table
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
 from hpcsimkit.reproductions.rivals import Field

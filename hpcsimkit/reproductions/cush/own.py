@@ -24,11 +24,12 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.cells import Table, number, spread_cell
+from hpcsimkit.reproductions.cells import number, spread_cell
 from hpcsimkit.reproductions.cush import figures
 from hpcsimkit.reproductions.cush.figures import (
     ALLOCATIONS,

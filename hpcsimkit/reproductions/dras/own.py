@@ -34,11 +34,12 @@ from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reports.figures import DAY, HOUR, POLICY_COLOURS, Line
 from hpcsimkit.reports.likeness import draw_likeness
-from hpcsimkit.reproductions.cells import Table, number, spread_cell
+from hpcsimkit.reproductions.cells import number, spread_cell
 from hpcsimkit.reproductions.dras import figures
 from hpcsimkit.reproductions.dras.figures import (
     ADDED_RULES,

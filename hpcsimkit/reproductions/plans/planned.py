@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.experiments.trust import Trust
 from hpcsimkit.reports.figures import save_figure
-from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
+from hpcsimkit.reports.learning_curve import Curve, draw_rewards
+from hpcsimkit.reports.plots import draw_boxes
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop

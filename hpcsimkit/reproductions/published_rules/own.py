@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab import published, textbook
-from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.papers import PAPERS
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files

@@ -14,12 +14,14 @@ from hpcsimkit.agents.rlbackfilling.seat import Mode
 from hpcsimkit.agents.rlbackfilling.settings import JOBS, backfilling_environment
 from hpcsimkit.engine.task import Task
 from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.policies.oracles import Actual, OracleSJF
-from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
+from hpcsimkit.reports.learning_curve import draw_rewards
+from hpcsimkit.reports.plots import draw_boxes
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings
 from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise

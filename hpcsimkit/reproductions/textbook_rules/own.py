@@ -28,6 +28,7 @@ from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode import Player
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -35,8 +36,8 @@ from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.reports.figures import MUTED
-from hpcsimkit.reproductions.cells import Table, mean_cells
-from hpcsimkit.reproductions.figures import draw_rewards
+from hpcsimkit.reports.learning_curve import draw_rewards
+from hpcsimkit.reproductions.cells import mean_cells
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.planned import PaperFindings
 from hpcsimkit.reproductions.scores import Scores
