@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.reproductions.scores import Standing
-from hpcsimkit.results.statistics import Mean, p_value_text
+from hpcsimkit.results.statistics import Comparison, Mean, p_value_text
 
-__all__ = ["mean_cells", "number", "spread_cell", "standings_table"]
+__all__ = ["comparison_cells", "mean_cells", "number", "per_cent", "spread_cell", "standings_table"]
 
 
 def number(value: float | None) -> str:
@@ -68,8 +68,20 @@ def mean_cells(mean: Mean) -> list[str]:
 
 
 def _cells(standing: Standing) -> list[str]:
-    against, cells = standing.against, mean_cells(standing.mean)
-    if against is None:
-        return [*cells, *[""] * 4]
-    cells += [f"{against.difference.mean:+.2f}", f"{100 * against.relative:+.1f} %"]
-    return [*cells, p_value_text(against.t_test_holm), p_value_text(against.wilcoxon_holm)]
+    beside = [""] * 4 if standing.against is None else comparison_cells(standing.against)
+    return [*mean_cells(standing.mean), *beside]
+
+
+def comparison_cells(found: Comparison) -> list[str]:
+    """Return the cells of a difference, its share of the other mean, and both corrected p-values."""
+    difference, relative = f"{found.difference.mean:+.2f}", per_cent(found.relative)
+    return [difference, relative, p_value_text(found.t_test_holm), p_value_text(found.wilcoxon_holm)]
+
+
+def per_cent(share: float) -> str:
+    """Return a relative difference as a percentage.
+
+    >>> per_cent(-0.1234), per_cent(0.5)
+    ('-12.3 %', '+50.0 %')
+    """
+    return f"{100 * share:+.1f} %"

@@ -37,21 +37,20 @@ from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.reports.figures import MUTED
 from hpcsimkit.reports.learning_curve import draw_rewards
-from hpcsimkit.reproductions.cells import mean_cells
+from hpcsimkit.reproductions.cells import comparison_cells, mean_cells, per_cent
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.planned import PaperFindings
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED, Dots, Panel, draw_ratios
-from hpcsimkit.results.statistics import SIGNIFICANT, Mean, mean_of, p_value_text, paired
+from hpcsimkit.results.statistics import SIGNIFICANT, Mean, mean_of, paired
 from hpcsimkit.results.statistics import Comparison as Paired
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "RIVALS",
     "Judged",
     "OwnFindings",
     "SeatLearner",
@@ -60,17 +59,11 @@ __all__ = [
     "backfiller_seat",
     "backfilling",
     "both_seats",
-    "colour_of",
     "heuristic",
     "inspecting",
     "inspector_seat",
     "judged",
-    "log_table",
-    "mark",
-    "matrix",
-    "promises_table",
     "prompt",
-    "typical_matrix",
     "verdicts",
 ]
 
@@ -383,15 +376,6 @@ def _against(scores: Scores, rows: Iterable[str], rival: str) -> dict[str, Verdi
 # --- tables -------------------------------------------------------------------------------------------
 
 
-def per_cent(share: float) -> str:
-    """Return a relative difference as a percentage.
-
-    >>> per_cent(-0.1234), per_cent(0.5)
-    ('-12.3 %', '+50.0 %')
-    """
-    return f"{100 * share:+.1f} %"
-
-
 def mark(verdict: Verdict) -> str:
     """Return the mark of a significant difference, after a space; an empty string otherwise."""
     return f" {LESS}" * verdict.is_better + f" {MORE}" * verdict.is_worse
@@ -412,15 +396,9 @@ def log_table(log: Judged) -> Table:
 
 
 def _cells(verdict: Verdict) -> list[str]:
-    against = verdict.against
-    return [
-        f"{against.difference.mean:+.2f}",
-        per_cent(against.relative),
-        f"{verdict.ratio.mean:.3f}",
-        p_value_text(against.t_test_holm),
-        p_value_text(against.wilcoxon_holm),
-        f"{against.lower} : {against.higher}",
-    ]
+    difference, relative, *ps = comparison_cells(verdict.against)
+    counts = f"{verdict.against.lower} : {verdict.against.higher}"
+    return [difference, relative, f"{verdict.ratio.mean:.3f}", *ps, counts]
 
 
 def _name(log: Judged, row: str) -> str:
