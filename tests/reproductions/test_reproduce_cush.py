@@ -333,11 +333,11 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: Path) -> None:
     """Set by set what an independent simulator found; on average, table 1 within 10 % (Rand: 15 %)."""
     folder = shared / "refs" / "cush"
-    given = Given(folder / f"cush_jobsets_{system}.csv")
-    assert given.system == system
+    given = trial_of(folder / f"cush_jobsets_{system}.csv")
+    assert given.problem.system == system
     found = {}
-    for method in heuristics(CushProblem(system=given.system)):
-        found[method.name] = Run(method, given.sequences, draws=10 if "Rand" in method.name else 1).run(
+    for method in heuristics(CushProblem(system=given.problem.system)):
+        found[method.name] = Run(method, given.given, draws=10 if "Rand" in method.name else 1).run(
             tmp_path, nobody
         )
     compared = 0
@@ -351,7 +351,7 @@ def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: P
             compared += 1
     assert compared == 7 * 10
     scores = Scores(
-        contest_of("given", heuristics(CushProblem()), CushProblem(system=given.system)),
+        contest_of("given", heuristics(CushProblem()), CushProblem(system=given.problem.system)),
         {
             name: {measure: np.array(values) for measure, values in each.items()}
             for name, each in found.items()
