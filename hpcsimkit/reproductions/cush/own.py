@@ -701,19 +701,6 @@ class OwnFindings(PaperFindings):
         tenth = max(1, len(values) // 10)
         return learner.name, len(values), seconds, float(values[:tenth].mean()), float(values[-tenth:].mean())
 
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        more = {"problem": CushProblem(), "paper": CushSettings(), "taught": TaughtSettings()}
-        rows = {
-            "CUSH": CUSH,
-            "BEST_ALLOCATION": BEST_ALLOCATION,
-            "EVOLVED_IN_SIGHT": EVOLVED_IN_SIGHT,
-            "EVOLVED_ON_ALL": EVOLVED_ON_ALL,
-            "kinds": CUSH_KINDS,
-            "mean_of_class": mean_of_class,
-        }
-        return {**super().values(), **more, **rows}
-
     def _curves(self, system: str) -> dict[str, list[Curve]]:
         """Return the learning curves of the groups with CuSH's networks, seed by seed."""
         found: dict[str, list[Curve]] = {}

@@ -966,23 +966,7 @@ class OwnFindings(PaperFindings):
 
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
-        return {
-            **super().values(),
-            "habits": self.habits,
-            "trained": TRAINED,
-            "window": WINDOW,
-            "month": MONTH / DAY,
-            "day": DAY,
-            "large": LARGE,
-            "fcfs": FCFS,
-            "optimization": OPTIMIZATION,
-            "metrics_table": metrics_table,
-            "modes_table": modes_table,
-            "behaviour_table": behaviour_table,
-            "metrics": METRICS,
-            "name_of": name_of,
-            "longest_waits": LONGEST_WAITS,
-        }
+        return {**super().values(), "window": WINDOW}
 
     def conclusion(self, pictures: Path) -> Conclusion:
         """Return the targets and the report, or only the report on the use of slots."""

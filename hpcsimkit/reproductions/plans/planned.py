@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -285,9 +286,10 @@ class PaperFindings:
         ]
 
     def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        traces = self.plan.traces
-        return {"scale": traces.scale, "first": traces.first.name, "published": self.plan.published}
+        """Return further values of the template, by name; `own` is the module of the measurements."""
+        traces, own = self.plan.traces, sys.modules[type(self).__module__]
+        about = {"scale": traces.scale, "first": traces.first.name, "published": self.plan.published}
+        return {**about, "own": own}
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield box plots of all comparisons, and the learning curves of the studies."""

@@ -427,17 +427,6 @@ class OwnFindings(PaperFindings):
         """Whether agents were published for any of the logs."""
         return any(not set(published_logs(code)).isdisjoint(self.logs) for code in SOURCES)
 
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        return {
-            **super().values(),
-            "digits": list(self.digit_targets()),
-            "sources": SOURCES,
-            "rules": RULES,
-            "repeats": REPEATS,
-            "cases": CASES,
-        }
-
     def conclusion(self, pictures: Path) -> Conclusion:
         """Return the targets and the report; figures and a table of all effects are written to a folder."""
         import pandas

@@ -228,18 +228,10 @@ class OwnFindings(PaperFindings):
         """Base schedulers for which agents backfill."""
         return tuple(self.plan.traces.scale.orders)
 
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        return {
-            **super().values(),
-            "tests": TESTS,
-            "kinds": KINDS,
-            "orders": ORDERS,
-            "jobs": TESTED,
-            "slice": self.plan.paper.logs.slice,
-            "significant": SIGNIFICANT,
-            "digits": [target for scores in self.of("published") for target in self.base_targets(scores)],
-        }
+    @property
+    def digits(self) -> list[Target]:
+        """Targets of the published test without training."""
+        return [target for scores in self.of("published") for target in self.base_targets(scores)]
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""

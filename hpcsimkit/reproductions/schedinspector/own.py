@@ -122,7 +122,7 @@ class OwnFindings(PaperFindings):
 
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
-        return {**super().values(), "ratio": RATIO, "explaining": self.plan.tasks["explaining"]}
+        return {**super().values(), "ratio": RATIO}
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""

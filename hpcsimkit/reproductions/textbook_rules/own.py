@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -484,22 +484,6 @@ class OwnFindings(PaperFindings):
     def logs(self) -> list[Judged]:
         """Measurements and comparisons of each log."""
         return [judged(scores) for scores in self.scores]
-
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        return {
-            **super().values(),
-            "logs": self.logs,
-            "jobs": JOBS,
-            "rivals": RIVALS,
-            "slots": SLOTS,
-            "max_interval": MAX_INTERVAL,
-            "max_rejections": MAX_REJECTIONS,
-            "log_table": log_table,
-            "matrix": matrix,
-            "typical_matrix": typical_matrix,
-            "promises_table": promises_table,
-        }
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""
