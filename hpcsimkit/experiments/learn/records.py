@@ -365,7 +365,7 @@ def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapp
 | Limit | longest wait at most {outcome["longest_wait"]:g} times that of FCFS with EASY |
 | Fairness between users | {_limit(outcome["fairness"])} |
 | Kept on the last part | {"yes" if outcome["keeps_limit"] else "no"} |
-| Family | {outcome["family"]}{"" if outcome["learned"] else ", not used: a heuristic was better before"} |
+| Learned order | {"used" if outcome["learned"] else "not used: a heuristic was better before"} |
 | Guard | {"falls back to the order after `fallback=` while it is better" if outcome["guarded"] else "none"} |
 | Sees | submission, requested time, size, and run times of ended jobs by user, request and size |
 | Calibration | {_calibration(outcome["calibration"])} |
