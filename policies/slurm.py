@@ -71,8 +71,8 @@ class SlurmMultifactor(Order):
         ``"partition"``.
     billing : mapping of str to float, optional
         Weights of the resources of the machines in the billing of a job (``TRESBillingWeights``), >= 0, of
-        memory per GiB, such as ``{"cpus": 1, "gpus": 16, "memory": 0.25}``. By default 1 for each node, or
-        for each unit of the first resource.
+        memory per GiB, such as ``{"cpus": 1, "gpus": 16, "memory": 0.25}``. By default those of the partition
+        in which the job starts; if it has none, 1 for each node, or for each unit of the first resource.
     partition_priority, qos_priority : mapping of str to float, optional
         Priorities by name, >= 0, such as ``{"high": 10, "normal": 1}``, for all partitions or QOS in the log.
         Jobs without a partition or QOS have the default priority.
@@ -135,6 +135,10 @@ class SlurmMultifactor(Order):
         self._charged, self._decayed_at = 0, system.now
         users, self._user_of = np.unique(workload.column(self.shares_by), return_inverse=True)
         self._billing = _billing(self.billing, workload).tolist()
+        self._billing_in = {
+            name: _billing(_in_log(weights, workload), workload).tolist()
+            for name, weights in (system.billing.items() if self.billing is None else ())
+        }
         self._used = np.zeros(len(users))
         self._seen = np.zeros(len(users), dtype=bool)
         self._longest = 1.0
@@ -198,10 +202,13 @@ class SlurmMultifactor(Order):
     def _usage_of(self, row: int, end: int, now: int) -> float:
         """Return what the usage of a job until `end` is worth now."""
         start, half_life = self._system.starts[row], self.half_life
+        billing = self._billing[row]
+        if self._billing_in:
+            billing = self._billing_in.get(self._system.started_in[row], self._billing)[row]
         if not half_life:
-            return float(self._billing[row] * (end - start))
+            return float(billing * (end - start))
         worth = 0.5 ** ((now - end) / half_life) - 0.5 ** ((now - start) / half_life)
-        return float(self._billing[row] * worth * half_life / np.log(2))
+        return float(billing * worth * half_life / np.log(2))
 
     def _look_at(self, jobs: JobColumns) -> Shares:
         """Record the users and requested times of waiting jobs, and return the shares of all users."""
@@ -284,6 +291,11 @@ def _billing(weights: Priorities | None, workload: Workload) -> Shares:
         workload.column(name) * (factor * (weight / units.get(name, 1))) for name, weight in weights.items()
     ]
     return np.sum(amounts, axis=0, initial=0.0) if amounts else np.zeros(len(workload))
+
+
+def _in_log(weights: Priorities, workload: Workload) -> Priorities | None:
+    """Return the weights of the resources in a log; None if there are none."""
+    return {name: weight for name, weight in weights.items() if name in workload.resources} or None
 
 
 def _parts_of(area: Shares, group_of: NDArray[np.intp], groups: int) -> Shares:

@@ -349,6 +349,7 @@ def _shown(queue: Queue) -> str:
         f"   Nodes={queue.nodes}\n"
         f"   PriorityJobFactor={queue.factor} PriorityTier={queue.tier} RootOnly=NO ReqResv=NO OverSubscribe=NO\n"
         f"   State=UP TotalNodes={count} SelectTypeParameters=NONE\n"
+        "   TRESBillingWeights=CPU=1.0,GRES/gpu=8.0\n"
     )
 
 

@@ -14,12 +14,13 @@ import pytest
 from hpcsimkit.agents.training import trainer
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.reports import figures, learning_curve
-from hpcsimkit.reproductions.cells import Table
-from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.rivals import Field
+from hpcsimkit.reproductions.targets import Conclusion, Target
 from hpcsimkit.run import main
 from tests.kill_points import Program, check, run
 
@@ -189,7 +190,7 @@ class Steps(Task):
         return {"total": total}
 
 
-class Sums(Reproduction):
+class Sums(PaperReproduction):
     """Two sums and a page."""
 
     title = "Sums"
@@ -203,6 +204,9 @@ class Sums(Reproduction):
 
     def stages(self) -> Sequence[Sequence[Task]]:
         return [self.tasks]
+
+    def fields(self) -> list[Field]:
+        return []
 
     def conclude(self, store: Store, pictures: Path) -> Conclusion:
         totals = [float(store.outcome(task)["total"]) for task in self.tasks]

@@ -32,6 +32,7 @@ from hpcsimkit.agents.training.checkpoints import (
 )
 from hpcsimkit.agents.training.learning_curve import Report, TensorBoard, curve_table
 from hpcsimkit.agents.training.stopping import Stopping
+from hpcsimkit.agents.training.threads import one_thread
 from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import make_folder, write_bytes
@@ -207,6 +208,7 @@ class Trainer(ABC, Generic[Outcome]):
 
     # --- the run -------------------------------------------------------------------------------------
 
+    @one_thread()
     def train(
         self,
         folder: Path | None = None,
@@ -245,7 +247,6 @@ class Trainer(ABC, Generic[Outcome]):
         """
         if tensorboard and folder is None:
             raise UsageError("TensorBoard needs a folder of the run to write to")
-        torch.set_num_threads(1)  # two are slower for networks of this size
         self.prepare(folder, resume=resume, tell=tell)
         self.check()
         if folder is not None and not resume and self._checkpoints(folder).exist:

@@ -58,7 +58,7 @@ def learn(
         ),
     ] = None,
     evaluations: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of simulations of a search, 20 or more.  [160]")
+        int | None, typer.Option(metavar="N", help="Number of simulations of the search, 20 or more.  [360]")
     ] = None,
     choose_from: Annotated[
         int | None,
@@ -92,9 +92,9 @@ def learn(
 ) -> None:
     """Learn an order with a bounded slack from a log, and test it on later weeks.
 
-    Searches the parameters of bounded orders on the first third of the log, chooses on the second, and
-    simulates the chosen policy once on the third, against all heuristics with EASY. Writes the policy, a
-    model card, a report and tables. The same command resumes an interrupted study.
+    Searches the parameters of a bounded order on the first two thirds of the log, unless a heuristic is
+    better there, and simulates the chosen policy once on the last third, against all heuristics with EASY.
+    Writes the policy, a model card, a report and tables. The same command resumes an interrupted study.
     """
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.learn.collection import collected

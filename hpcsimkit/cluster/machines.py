@@ -81,7 +81,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.capacity.setflags(write=False)  # the flag is lost when an array is copied
+        np.asarray(self.amounts).setflags(write=False)  # the flag is lost when an array is copied
 
     # --- constructors --------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.base import Cluster, Nodes
+from hpcsimkit.cluster.limited import NODES, limited
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import ScheduleError, UsageError, close_words
 from hpcsimkit.io.units import resource_amount
@@ -52,6 +53,13 @@ class Partition:
     max_per_node : mapping of str to int or str, optional
         Largest amounts of resources of a job on each of its nodes, as in `max_per_job`; they do not limit
         pooled requests.
+    in_use : mapping of str to int or str, optional
+        Largest amounts in use at once by the running jobs that have started here: of ``nodes`` and resources,
+        such as ``{"nodes": 10, "gpus": 8}`` (``GrpTRES`` of Slurm's partition QOS), counted as in
+        `max_per_job`; a pooled request counts no nodes. By default unlimited.
+    billing : mapping of str to float, optional
+        Weights of the resources of a job in its billing by the order ``slurm`` (``TRESBillingWeights``),
+        >= 0, of memory per GiB, such as ``{"cpus": 1, "gpus": 16}``. By default the billing is its size.
     users, accounts, qos : collection of str, optional
         Names of the users, accounts (column ``group``) and QOS whose jobs may run here; by default all. A job
         of which the log does not record the name may run.
@@ -78,6 +86,8 @@ class Partition:
     max_nodes: int | None = None
     max_per_job: Mapping[str, int | str] = field(default_factory=dict)
     max_per_node: Mapping[str, int | str] = field(default_factory=dict)
+    in_use: Mapping[str, int | str] = field(default_factory=dict)
+    billing: Mapping[str, float] = field(default_factory=dict)
     users: Collection[str] | None = None
     accounts: Collection[str] | None = None
     qos: Collection[str] | None = None
@@ -99,6 +109,17 @@ class Partition:
             raise self._invalid("priority", "a whole number", self.priority)
         if not isinstance(self.default, bool):
             raise self._invalid("default", "true or false", self.default)
+        self._check_names()
+        self._check_billing()
+        for key in ("max_per_job", "max_per_node", "in_use"):
+            object.__setattr__(self, key, self._amounts(key))
+
+    def _check_billing(self) -> None:
+        weights = self.billing.values() if isinstance(self.billing, Mapping) else [None]
+        if not all(isinstance(each, int | float) and 0 <= each < float("inf") for each in weights):
+            raise self._invalid("billing", "numbers of at least 0 by resource", self.billing)
+
+    def _check_names(self) -> None:
         for key in ("machines", "users", "accounts", "qos", "denied_accounts", "denied_qos"):
             names = getattr(self, key)
             if names is None:
@@ -106,8 +127,6 @@ class Partition:
             if isinstance(names, str) or not isinstance(names, Collection) or not all(map(_is_name, names)):
                 raise self._invalid(key, "a list of names", names)
             object.__setattr__(self, key, tuple(names))
-        object.__setattr__(self, "max_per_job", self._amounts("max_per_job"))
-        object.__setattr__(self, "max_per_node", self._amounts("max_per_node"))
 
     def _amounts(self, key: str) -> dict[str, int]:
         """Return largest amounts, memory in bytes."""
@@ -259,7 +278,7 @@ class Partitions(Cluster[Any, Any]):
                 f"the column of partitions needs one of {', '.join(COLUMNS)}, found {self.column!r}"
             )
         views = tuple(_view(part, self.machines) for part in parts)
-        whole = self.machines or Nodes(sum(view.cluster.size for view in views))
+        whole = self.machines or Nodes(sum(part.nodes or 0 for part in parts))
         self.__dict__.update(parts=parts, views=views, whole=whole)
 
     def __repr__(self) -> str:
@@ -297,10 +316,15 @@ class Partitions(Cluster[Any, Any]):
         return {name: seconds for name, seconds in times.items() if seconds is not None}
 
     @property
+    def billing(self) -> dict[str, Mapping[str, float]]:
+        """Weights of resources in the billing of jobs, by the partitions that have any."""
+        return {part.name: part.billing for part in self.parts if part.billing}
+
+    @property
     def is_whole(self) -> bool:
         """Whether there is only one partition, which consists of the whole cluster."""
         numbers = self.views[0].numbers
-        alone = len(self.parts) == 1 and self.parts[0].order is None
+        alone = len(self.parts) == 1 and self.parts[0].order is None and not self.parts[0].in_use
         return alone and (numbers is None or len(numbers) == self.views[0].total)
 
     # --- the jobs of each partition --------------------------------------------------------------------
@@ -434,11 +458,29 @@ def _view(part: Partition, machines: Machines | None) -> View:
             raise UsageError(
                 f"partition {part.name!r} needs a number of nodes, found no machines to choose from"
             )
-        return View(Nodes(part.nodes))
+        return View(Nodes(min(part.nodes, _nodes_in_use(part))))
     if part.nodes is not None:
         raise UsageError(f"partition {part.name!r} needs names of machines, not a number of nodes")
     numbers = _numbers(part, machines)
-    return View(machines.subset(numbers), np.array(numbers, dtype=np.intp), len(machines))
+    own = machines.subset(numbers)
+    if part.in_use:
+        try:
+            own = limited(own, part.in_use)  # type: ignore[arg-type]  # memory is in bytes now
+        except UsageError as error:
+            raise UsageError(f"partition {part.name!r}: {error}") from None
+    return View(own, np.array(numbers, dtype=np.intp), len(machines))
+
+
+def _nodes_in_use(part: Partition) -> int:
+    """Return the limit of the nodes of a partition of counted nodes; without one, all."""
+    assert part.nodes is not None
+    for name, most in part.in_use.items():
+        if name != NODES or not most:
+            raise UsageError(
+                f"partition {part.name!r}: in_use of counted nodes needs at least 1 of nodes, "
+                f"found {most} of {name}"
+            )
+    return int(part.in_use.get(NODES, part.nodes))
 
 
 def _numbers(part: Partition, machines: Machines) -> list[int]:

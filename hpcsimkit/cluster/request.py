@@ -106,7 +106,7 @@ class Need:
         # Whether a comparison of the totals is sufficient.
         self.by_totals = self.spread and not exclusive and self.allowed is None
         self._totals = tuple(amount * self.nodes for amount in self.amounts.tolist())
-        self._in_all = spread
+        self.pooled = spread
         # At least one comparison is needed, since excluded machines have negative amounts.
         self.asked = [(k, amount) for k, amount in enumerate(self.amounts.tolist()) if amount] or [(0, 0)]
 
@@ -279,7 +279,7 @@ class Need:
         what = amounts_text(wanted, wanted.values())
         having = f" that have {self.constraint}" if self.constraint else ""
         whole = "whole " if self.exclusive else ""
-        if self._in_all:
+        if self.pooled:
             return f"{what} in all{f' of {whole}machines' if whole or having else ''}{having}"
         if self.nodes == 1:
             return f"a {whole}machine with {what}{having.replace('have', 'has')}"

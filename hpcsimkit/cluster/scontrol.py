@@ -4,10 +4,13 @@ The text, in several lines or with ``--oneliner``, consists of blocks of ``key=v
 with ``PartitionName`` or ``NodeName``. See https://slurm.schedmd.com/scontrol.html.
 
 Of partitions, ``Nodes`` (without machines: ``TotalNodes``), ``MaxTime, DefaultTime, MaxNodes, MaxCPUsPerNode,
-MaxMemPerNode, PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read; all
-other keys are ignored, among them ``AllowGroups``: Unix groups are not in the accounting. Partitions with the
-state ``DOWN`` or ``INACTIVE`` are left out, since no job starts in them. ``MaxCPUsPerNode``, which in Slurm
-limits all jobs of the partition on a node together, limits each job here.
+MaxMemPerNode, PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read, and of
+``TRESBillingWeights`` the weights of CPUs, memory and GPUs. All other keys are ignored, among them
+``AllowGroups``: Unix groups are not in the accounting. Partitions with the state ``DOWN`` or ``INACTIVE``
+are left out, since no job starts in them. ``MaxCPUsPerNode``, which in Slurm limits all jobs of the partition
+on a node together, limits each job here. Limits of a partition's ``QoS`` are not in this output: add a line
+``GrpTRES=cpu=100,gres/gpu=8``, as ``sacctmgr show qos format=GrpTRES`` prints it, to the partition, whose
+``in_use`` it is.
 
 Of nodes, ``CPUEfctv`` (else ``CPUTot``), ``RealMemory`` without ``MemSpecLimit``, the GPUs in ``Gres``, and
 ``AvailableFeatures`` are read. Nodes in all states are kept.
@@ -44,6 +47,8 @@ LISTS = {
 """Keys of the lists of names."""
 
 TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+TRES = re.compile(r"([a-z]+(?:/[\w.:-]+)?)=(\d{1,12}(?:\.\d{1,12})?)([kmgtp]?)")
+MEMORY_UNITS = {"k": 1024, "": MIB, "m": MIB, "g": 1024**3, "t": 1024**4, "p": 1024**5}
 PAIR = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
 PART = re.compile(r"[^,\[\]]*(?:\[[^\]]*\][^,\[\]]*)*")
 GPUS = re.compile(r"(?:^|,)gpu:(?:[^:,(]+:)?(\d+)")
@@ -183,6 +188,8 @@ def _table(values: dict[str, str], *, machines: bool) -> dict[str, Any]:
         "default_time": _seconds("DefaultTime", values.get("DefaultTime", "")),
         "max_nodes": _whole("MaxNodes", values.get("MaxNodes", "")),
         "max_per_node": _per_node(values) or None,
+        "in_use": _in_use(values) or None,
+        "billing": _billing(values) or None,
         "priority": _whole("PriorityTier", values.get("PriorityTier", "")),
         "default": values.get("Default", "NO").upper() == "YES" or None,
         **{key: _listed(values.get(name, "")) for key, name in LISTS.items()},
@@ -198,6 +205,50 @@ def _per_node(values: dict[str, str]) -> dict[str, int]:
     )
     found = {resource: (_whole(key, values.get(key, "")), unit) for resource, key, unit in most}
     return {resource: amount * unit for resource, (amount, unit) in found.items() if amount is not None}
+
+
+def _tres(key: str, values: dict[str, str]) -> dict[str, tuple[float, str]]:
+    """Return the numbers and units of a list such as ``cpu=1.0,mem=0.25G``, by resource in lower case."""
+    text = values.get(key, "")
+    found: dict[str, tuple[float, str]] = {}
+    for each in [] if text.upper() in UNLIMITED else text.lower().split(","):
+        pair = TRES.fullmatch(each)
+        if pair is None or pair[1] in found:
+            raise UsageError(f"{key} needs a list such as cpu=1.0,mem=0.25G,gres/gpu=2, found {text!r}")
+        found[pair[1]] = float(pair[2]), pair[3]
+    return found
+
+
+def _in_use(values: dict[str, str]) -> dict[str, int]:
+    """Return the amounts that may be in use at once; memory is in MiB without a unit."""
+    units = {"node": "nodes", "cpu": "cpus", "gres/gpu": "gpus", "mem": "memory"}
+    found = _tres("GrpTRES", values)
+    if unknown := [name for name in found if name not in units]:
+        raise UsageError(f"GrpTRES needs limits of {', '.join(units)}, found {unknown[0]!r}")
+    return {
+        units[name]: round(number * (MEMORY_UNITS[unit] if name == "mem" else 1))
+        for name, (number, unit) in found.items()
+    }
+
+
+def _billing(values: dict[str, str]) -> dict[str, float]:
+    """Return the weights of CPUs, GPUs and memory [1/GiB] in the billing of a job.
+
+    Without a unit, the weight of memory is per MiB.
+    """
+    found = _tres("TRESBillingWeights", values)
+    typed = {weight for name, (weight, _) in found.items() if name.startswith("gres/gpu:")}
+    if len(typed) > 1 or (typed and "gres/gpu" in found):
+        raise UsageError(
+            f"TRESBillingWeights needs one weight of all GPUs, found {values['TRESBillingWeights']!r}"
+        )
+    weights = {name: found[key][0] for key, name in (("cpu", "cpus"), ("gres/gpu", "gpus")) if key in found}
+    if typed:
+        weights["gpus"] = typed.pop()
+    if "mem" in found:
+        weight, unit = found["mem"]
+        weights["memory"] = weight * MEMORY_UNITS["g"] / MEMORY_UNITS[unit]
+    return weights
 
 
 def _listed(text: str) -> list[str] | None:

@@ -118,7 +118,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
             sort(listing, count)
         compress(plan, jobs, run, listing, count)
     for place in range(first, run.counters[ARRIVED]):
-        welcome(plan, jobs, run, jobs.arrival_order[place], now)
+        welcome(plan, jobs, run, jobs.arrival_order[place])
     request_wake(plan, now)
 
 
@@ -145,7 +145,7 @@ def _several(  # noqa: PLR0913 - parts of the state
         row, begin = listing.rows[position], now
         nodes, estimate = jobs.nodes[row], run.estimate[row]
         if reserved < rules.reservations:
-            begin = earliest(profile, nodes, estimate, now)
+            begin = profile.times[earliest(profile, nodes, estimate)[0]]
             reserved += begin > now
         elif nodes > run.counters[FREE] or not fits(profile, nodes, estimate):
             continue

@@ -19,6 +19,7 @@ from hpcsimkit.compiled.profile import (
     expect_ends,
     new_profile,
     occupy,
+    occupy_steps,
 )
 from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.shifting import close_gap, open_gap
@@ -128,20 +129,22 @@ def _take_in_starts(plan: Plan, run: Run) -> None:
     counters[SLOTS] -= due - kept
 
 
-@called
-def _put(plan: Plan, row: int, start: int, estimate: int, nodes: int) -> None:
-    """Enter a reservation into the plan; mirrors ``Conservative._put``."""
-    occupy(plan.profile, start, start + estimate, nodes)
+@machine_code
+def _put(plan: Plan, row: int, start: int) -> None:
+    """Enter a reservation, for which the profile has been changed; mirrors ``Conservative._put``."""
     plan.start[row] = start
     expect(plan.slots, plan.counters[SLOTS], start, row)
     plan.counters[SLOTS] += 1
 
 
 @machine_code
-def welcome(plan: Plan, jobs: Jobs, run: Run, row: int, now: int) -> None:
+def welcome(plan: Plan, jobs: Jobs, run: Run, row: int) -> None:
     """Reserve the earliest feasible slot for a job; mirrors ``Conservative._welcome``."""
     nodes, estimate = jobs.nodes[row], run.estimate[row]
-    _put(plan, row, earliest(plan.profile, nodes, estimate, now), estimate, nodes)
+    first, last = earliest(plan.profile, nodes, estimate)
+    start = plan.profile.times[first]
+    occupy_steps(plan.profile, first, last, start + estimate, nodes)
+    _put(plan, row, start)
 
 
 @called
@@ -158,7 +161,7 @@ def make_anew(plan: Plan, jobs: Jobs, run: Run, listing: Listing, now: int) -> N
     counters[SLOTS] = counters[ENDED] = 0
     counters[RELEASED] = NEVER
     for place in range(count):
-        welcome(plan, jobs, run, rows[place], now)
+        welcome(plan, jobs, run, rows[place])
 
 
 @called
@@ -198,7 +201,8 @@ def compress(plan: Plan, jobs: Jobs, run: Run, listing: Listing, listed: int) ->
             occupy(profile, reserved, reserved + estimate, -nodes)
             forget(plan.slots, counters[SLOTS], reserved, row)
             counters[SLOTS] -= 1
-            _put(plan, row, start, estimate, nodes)
+            occupy(profile, start, start + estimate, nodes)
+            _put(plan, row, start)
     counters[RELEASED] = moved_until
 
 

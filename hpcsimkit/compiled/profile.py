@@ -10,7 +10,17 @@ from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap, place_of
 from hpcsimkit.compiled.state import FREE, RUNNING, Integers, Jobs, Run
 
-__all__ = ["Profile", "advance", "earlier", "earliest", "expect_ends", "fits", "new_profile", "occupy"]
+__all__ = [
+    "Profile",
+    "advance",
+    "earlier",
+    "earliest",
+    "expect_ends",
+    "fits",
+    "new_profile",
+    "occupy",
+    "occupy_steps",
+]
 
 STEPS = 0
 """Position in :attr:`Profile.counters`."""
@@ -71,44 +81,50 @@ def advance(profile: Profile, now: int) -> None:
 
 
 @called
-def earliest(profile: Profile, nodes: int, duration: int, after: int) -> int:
-    """Return the start of the earliest feasible slot, not before `after` [s].
+def earliest(profile: Profile, nodes: int, duration: int) -> tuple[int, int]:
+    """Return the step with which the earliest feasible slot starts, and the first step at or after its end.
 
     Mirrors ``Profile.earliest``.
     """
-    times, levels, last = profile.times, profile.levels, profile.counters[STEPS] - 1
-    position = max(_position(profile, after + 1) - 1, 0)
+    levels, first = profile.levels, 0
     while True:
-        while levels[position] < nodes:
-            position += 1
-        start = max(times[position], after)
-        position += 1
-        while position <= last and levels[position] >= nodes and times[position] < start + duration:
-            position += 1
-        if position > last or times[position] >= start + duration:
-            return start
+        while levels[place_of(first)] < nodes:
+            first += 1
+        end = profile.times[place_of(first)] + duration
+        last = _end_of_run(profile, first + 1, nodes, end)
+        if last == profile.counters[STEPS] or profile.times[place_of(last)] >= end:
+            return first, last
+        first = last + 1
 
 
 @machine_code
 def earlier(profile: Profile, nodes: int, duration: int, start: int, limit: int) -> int:
     """Return the start of an earlier feasible slot before `limit` [s], or else the current start [s].
 
-    Mirrors ``Profile.earlier``.
+    Mirrors ``Profile.earlier``: from its current start on, the job's own nodes are free for it.
     """
-    times, levels, position = profile.times, profile.levels, 0
-    last, candidates = _position(profile, start), _position(profile, min(start, limit))
-    while position < candidates:
-        if levels[position] < nodes:
-            position += 1
-            continue
-        begin = times[position]
-        end = begin + duration
-        position += 1
-        while position < last and levels[position] >= nodes and times[position] < end:
-            position += 1
-        if position == last or times[position] >= end:
-            return begin
+    times, levels, before, first = profile.times, profile.levels, min(start, limit), 0
+    while times[place_of(first)] < before:
+        if levels[place_of(first)] >= nodes:
+            begin = times[place_of(first)]
+            end = min(begin + duration, start)
+            first = _end_of_run(profile, first + 1, nodes, end)
+            if times[place_of(first)] >= end:
+                return int(begin)
+        first += 1
     return start
+
+
+@machine_code
+def _end_of_run(profile: Profile, step: int, nodes: int, end: int) -> int:
+    """Return the first step from another on that has fewer free nodes or does not start before `end` [s].
+
+    Returns the number of steps if there is none.
+    """
+    times, levels, steps = profile.times, profile.levels, profile.counters[STEPS]
+    while step < steps and levels[place_of(step)] >= nodes and times[place_of(step)] < end:
+        step += 1
+    return step
 
 
 @machine_code
@@ -132,11 +148,18 @@ def occupy(profile: Profile, start: int, end: int, nodes: int) -> None:
 
     Negative numbers are added, as in ``Profile.release``.
     """
-    first = _cut(profile, start)
-    last = _cut(profile, end)
+    first = _position(profile, start)
+    _cut(profile, first, start)
+    occupy_steps(profile, first, _position(profile, end), end, nodes)
+
+
+@called
+def occupy_steps(profile: Profile, first: int, last: int, end: int, nodes: int) -> None:
+    """Subtract nodes from the first of some steps to an end [s], which is not after the last one's start."""
+    _cut(profile, last, end)
     levels = profile.levels
-    for position in range(first, last):
-        levels[place_of(position)] -= nodes
+    for step in range(first, last):
+        levels[place_of(step)] -= nodes
     _join(profile, last)
     _join(profile, first)
 
@@ -155,20 +178,18 @@ def _position(profile: Profile, at: int) -> int:
 
 
 @machine_code
-def _cut(profile: Profile, at: int) -> int:
-    """Insert a step at an instant if there is none, and return its position.
+def _cut(profile: Profile, position: int, at: int) -> None:
+    """Insert a step that starts at an instant [s] at its position, if there is none.
 
     Mirrors ``LevelProfile._cut``.
     """
     times, levels, count = profile.times, profile.levels, profile.counters[STEPS]
-    position = _position(profile, at)
     if position < count and times[position] == at:
-        return position
+        return
     open_gap(times, position, count)
     open_gap(levels, position, count)
     times[position], levels[position] = at, levels[position - 1]
     profile.counters[STEPS] = count + 1
-    return position
 
 
 @machine_code

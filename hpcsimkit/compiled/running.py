@@ -55,6 +55,8 @@ def _pop(ends: Integers, count: int) -> int:
 def _position(expected: Integers, count: int, end: int, row: int) -> int:
     """Return the position of an expected end and row, or that at which to insert them."""
     low, high = 0, count
+    if count and expected[0, count - 1] < end:
+        return count
     while low < high:
         middle = (low + high) // 2
         if expected[0, middle] < end or (expected[0, middle] == end and expected[1, middle] < row):

@@ -8,13 +8,13 @@ from typing import Any
 from hpcsimkit.experiments.evaluation import AGENT, RANDOM, Contest
 from hpcsimkit.experiments.evaluation_tables import (
     INTERVAL,
-    Table,
     Verdict,
     choices_table,
     choices_text,
     verdict_table,
     where_table,
 )
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.reports.figures import line_styles, new_figure, title
 from hpcsimkit.reports.page import rendered_page, shown_picture
 from hpcsimkit.reports.picture import WIDTH, Picture

@@ -13,11 +13,11 @@ from hpcsimkit.experiments.choices import OF_JOB
 from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
 from hpcsimkit.experiments.evaluation import AGENT, Contest
 from hpcsimkit.experiments.evaluation_where import Outcomes, Part, by_choice, by_class, measure_of
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, compared, mean_of
 
 __all__ = [
-    "Table",
     "Verdict",
     "choices_table",
     "console_text",
@@ -63,13 +63,6 @@ class Verdict(NamedTuple):
     where: Mapping[str, list[Part]]
     choices: Mapping[str, int]
     features: list[Part]
-
-
-class Table(NamedTuple):
-    """Table of texts."""
-
-    headings: list[str]
-    rows: list[list[str]]
 
 
 def verdict_of(metric: str, contest: Contest, outcomes: Outcomes) -> Verdict:

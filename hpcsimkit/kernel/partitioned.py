@@ -12,6 +12,7 @@ from typing import Any
 
 from simpy.events import Event
 
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.cluster.partitions import Partition, Partitions, View
 from hpcsimkit.errors import UsageError
@@ -40,12 +41,12 @@ class WholeRun(Run):
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         partitions = parameters.cluster
         assert isinstance(partitions, Partitions)
-        (self._name,) = partitions.names
+        (self._name,), self._billing = partitions.names, partitions.billing
         return parameters.policy, partitions.whole
 
     def reset(self) -> None:
         """Reset the policy on a system with the name of the partition."""
-        self.system.partition = self._name
+        self.system.partition, self.system.billing = self._name, self._billing
         self.system.started_in = StartedInOne(self._name, self.system)
         super().reset()
 
@@ -111,6 +112,11 @@ class PartitionScheduler(Scheduler):
     def __init__(self, run: PartitionedRun, part: Partition, view: View) -> None:
         parameters = run.parameters
         policy = _policy_of(part, parameters.policy)
+        if isinstance(view.cluster, LimitedMachines) and policy.selects_machines:
+            raise UsageError(
+                f"partition {part.name!r} has in_use: a policy whose machines are chosen by a placement is "
+                f"needed, found {policy!r}"
+            )
         super().__init__(parameters, policy, run.system.workload, view.cluster, run.callbacks)
         self.run, self.view = run, view
         self.neighbours: list[PartitionScheduler] = []
@@ -123,7 +129,7 @@ class PartitionScheduler(Scheduler):
         system.state, system.modes, system.estimates = whole.state, whole.modes, whole.estimates
         system.starts, system.finishes = whole.starts, whole.finishes
         system.jobs, system._submit_times = whole.jobs, whole._submit_times
-        system.everywhere, system.started_in = whole, whole.started_in
+        system.everywhere, system.started_in, system.billing = whole, whole.started_in, whole.billing
 
     def want_pass(self) -> None:
         """Request a pass at this instant, if any jobs wait."""
@@ -182,7 +188,7 @@ class PartitionedRun(Run):
         partitions, system = self._partitions, self.system
         self.owner: dict[int, PartitionScheduler] = {}
         self._started_in: dict[int, str] = {}
-        system.started_in = self._started_in
+        system.started_in, system.billing = self._started_in, partitions.billing
         each = zip(partitions.parts, partitions.views, strict=True)
         defined = [PartitionScheduler(self, part, view) for part, view in each]
         priority = {part.name: part.priority for part in partitions.parts}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.cluster.base import Room
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
@@ -341,6 +342,8 @@ class Pipeline(Policy):
         placement = self.placement
         if placement is None:
             return system.cluster.place(job, level)
+        if isinstance(system.cluster, LimitedMachines) and not system.cluster.fits(job, level):
+            return None
         if isinstance(placement, External):
             base: Placement = placement.base or Placement()
             options = base.options(job, level, system)

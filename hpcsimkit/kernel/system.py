@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -207,6 +208,9 @@ class System:
         The system of the whole cluster; this one, except in a run with several partitions.
     started_in : mapping of int to str
         Name of the partition in which each job started, by row; empty on a cluster without partitions.
+    billing : mapping of str to mapping of str to float
+        Weights of resources in the billing of jobs, by the partition in which they start; without those that
+        have no weights.
     listener : Listener
         The object that is notified of the actions.
     estimate : callable
@@ -242,6 +246,7 @@ class System:
         self.partition = ""
         self.everywhere = self
         self.started_in: Mapping[int, str] = {}
+        self.billing: Mapping[str, Mapping[str, float]] = {}
         self.now = 0
         self.free: Level = cluster.capacity
         self.jobs: list[Job] = workload.jobs
@@ -361,6 +366,8 @@ class System:
             allocation = self.cluster.place(job, self.free)
         elif not self.cluster.holds(job, allocation, self.free):
             allocation = None
+        elif isinstance(self.cluster, LimitedMachines):
+            allocation = self.cluster.granted(job, allocation)
         if allocation is None:
             raise self._no_place(job, given)
         self.state[row] = 2

@@ -37,6 +37,7 @@ __all__ = [
     "legend_above",
     "line_styles",
     "new_figure",
+    "panels",
     "save_figure",
     "symlog_axis",
     "time_unit",
@@ -188,6 +189,16 @@ def new_figure(
     figure = Figure(figsize=(width, height), layout=options.pop("layout", "constrained"))
     figure.subplots(rows, columns, squeeze=False, **options)
     return figure
+
+
+def panels(count: int, width: float, height: float, columns: int = 3) -> tuple[Figure, int]:
+    """Return a figure with a grid of panels of a size [inches], and its number of columns."""
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = new_figure(width * columns + 0.8, 0.5 + height * rows, rows=rows, columns=columns)
+    for ax in figure.axes[count:]:
+        ax.set_axis_off()
+    return figure, columns
 
 
 def axes_of(ax: Axes | None, width: float = 7.5, height: float = 4.0) -> Axes:

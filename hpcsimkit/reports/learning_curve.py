@@ -20,6 +20,7 @@ from hpcsimkit.reports.figures import (
     count_axis,
     format_number,
     new_figure,
+    panels,
     style,
     title,
 )
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Curve", "draw_learning_curve", "plot_column", "plot_validation", "read_curve"]
+__all__ = ["Curve", "draw_learning_curve", "draw_rewards", "plot_column", "plot_validation", "read_curve"]
 
 Floats = NDArray[np.float64]
 Curve = Mapping[str, Floats]
@@ -167,3 +168,28 @@ def plot_column(curve: Curve, name: str, ax: Axes | None = None) -> Axes:
         means = [(steps[part].mean(), values[part].mean()) for part in parts]
         ax.plot(*np.transpose(means), color=INK, linewidth=1.5)
     return ax
+
+
+@style()
+def draw_rewards(curves: Mapping[str, Curve]) -> Figure:
+    """Return a figure with a panel per training: the reward of a sequence over the training steps.
+
+    Parameters
+    ----------
+    curves : mapping of str to curve
+        Learning curves by the name of the panel; see :func:`read_curve`.
+    """
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    figure, columns = panels(len(curves), 3.2, 2.2)
+    for number, (ax, (name, curve)) in enumerate(zip(figure.axes, curves.items(), strict=False)):
+        plot_column(curve, "reward", ax)
+        ax.axhline(0, color=MUTED, linewidth=0.8, linestyle="dashed")
+        title(ax, name)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}"))
+        if number % columns == 0:
+            ax.set_ylabel("reward of a sequence")
+        if number >= len(curves) - columns:
+            ax.set_xlabel("thousands of decisions")
+    return figure

@@ -25,6 +25,7 @@ from hpcsimkit.reports.figures import (
     format_duration,
     format_number,
     line_styles,
+    new_figure,
     style,
     width_of,
 )
@@ -34,10 +35,13 @@ from hpcsimkit.results.result import MODE_NAMES, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
+    "apart",
     "busy_window",
     "cumulative",
+    "draw_boxes",
     "draw_shades",
     "plot_boxes",
     "plot_busy",
@@ -226,6 +230,37 @@ def _dots(sample: Floats, place: int, line: Line, ax: Axes) -> None:
     spread = np.arange(len(shown)) * 0.618 % 1  # the golden ratio separates neighbours
     look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 1.8, "markeredgewidth": 0}
     ax.plot(shown, place - 0.25 + 0.5 * spread, color=line.colour, alpha=0.55, zorder=5, **look)
+
+
+def apart(count: int) -> NDArray[np.float64]:
+    """Return vertical offsets within a row that keep neighbouring dots apart, by the golden ratio.
+
+    >>> apart(3).round(3).tolist()
+    [-0.3, 0.071, -0.158]
+    """
+    return np.asarray(-0.3 + 0.6 * (np.arange(count) * 0.618 % 1), dtype=np.float64)
+
+
+@style()
+def draw_boxes(values: Mapping[str, NDArray[np.float64]], label: str, *, logarithmic: bool = True) -> Figure:
+    """Return a figure with a box per scheduler, over sequences or days, which are drawn as dots.
+
+    Parameters
+    ----------
+    values : mapping of str to array of float, shape (sequences,)
+        Values by scheduler.
+    label : str
+        Label of the axis.
+    logarithmic : bool
+        Whether the axis is logarithmic. Default: True.
+    """
+    figure = new_figure(7.5, 0.9 + 0.32 * len(values))
+    ax = plot_boxes(values, figure.axes[0], dots=True, logarithmic=logarithmic)
+    shown = np.concatenate([*values.values()])
+    if logarithmic and (shown > 0).any():
+        ax.set_xlim(left=0.8 * float(shown[shown > 0].min()))
+    ax.set_xlabel(label)
+    return figure
 
 
 # --- classes and shares --------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Reproductions of published experiments, from the logs to the tables: ``run reproduce SYSTEM LOG ...``.
 
-``reproduction`` is the base class, ``contests`` that of reproductions that train agents and compare them with
-baselines, and ``reproduction_run`` performs their tasks. ``learners`` define agents and their training,
-``sequences`` the job sequences for comparisons, and ``logs`` the input; ``cells`` and ``targets`` format the
-output. Each system has a folder, listed in ``catalogue``, with its report as a template, ``report.md.jinja``;
-``run.md.jinja`` completes it with targets and provenance.
+Each paper has a folder, listed in ``papers``: its plan, its published numbers, its report as a template, and
+at most two modules, ``figures`` and ``own``. ``plans`` make a reproduction from the folder, and
+``reproduction_run`` performs its tasks. ``learners`` define agents and their training, ``sequences`` the
+policies under test, ``scores`` the measured values, and ``rivals`` further baselines; ``cells``
+and ``targets`` format the output. ``run.md.jinja`` completes a report with targets and provenance.
 """

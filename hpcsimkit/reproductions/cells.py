@@ -1,56 +1,18 @@
-"""Table cells and tables shared by the pages of several reproductions."""
+"""Table cells, and the table of standings, shared by the pages of several reproductions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.reproductions.scores import Standing
-from hpcsimkit.results.statistics import Mean, p_value_text
+from hpcsimkit.results.statistics import Comparison, Mean, p_value_text
 
-__all__ = ["Table", "mean_cells", "number", "spread_cell", "standings_table"]
-
-
-class Table(NamedTuple):
-    """Table, printed as Markdown: the first column is left-aligned, the others are right-aligned.
-
-    Parameters
-    ----------
-    headings : sequence of str
-        Headings of the columns.
-    rows : sequence of sequence of str
-        Cells of each row.
-
-    Examples
-    --------
-    >>> print(Table(["policy", "wait"], [["fcfs", "12"]]))
-    | policy | wait |
-    |---|---:|
-    | fcfs | 12 |
-    """
-
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    @classmethod
-    def of(cls, rows: Sequence[Mapping[str, str]]) -> Table:
-        """Return the table of rows with the same cells by heading.
-
-        >>> Table.of([{"policy": "fcfs", "wait": "12"}, {"policy": "sjf", "wait": "9"}]).rows
-        [['fcfs', '12'], ['sjf', '9']]
-        """
-        return cls(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
-
-    def __str__(self) -> str:
-        first, *lines = (
-            " | ".join(cell.replace("|", "\\|") for cell in row) for row in (self.headings, *self.rows)
-        )
-        rule = "|".join(["---", *["---:"] * (len(self.headings) - 1)])
-        return "\n".join([f"| {first} |", f"|{rule}|", *(f"| {line} |" for line in lines)])
+__all__ = ["comparison_cells", "mean_cells", "number", "per_cent", "spread_cell", "standings_table"]
 
 
 def number(value: float | None) -> str:
@@ -91,15 +53,8 @@ def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
     a | 2.33 | 1.33 to 4.00
     b | 3.67 | 2.00 to 4.67 | -1.33 | -36.4 % | 0.0572 | 0.25
     """
-    headings = [
-        "scheduler",
-        "mean",
-        "95 % interval",
-        f"{one} minus it",
-        "relative",
-        "p, paired t",
-        "p, Wilcoxon",
-    ]
+    headings = ["scheduler", "mean", "95 % interval", f"{one} minus it", "relative"]
+    headings += ["p, paired t", "p, Wilcoxon"]
     return Table(headings, [[name, *_cells(standing)] for name, standing in rows.items()])
 
 
@@ -113,14 +68,20 @@ def mean_cells(mean: Mean) -> list[str]:
 
 
 def _cells(standing: Standing) -> list[str]:
-    against, cells = standing.against, mean_cells(standing.mean)
-    if against is None:
-        return [*cells, *[""] * 4]
-    difference, relative = f"{against.difference.mean:+.2f}", f"{100 * against.relative:+.1f} %"
-    return [
-        *cells,
-        difference,
-        relative,
-        p_value_text(against.t_test_holm),
-        p_value_text(against.wilcoxon_holm),
-    ]
+    beside = [""] * 4 if standing.against is None else comparison_cells(standing.against)
+    return [*mean_cells(standing.mean), *beside]
+
+
+def comparison_cells(found: Comparison) -> list[str]:
+    """Return the cells of a difference, its share of the other mean, and both corrected p-values."""
+    difference, relative = f"{found.difference.mean:+.2f}", per_cent(found.relative)
+    return [difference, relative, p_value_text(found.t_test_holm), p_value_text(found.wilcoxon_holm)]
+
+
+def per_cent(share: float) -> str:
+    """Return a relative difference as a percentage.
+
+    >>> per_cent(-0.1234), per_cent(0.5)
+    ('-12.3 %', '+50.0 %')
+    """
+    return f"{100 * share:+.1f} %"

@@ -20,14 +20,14 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.source import sha256_of
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.experiments.training_progress import progress_bar
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
-from hpcsimkit.reproductions.cells import Table
-from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import RIVALS, Field, measured_fields
-from hpcsimkit.reproductions.targets import targets_json, targets_rows
+from hpcsimkit.reproductions.targets import Conclusion, targets_json, targets_rows
 from hpcsimkit.reproductions.templates import rendered
 
 __all__ = ["REPORT", "TARGETS", "ReproductionRun"]
@@ -48,7 +48,7 @@ class ReproductionRun:
 
     Parameters
     ----------
-    reproduction : Reproduction
+    reproduction : PaperReproduction
         Reproduction to run.
     place : Path
         Path of the results folder: new, empty, or one of the same reproduction.
@@ -62,7 +62,7 @@ class ReproductionRun:
 
     def __init__(
         self,
-        reproduction: Reproduction,
+        reproduction: PaperReproduction,
         place: Path,
         system: str,
         workers: int,

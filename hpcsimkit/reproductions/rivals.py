@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import (
     EASY,
@@ -29,7 +30,7 @@ from hpcsimkit.policies import (
     ShortestPredicted,
     XFactor,
 )
-from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
 from hpcsimkit.results.statistics import Comparison, compared
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hpcsimkit.experiments.console import plain_table
-from hpcsimkit.reproductions.cells import Table
+from hpcsimkit.experiments.tables import Table
 
-__all__ = ["Target", "same_digits", "targets_json", "targets_rows", "targets_table"]
+__all__ = ["Conclusion", "Target", "same_digits", "targets_json", "targets_rows", "targets_table"]
 
 
 class Target(NamedTuple):
@@ -35,6 +35,21 @@ class Target(NamedTuple):
     ours: float
     spread: float | None
     met: bool | None
+
+
+class Conclusion(NamedTuple):
+    """Results of a reproduction.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        Targets of the reproduction.
+    text : str
+        Report in Markdown. (The run of the reproduction appends targets and provenance.)
+    """
+
+    targets: Sequence[Target]
+    text: str
 
 
 def same_digits(ours: float, published: float) -> bool:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.experiments.console import grouped
-from hpcsimkit.reproductions.cells import number, spread_cell, standings_table
-from hpcsimkit.results.statistics import p_value_text
+from hpcsimkit.reproductions.cells import comparison_cells, number, per_cent, spread_cell, standings_table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -29,8 +28,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters |= {"number": number, "grouped": grouped, "spread": spread_cell, "p_value": p_value_text}
-    found.globals["standings_table"] = standings_table
+    found.filters |= {"number": number, "grouped": grouped, "spread": spread_cell}
+    for function in (comparison_cells, per_cent, standings_table):
+        found.globals[function.__name__] = function
     return found
 
 

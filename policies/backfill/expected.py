@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.backfill.machine_profile import MachineProfile, TotalsProfile
-from hpcsimkit.policies.backfill.profile import LevelProfile, Profile
+from hpcsimkit.policies.backfill.profile import LevelProfile, LimitedProfile, Profile
 
 __all__ = ["expected", "needs_machines"]
 
@@ -16,9 +17,12 @@ def needs_machines(job: Job, system: System) -> bool:
     """Return whether the choice of machines matters for a job.
 
     It matters for per-node requests, exclusive machines and required features; it does not matter for pooled
-    requests and on counted nodes.
+    requests and on counted nodes. With limits of what is in use, profiles hold machines in any case.
     """
-    return isinstance(system.cluster, Machines) and not system.cluster.need(job).by_totals
+    cluster = system.cluster
+    return isinstance(cluster, Machines) and (
+        isinstance(cluster, LimitedMachines) or not cluster.need(job).by_totals
+    )
 
 
 def expected(system: System, on_machines: bool) -> LevelProfile:
@@ -44,6 +48,8 @@ def _all_of(system: System, on_machines: bool) -> LevelProfile:
     cluster, now, free = system.cluster, system.now, system.free
     if isinstance(cluster, Nodes):
         return Profile(now, free)
+    if isinstance(cluster, LimitedMachines):
+        return LimitedProfile(cluster, now, free)
     if not isinstance(cluster, Machines):
         return LevelProfile(cluster, now, free)
     return MachineProfile(cluster, now, free) if on_machines else TotalsProfile(cluster, now, free)

@@ -9,7 +9,7 @@ import numpy as np
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.jobs.job import Job
 
-__all__ = ["LevelProfile", "Profile"]
+__all__ = ["LevelProfile", "LimitedProfile", "Profile"]
 
 
 class LevelProfile:
@@ -170,6 +170,14 @@ class LevelProfile:
 
     def _same(self, position: int) -> bool:
         return np.array_equal(self.levels[position], self.levels[position - 1])
+
+
+class LimitedProfile(LevelProfile):
+    """The available capacity of machines and of the limits of what is in use, as a step function of time."""
+
+    def _same(self, position: int) -> bool:
+        level, before = self.levels[position], self.levels[position - 1]
+        return super()._same(position) and np.array_equal(level.left, before.left)
 
 
 class Profile(LevelProfile):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch
+from threadpoolctl import threadpool_limits
 
 from hpcsimkit import make
 from hpcsimkit.agents.agent import Agent
@@ -365,6 +366,13 @@ def straight() -> list[str]:
 def test_same_seed_same_curve_other_seed_another() -> None:
     curves = [straight(), *(told_by(PPO(env(), SHORT, seed=seed)) for seed in (3, 4))]
     assert curves[0] == curves[1] != curves[2]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_of_numpy_do_not_matter(threads: int) -> None:
+    """A training in Python, where NumPy has all cores, is that of the command line, where it has one."""
+    with threadpool_limits(threads, user_api="blas"):
+        assert told_by(PPO(env(), SHORT, seed=3)) == straight()
 
 
 @pytest.mark.parametrize("trainer", [PPO, A2C])

@@ -117,7 +117,7 @@ WRONG_TABLES = {
     "column twice": ("MachineName,TotalCPUs,TotalCPUs\na,1,1\n", f":1: {FORM}, found MachineName, TotalCPUs, TotalCPUs"),
     "resource twice": ("MachineName,TotalCPUs,TotalCpus\na,1,2\n", f":1: {FORM}, found MachineName, TotalCPUs, TotalCpus"),
     "misspelt": ("MachineName,TotalCPU\na,1\n", ":1: unknown name 'cpu'; did you mean 'cpus'?"),
-    "feature with &": ("MachineName,TotalCPUs,Features\na,3,x&y\n", ": features need to be a list of words without '&', '|' and brackets, found ['x&y']"),
+    "feature with &": ("MachineName,TotalCPUs,Features\na,3,x&y\n", ": features need to be a list of words without '&', '|', '*' and brackets, found ['x&y']"),
     "endless cell": (HEADER + "a," + "1" * 200_000 + ",4,0\n", ": a table of machines is needed, found no CSV: field larger than field limit (131072)"),
 }  # fmt: skip
 

@@ -801,7 +801,7 @@ WRONG_MACHINES: dict[str, tuple[Callable[[], Machines], str]] = {
     "one text": (lambda: Machines("a", ["x"], [[1]]), "names of machines need to be text, found 'a'"),
     "features": (lambda: Machines(["a"], ["x"], [[1]], [["y"], []]), "1 machines need as many sets of features, found 2"),
     "feature text": (lambda: Machines.of(1, cpus=1, features="a100"), "features need to be a list of words"),
-    "feature &": (lambda: Machines.of(1, cpus=1, features=["a&b"]), "features need to be a list of words without '&', '|' and brackets"),
+    "feature &": (lambda: Machines.of(1, cpus=1, features=["a&b"]), "features need to be a list of words without '&', '|', '*' and brackets"),
     "count": (lambda: Machines.of(0, cpus=1), "machines need a count of at least 1, found 0"),
     "bool": (lambda: Machines.of(True, cpus=1), "machines need a count of at least 1, found True"),
     "float": (lambda: Machines.of(2.0, cpus=1), "machines need a count of at least 1, found 2.0"),  # type: ignore[arg-type]

@@ -134,6 +134,14 @@ def test_one_line_a_partition(tmp_path: Path) -> None:
         ),
         ("DRAIN", "BROKEN", "p.txt:10: partition 'gpu': State needs one of UP"),
         ("   Nodes=gpu1", "   Nodes gpu1", "p.txt:12: values such as MaxTime=UNLIMITED are needed"),
+        ("DRAIN", "UP GrpTRES=cpu", "p.txt:10: partition 'gpu': GrpTRES needs a list such as cpu=1.0,"),
+        ("DRAIN", "UP GrpTRES=bb/x=1", "p.txt:10: .* GrpTRES needs limits of node, .*, found 'bb/x'"),
+        ("DRAIN", "UP TRESBillingWeights=CPU=x", "p.txt:10: .* TRESBillingWeights needs a list such as"),
+        (
+            "DRAIN",
+            "UP TRESBillingWeights=GRES/gpu:a=1,GRES/gpu:b=2",
+            "p.txt:10: .* TRESBillingWeights needs one weight of all GPUs, found 'GRES/gpu:a=1,GRES/gpu:b=2'",
+        ),
         (
             "PartitionName=gpu",
             "PartitionName=cpu",
@@ -155,3 +163,41 @@ def test_each_mistake_in_scontrol_has_its_line(tmp_path: Path, was: str, now: st
 def test_times_of_scontrol(tmp_path: Path, text: str, seconds: int) -> None:
     (tmp_path / "p.txt").write_text(f"PartitionName=a MaxTime={text} TotalNodes=4")
     assert read_partitions(tmp_path / "p.txt").parts[0].max_time == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        ("CPU=1.0,Mem=0.25G,GRES/gpu=2.5", {"cpus": 1.0, "gpus": 2.5, "memory": 0.25}),
+        ("cpu=1,mem=1,license/x=3,node=2", {"cpus": 1.0, "memory": 1024.0}),
+        ("mem=512T,gres/gpu:a100=8", {"gpus": 8.0, "memory": 0.5}),
+        ("(null)", {}),
+    ],
+)
+def test_billing_of_scontrol(tmp_path: Path, text: str, weights: dict[str, float]) -> None:
+    (tmp_path / "p.txt").write_text(f"PartitionName=a TRESBillingWeights={text} Nodes=gpu1")
+    found = read_partitions(tmp_path / "p.txt", MACHINES)
+    assert found.parts[0].billing == weights
+    assert found.billing == ({"a": weights} if weights else {})
+
+
+WITH_GPUS = Machines.of(2, "gpu", cpus=4, gpus=1, memory="8 GB")
+
+
+def test_limits_of_a_qos_in_scontrol(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("PartitionName=a Nodes=gpu1\n   GrpTRES=node=1,cpu=6,mem=2G QoS=x\n")
+    limits = {"nodes": 1, "cpus": 6, "memory": 2 * 1024**3}
+    assert read_partitions(tmp_path / "p.txt", WITH_GPUS).parts[0].in_use == limits
+    (tmp_path / "p.txt").write_text("PartitionName=a TotalNodes=4 GrpTRES=node=3\n")
+    assert read_partitions(tmp_path / "p.txt").parts[0].in_use == {"nodes": 3}
+
+
+def test_limits_and_weights_in_toml(tmp_path: Path) -> None:
+    table = '[[partitions]]\nname = "a"\nin_use = {nodes = 2, memory = "1 GB"}\nbilling = {cpus = 1, gpus = 8.5}\n'
+    (tmp_path / "p.toml").write_text(table)
+    (part,) = read_partitions(tmp_path / "p.toml", WITH_GPUS).parts
+    assert (part.in_use, part.billing) == ({"nodes": 2, "memory": 10**9}, {"cpus": 1, "gpus": 8.5})
+    for wrong in ("{cpus = -1}", "{cpus = inf}", "3"):
+        (tmp_path / "p.toml").write_text(table.replace("{cpus = 1, gpus = 8.5}", wrong))
+        with pytest.raises(UsageError, match=r"p.toml:1: partition 'a': billing needs numbers of at least 0"):
+            read_partitions(tmp_path / "p.toml", WITH_GPUS)

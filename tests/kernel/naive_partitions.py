@@ -16,6 +16,7 @@ class NaiveJob:
     partitions: list[int]
     start: int = -1
     where: list[int] = field(default_factory=list)
+    started_in: NaivePartition | None = None
 
     def expected_end(self, now: int) -> int:
         return max(self.start + self.requested, now + 1)
@@ -26,8 +27,15 @@ class NaivePartition:
     machines: list[int]
     priority: int
     order: str = ""
+    most_nodes: int = 1000
+    most_cpus: int = 1000
     waiting: list[NaiveJob] = field(default_factory=list)
     needs_pass: bool = False
+
+    def allows(self, jobs: list[NaiveJob]) -> bool:
+        """Tell whether jobs may run here at once."""
+        nodes, cpus = sum(job.nodes for job in jobs), sum(job.nodes * job.cpus for job in jobs)
+        return nodes <= self.most_nodes and cpus <= self.most_cpus
 
 
 def naive_starts(
@@ -45,6 +53,9 @@ def naive_starts(
         able = [machine for machine in machines if level[machine] >= job.cpus]
         return able[: job.nodes] if len(able) >= job.nodes else None
 
+    def running_in(partition):
+        return [job for job in running if job.started_in is partition]
+
     def end_jobs(now):
         for job in [job for job in running if job.start + job.run == now]:
             running.remove(job)
@@ -55,7 +66,7 @@ def naive_starts(
                     partition.needs_pass = True
 
     def start(job, where, here, now):
-        job.start, job.where = now, where
+        job.start, job.where, job.started_in = now, where, here
         running.append(job)
         for machine in where:
             free[machine] -= job.cpus
@@ -70,7 +81,7 @@ def naive_starts(
         while partition.waiting:
             head = min(partition.waiting, key=key)
             where = first_fit(head, free, partition.machines)
-            if where is None:
+            if where is None or not partition.allows([head, *running_in(partition)]):
                 break
             start(head, where, partition, now)
         if not partition.waiting or backfilling == "none":
@@ -84,10 +95,17 @@ def naive_starts(
             if lasting:
                 machines = permitted(job, head, later, machines)
             where = first_fit(job, free, machines)
+            if not partition.allows([job, *running_in(partition)]):
+                continue
+            if lasting and not partition.allows([job, head, *running_at(shadow, partition, now)]):
+                continue
             if where is not None:
                 start(job, where, partition, now)
                 for machine in where if lasting else ():
                     later[machine] -= job.cpus
+
+    def running_at(shadow, partition, now):
+        return [job for job in running_in(partition) if job.expected_end(now) > shadow]
 
     def shadow_of(head, partition, now):
         for shadow in sorted({job.expected_end(now) for job in running}):
@@ -96,7 +114,8 @@ def naive_starts(
                 if job.expected_end(now) <= shadow:
                     for machine in job.where:
                         later[machine] += job.cpus
-            if first_fit(head, later, partition.machines) is not None:
+            allowed = partition.allows([head, *running_at(shadow, partition, now)])
+            if allowed and first_fit(head, later, partition.machines) is not None:
                 return shadow, later
         raise AssertionError("the head never fits")
 

@@ -20,7 +20,7 @@ from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Promises, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import EASY, SJF, SlurmMultifactor
+from hpcsimkit.policies import EASY, SJF, Conservative, Reservations, SlurmMultifactor
 from hpcsimkit.policies.catalogue import CATALOGUE
 from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.result import Result
@@ -162,16 +162,22 @@ def shared_case(
     sets = [sorted(rng.choice(5, size=int(rng.integers(1, 6)), replace=False).tolist()) for _ in NAMES]
     tiers = rng.integers(0, 3, 3).tolist()
     own, most, members = [""] * 3, [100] * 3, [[0, 1, 2, 3]] * 3
+    at_once: list[dict[str, int | str]] = [{}, {}, {}]
     if limits:
         own = [str(rng.choice(["", "", "fcfs", "sjf"])) for _ in NAMES]
         most = rng.integers(2, 7, 3).tolist()  # CPUs of a job
         members = [rng.choice(4, size=3, replace=False).tolist() for _ in NAMES]  # accounts
+        more = np.random.default_rng((seed, 1))
+        for each in at_once:
+            each |= {"nodes": int(more.integers(2, 5))} if more.random() < 0.5 else {}
+            each |= {"cpus": int(more.integers(3, 9))} if more.random() < 0.5 else {}
     parts = [
         Partition(
             name,
             machines=[f"m{number}" for number in sets[place]],
             priority=tiers[place],
             max_per_job={"cpus": most[place]},
+            in_use=at_once[place],
             accounts=[f"group{number}" for number in members[place]],
             order=make(own[place]).order if own[place] else None,
         )
@@ -199,13 +205,16 @@ def shared_case(
             place
             for place in named
             if sum(CPUS[each] >= cpus for each in sets[place]) >= job.nodes
-            and job.nodes * cpus <= most[place]
+            and job.nodes * cpus <= min(most[place], at_once[place].get("cpus", 100))
+            and job.nodes <= at_once[place].get("nodes", 100)
             and (job.group == -1 or job.group in members[place])
         ]
         naive.append(
             NaiveJob(job.index, job.submit_time, job.run_time, job.requested_time, job.nodes, cpus, able)
         )
     naive_parts = [NaivePartition(*each) for each in zip(sets, tiers, own, strict=True)]
+    for part, each in zip(naive_parts, at_once, strict=True):
+        part.most_nodes, part.most_cpus = each.get("nodes", 1000), each.get("cpus", 1000)
     return workload, cluster, naive, naive_parts
 
 
@@ -276,6 +285,108 @@ def test_job_that_left_the_queue_gives_way_in_its_other_partition() -> None:
     parts = [Partition("a", machines=["x1"]), Partition("b", machines=["y1"])]
     found = Simulation(small(jobs, ("a", "b", "a,b")), Pipeline(), Partitions(parts, TWO)).run()
     assert found.start_time.tolist() == [0, 0, 4, 4]
+
+
+# --- limits of what is in use ------------------------------------------------------------------------------
+
+
+def test_head_waits_for_what_its_partition_may_use() -> None:
+    """Of 8 CPUs, jobs of `x` may use 5 at once. C waits for A and B. D ends before that, E leaves C its 4.
+
+    ::
+
+        ..DDEEEEEEEEEE.
+        BBBBBBBBBBCCCCC
+        BBBBBBBBBBCCCCC
+        AAAAAAAAAACCCCC
+        AAAAAAAAAACCCCC
+    """
+    jobs = [(0, 10, 2, 0), (0, 10, 2, 0), (1, 5, 4, 0), (2, 2, 1, 0), (2, 10, 1, 0)]
+    parts = [Partition("x", in_use={"cpus": 5})]
+    found = Simulation(small(jobs, ("x",)), Pipeline(backfiller=EASY()), Partitions(parts, TWO)).run()
+    assert found.start_time.tolist() == [0, 0, 10, 2, 4]
+    for backfiller in (Conservative(), Reservations(2)):
+        again = Simulation(small(jobs, ("x",)), Pipeline(backfiller=backfiller), Partitions(parts, TWO)).run()
+        assert again.start_time.tolist() == found.start_time.tolist()
+
+
+def test_a_long_job_leaves_the_head_what_it_may_use() -> None:
+    # 4 of 8 CPUs at once: C needs 3 of them at 10, so one is left over: D may have it for long, E must wait.
+    jobs = [(0, 10, 2, 0), (1, 5, 3, 0), (2, 30, 1, 0), (2, 30, 1, 0)]
+    parts = [Partition("x", in_use={"cpus": 4})]
+    found = Simulation(small(jobs, ("x",)), Pipeline(backfiller=EASY()), Partitions(parts, TWO)).run()
+    assert found.start_time.tolist() == [0, 10, 2, 15]
+
+
+def test_jobs_of_other_partitions_do_not_count() -> None:
+    jobs = [(0, 9, 3, 0), (0, 9, 2, 1), (1, 9, 2, 1), (1, 9, 2, 1)]
+    parts = [Partition("free"), Partition("x", in_use={"nodes": 2})]
+    found = Simulation(small(jobs, ("free", "x")), Pipeline(), Partitions(parts, TWO)).run()
+    assert found.start_time.tolist() == [0, 0, 1, 9]
+
+
+def test_counted_nodes_in_use() -> None:
+    parts = [Partition("a", nodes=6, in_use={"nodes": 4}), *COUNTED.parts[1:]]
+    workload = random_jobs(3, 60, 3, 4)
+    found = Simulation(workload, make("sjf+easy"), Partitions(parts)).run()
+    parts[0] = Partition("a", nodes=4)
+    assert (
+        found.start_time.tolist()
+        == Simulation(workload, make("sjf+easy"), Partitions(parts)).run().start_time.tolist()
+    )
+    assert found.size == COUNTED.size
+
+
+@pytest.mark.parametrize("backfilling", backfillings)
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+def test_a_limit_of_what_is_plenty_is_a_smaller_cluster(order: str, backfilling: str) -> None:
+    """9 CPUs at once of 40, for pooled requests; 9 nodes at once of jobs for which any machine has room."""
+    plenty = Machines.of(10, cpus=1000)
+    pooled, per_node = Machines.of(10, cpus=4), {"cpus": np.ones(50)}
+    for seed in range(3):
+        workload = random_jobs(seed, 50, 1, 8)
+        expected = Simulation(workload, make(f"{order}+{backfilling}"), 9, seed=seed).run()
+        single = Workload({**workload.columns, **per_node}, labels=workload.labels, resources=("cpus",))
+        for jobs, limit, machines in ((workload, "cpus", pooled), (single, "nodes", plenty)):
+            cluster = Partitions([Partition("a", in_use={limit: 9})], machines)
+            found = Simulation(jobs, make(f"{order}+{backfilling}"), cluster, seed=seed).run()
+            assert found.start_time.tolist() == expected.start_time.tolist(), (seed, limit)
+
+
+@pytest.mark.parametrize("placement", sorted(CATALOGUE["placement"]))
+@pytest.mark.parametrize("backfilling", ["none", "easy", "conservative", "easy-k"])
+def test_no_more_is_in_use_than_the_limit(placement: str, backfilling: str) -> None:
+    parts = [Partition("a", in_use={"cpus": 7, "gpus": 2}), Partition("b", in_use={"nodes": 3})]
+    cluster = Partitions(parts, MACHINES)
+    workload = on_machines(6, 60)
+    workload = workload.without(cluster.misfits(workload), "beyond")
+    found = Simulation(workload, make(f"sjf+{placement}+{backfilling}"), cluster, seed=2).run()
+    assert len(workload) > 40 and found.started_in is not None
+    cpus, gpus = (workload.column(name) * workload.nodes for name in ("cpus", "gpus"))
+    for at in np.unique(found.start_time).tolist():
+        runs = (found.start_time <= at) & (found.end_time > at)
+        here = {name: runs & (found.started_in == name) for name in ("a", "b")}
+        assert cpus[here["a"]].sum() <= 7 and gpus[here["a"]].sum() <= 2
+        assert workload.nodes[here["b"]].sum() <= 3
+
+
+def test_limits_that_are_refused() -> None:
+    for machines, part, found in (
+        (None, {"nodes": 4, "in_use": {"cpus": 3}}, "in_use of counted nodes needs at least 1 of nodes, found 3 of cpus"),
+        (None, {"nodes": 4, "in_use": {"nodes": 0}}, "in_use of counted nodes needs at least 1 of nodes, found 0 of nodes"),
+        (TWO, {"in_use": {"gpu": 3}}, "in_use needs amounts of nodes, cpus, found 'gpu'"),
+        (TWO, {"in_use": 3}, "in_use needs amounts by resource, found 3"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError) as caught:
+            Partitions([Partition("a", **part)], machines)
+        assert str(caught.value) == f"partition 'a': {found}"
+    workload = small([(0, 9, 3, 0)], ("a",))
+    cluster = Partitions([Partition("a", in_use={"cpus": 2})], TWO)
+    with pytest.raises(ScheduleError, match="job 1 fits none of its partitions"):
+        Simulation(workload, Pipeline(), cluster)
+    cluster = Partitions([Partition("a", in_use={"cpus": 3})], TWO)
+    with pytest.raises(UsageError, match="partition 'a' has in_use: a policy whose machines are chosen by"):
+        Simulation(workload, make("bfbp"), cluster).run()
 
 
 def test_limits_leave_the_other_partitions() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -168,6 +169,37 @@ def test_slurm_charges_gpus() -> None:
     assert last(billing={"cpus": 1, "gpus": 8, "memory": 1}) == 2
     with pytest.raises(UsageError, match=r"^slurm: billing needs resources of the log .*, found 'tpus'"):
         last(billing={"tpus": 1})
+
+
+@pytest.mark.parametrize("usage", ["partition", "cluster"])
+def test_slurm_charges_by_the_weights_of_the_partition(usage: str) -> None:
+    """As above: GPUs cost as much as 8 CPUs in the partition in which a job starts, or nothing more."""
+    from hpcsimkit import Machines, Simulation, Workload
+    from hpcsimkit.cluster.partitions import Partition, Partitions
+
+    columns = {"submit_time": [0, 0, 1, 1], "run_time": [10] * 4, "nodes": [1] * 4, "user": [0, 1, 1, 0]}
+    amounts = {"cpus": [4, 4, 8, 8], "gpus": [0, 2, 0, 0], "partition": [1, 0, 0, 0]}
+    labels = {"partition": ("gpu", "cpu,gpu")}
+    log = Workload({**columns, **amounts}, resources=("cpus", "gpus"), labels=labels)
+    machines = Machines.of(1, "a", cpus=8, gpus=2) + Machines.of(1, "b", cpus=4)
+
+    def last(weights: dict[str, float], *, whole: bool = False, **parameters: Any) -> int:
+        order = SlurmMultifactor(age=0, attribute=0, usage=usage, **parameters)
+        gpu = Partition("gpu", machines=["a1"], billing=weights)
+        parts = [gpu, Partition("cpu", machines=["b1"], billing={"gpus": 1}, priority=1)]
+        cluster = Partitions(parts, machines)
+        jobs = log
+        if whole:
+            jobs = Workload({**log.columns, "partition": [0] * 4}, resources=log.resources, labels=labels)
+            cluster = Partitions([replace(gpu, machines=None)], machines.subset([0]))
+        return int(Simulation(jobs, Pipeline(order=order), cluster).run().start_time.argmax())
+
+    for whole in (False, True):
+        assert last({"cpus": 1, "gpus": 8, "tpus": 3}, whole=whole) == 2
+        assert last({}, whole=whole, billing={"cpus": 1, "gpus": 8}) == 2
+    assert last({"cpus": 1}) == 2  # job 1 ran in `cpu`, where it costs nothing
+    assert last({"cpus": 0, "gpus": 0}) == 3
+    assert last({}, whole=True) == last({"cpus": 1}, whole=True) == 3
 
 
 def test_slurm_shares_are_checked() -> None:

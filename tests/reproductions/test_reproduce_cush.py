@@ -40,7 +40,6 @@ from hpcsimkit.reproductions.cush.own import (
     EVOLVED_IN_SIGHT,
     EVOLVED_ON_ALL,
     CushLearner,
-    Given,
     Measured,
     Run,
     Trial,
@@ -198,14 +197,17 @@ def test_the_sets_learned_from_are_those_that_are_played(
     assert (second == ours) is not fresh
 
 
+def trial_of(path: Path) -> Trial:
+    """Return the job sets of a file."""
+    return next(each for each in trials([path]).all if each.path == path)
+
+
 def test_files(tmp_path: Path) -> None:
     path = tmp_path / "My-SUMMIT.csv"
     path.write_text(f"{HEADER}0,0,0,4,256,768,0\n1,0,0,4,1,1,1\n")
-    given = Given(path)
-    assert (given.system, given.name) == ("summit", "My-SUMMIT.csv")
-    assert [str(each.cluster) for each in given.sequences.scenarios] == [
-        "Machines(128: 256 cpus, 768 gpus)"
-    ] * 2
+    given = trial_of(path)
+    assert (given.problem.system, given.name) == ("summit", "My-SUMMIT.csv")
+    assert [str(each.cluster) for each in given.given.scenarios] == ["Machines(128: 256 cpus, 768 gpus)"] * 2
     assert given.line() == "My-SUMMIT.csv: 2 job sets for Summit"
 
 
@@ -229,7 +231,7 @@ def test_files(tmp_path: Path) -> None:
 def test_files_that_do_not_do(tmp_path: Path, name: str, row: str, words: str) -> None:
     (tmp_path / name).write_text(f"{HEADER}{row}\n")
     with pytest.raises(UsageError, match=words):
-        _ = Given(tmp_path / name).sequences
+        _ = trial_of(tmp_path / name).given
 
 
 # --- who meets -----------------------------------------------------------------------------------------
@@ -331,11 +333,11 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: Path) -> None:
     """Set by set what an independent simulator found; on average, table 1 within 10 % (Rand: 15 %)."""
     folder = shared / "refs" / "cush"
-    given = Given(folder / f"cush_jobsets_{system}.csv")
-    assert given.system == system
+    given = trial_of(folder / f"cush_jobsets_{system}.csv")
+    assert given.problem.system == system
     found = {}
-    for method in heuristics(CushProblem(system=given.system)):
-        found[method.name] = Run(method, given.sequences, draws=10 if "Rand" in method.name else 1).run(
+    for method in heuristics(CushProblem(system=given.problem.system)):
+        found[method.name] = Run(method, given.given, draws=10 if "Rand" in method.name else 1).run(
             tmp_path, nobody
         )
     compared = 0
@@ -349,7 +351,7 @@ def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: P
             compared += 1
     assert compared == 7 * 10
     scores = Scores(
-        contest_of("given", heuristics(CushProblem()), CushProblem(system=given.system)),
+        contest_of("given", heuristics(CushProblem()), CushProblem(system=given.problem.system)),
         {
             name: {measure: np.array(values) for measure, values in each.items()}
             for name, each in found.items()

@@ -28,13 +28,14 @@ from hpcsimkit.engine.pace import BELIEF, Pace
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions import reproduction_run
-from hpcsimkit.reproductions.cells import Table
-from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
-from hpcsimkit.reproductions.targets import Target, targets_json, targets_table
+from hpcsimkit.reproductions.rivals import Field
+from hpcsimkit.reproductions.targets import Conclusion, Target, targets_json, targets_table
 from hpcsimkit.reproductions.templates import tidied
 
 
@@ -70,7 +71,7 @@ class Counting(Task):
         return {"sum": sum(number for number, _ in counted)}
 
 
-class Sums(Reproduction):
+class Sums(PaperReproduction):
     """Two counts side by side, and one after them."""
 
     title = "Sums"
@@ -84,6 +85,9 @@ class Sums(Reproduction):
 
     def stages(self) -> Sequence[Sequence[Task]]:
         return [self.counts[:2], self.counts[2:]]
+
+    def fields(self) -> list[Field]:
+        return []
 
     def conclude(self, store: Store, pictures: Path) -> Conclusion:
         found = {task.name: float(store.outcome(task)["sum"]) for task in self.counts}

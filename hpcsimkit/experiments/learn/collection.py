@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from hpcsimkit.errors import UsageError
@@ -14,22 +17,32 @@ from hpcsimkit.io.documents import json_record
 
 __all__ = ["collected"]
 
+Study = Mapping[str, Any]
+
 HEADS = {
-    "policies": ("log", "chosen", "best heuristic within the limit", "best heuristic"),
+    "policies": ("log", "seeds", "learned", "best heuristic within the limit", "best heuristic"),
     "means": ("log", "chosen", "within the limit", "best heuristic", "clairvoyant", "FCFS+EASY"),
     "differences": ("log", "from that within the limit", "from the best heuristic"),
+    "longest": ("log", "chosen, each seed", "within the limit", "best heuristic", "clairvoyant", "FCFS+EASY"),
+    "summary": ("", "all seeds", "most seeds"),
 }
 """Headings of the tables."""
+
+RIVALS = {"limited_rival": "the best heuristic within the limit", "rival": "the best heuristic"}
+"""The heuristics of a study, and what they are."""
 
 UNITS = {"mean_bounded_slowdown": ("Mean bounded slowdown", 1.0), "mean_wait_time": ("Mean wait [h]", 3600.0)}
 """Titles of the metrics, and the units in which they are shown."""
 
+NAMES = {metric: title.split(" [")[0].lower() for metric, (title, _) in UNITS.items()}
+"""Names of the metrics without units."""
+
 
 def collected(folder: Path) -> str:
-    """Return tables in Markdown with a row for each study in the folders of a folder.
+    """Return tables in Markdown of all studies in the folders of a folder, a row for each log.
 
-    The two heuristics of each log are the best ones on its past, of those that kept the limit of the longest
-    wait there, and of all.
+    Studies of one log differ in their seeds. The two heuristics of each log are the best ones on its past, of
+    those that kept the limit of the longest wait there, and of all.
 
     Raises
     ------
@@ -39,32 +52,102 @@ def collected(folder: Path) -> str:
     files = sorted(folder.glob(f"*/{OUTCOME}"))
     if not files:
         raise UsageError(f"{folder}: folders with complete studies are needed, found none")
-    studies = [json_record(file) for file in files]
-    parts = ["Policies\n", markdown(HEADS["policies"], map(_policies, studies))]
+    studies = sorted(map(json_record, files), key=lambda study: (study["log"], study["seed"]))
+    logs = [list(group) for _, group in groupby(studies, key=lambda study: study["log"])]
+    parts = ["Logs\n", markdown(HEADS["summary"], _summary(logs))]
+    parts += ["Share of the gap to the clairvoyant order that is closed\n", _gaps(logs)]
+    parts += ["Policies\n", markdown(HEADS["policies"], map(_policies, logs))]
     for metric, (title, unit) in UNITS.items():
-        rows = [_means(study, metric, unit) for study in studies]
-        parts += [f"{title}\n", markdown(HEADS["means"], rows)]
-        rows = [_differences(study, metric, unit) for study in studies]
-        parts += [f"{title}: difference of the chosen policy\n", markdown(HEADS["differences"], rows)]
-    parts += [
-        "Longest wait [d]\n",
-        markdown(HEADS["means"], [_means(each, LONGEST, 86_400) for each in studies]),
-    ]
+        rows = [_means(seeds, metric, unit) for seeds in logs]
+        parts += [f"{title}, mean over seeds\n", markdown(HEADS["means"], rows)]
+        rows = [_differences(seeds, metric, unit) for seeds in logs]
+        parts += [
+            f"{title}: difference of the chosen policy, each seed\n",
+            markdown(HEADS["differences"], rows),
+        ]
+    parts += ["Longest wait [d]\n", markdown(HEADS["longest"], map(_longest, logs))]
     return "\n".join(parts).rstrip("\n")
 
 
-def _policies(study: Mapping[str, Any]) -> Sequence[str]:
-    chosen = study["family"] if study["learned"] else study["policy"]
-    return study["log"], chosen, study["limited_rival"], study["rival"]
+def _summary(logs: Sequence[Sequence[Study]]) -> Iterable[Sequence[str]]:
+    """Yield how many logs meet a condition with all seeds, and with most."""
+    conditions: dict[str, Callable[[Study], bool]] = {
+        f"{what} than {which}": partial(_differs, role=role, sign=sign, metrics=metrics)
+        for role, which in RIVALS.items()
+        for what, sign, metrics in (
+            ("both significantly lower", -1, tuple(UNITS)),
+            *((f"{NAMES[metric]} significantly lower", -1, (metric,)) for metric in UNITS),
+            *((f"{NAMES[metric]} significantly higher", 1, (metric,)) for metric in UNITS),
+        )
+    }
+    conditions["limit of the longest wait kept"] = lambda study: study["keeps_limit"]
+    conditions["learned order used"] = lambda study: study["learned"]
+    for name, holds in conditions.items():
+        met = [[holds(study) for study in seeds] for seeds in logs]
+        counts = (sum(map(all, met)), sum(2 * sum(each) > len(each) for each in met))
+        yield name, *(f"{count} of {len(logs)}" for count in counts)
 
 
-def _means(study: Mapping[str, Any], metric: str, unit: float) -> Sequence[str]:
-    names = (study["policy"], study["limited_rival"], study["rival"], study["clairvoyant"], REFERENCE)
-    return [study["log"], *(f"{study['test'][name][metric] / unit:.2f}" for name in names)]
+def _differs(study: Study, role: str, sign: int, metrics: Iterable[str]) -> bool:
+    """Return whether the intervals of the differences from a heuristic lie on one side of zero."""
+    found = study["differences"].get(study[role])
+    return found is not None and all(
+        sign * found[metric]["low"] > 0 and sign * found[metric]["high"] > 0 for metric in metrics
+    )
 
 
-def _differences(study: Mapping[str, Any], metric: str, unit: float) -> Sequence[str]:
-    rivals = (study["limited_rival"], study["rival"])
-    found = (study["differences"].get(rival) for rival in rivals)
-    texts = ["the same" if each is None else difference_text(each[metric], unit) for each in found]
-    return [study["log"], *texts]
+def _gaps(logs: Sequence[Sequence[Study]]) -> str:
+    """Return the share of each gap that is closed, in the mean over seeds, and in the mean over logs."""
+    rows, columns = [], [(role, metric) for role in RIVALS for metric in UNITS]
+    shares: dict[tuple[str, str], list[float]] = {column: [] for column in columns}
+    for seeds in logs:
+        cells = []
+        for role, metric in columns:
+            found = [share for study in seeds if (share := _closed(study, role, metric)) is not None]
+            cells.append(f"{mean(found):.2f}" if found else "no gap")
+            shares[role, metric] += [mean(found)] if found else []
+        rows.append((seeds[0]["log"], *cells))
+    rows.append(
+        ("mean", *(f"{mean(each):.2f} ({len(each)} logs)" if each else "-" for each in shares.values()))
+    )
+    heads = [f"{NAMES[metric]}, from {RIVALS[role]}" for role, metric in columns]
+    return markdown(("log", *heads), rows)
+
+
+def _closed(study: Study, role: str, metric: str) -> float | None:
+    """Return the share of the gap from a heuristic to the clairvoyant order; None below a gap of 1 %."""
+    policy, rival, bound = (study["test"][study[name]][metric] for name in ("policy", role, "clairvoyant"))
+    return (rival - policy) / (rival - bound) if bound < 0.99 * rival else None
+
+
+def _policies(seeds: Sequence[Study]) -> Sequence[str]:
+    first, learned = seeds[0], sum(study["learned"] for study in seeds)
+    count = f"{learned} of {len(seeds)}"
+    return (
+        first["log"],
+        ", ".join(str(each["seed"]) for each in seeds),
+        count,
+        *(first[role] for role in RIVALS),
+    )
+
+
+def _means(seeds: Sequence[Study], metric: str, unit: float) -> Sequence[str]:
+    first = seeds[0]
+    chosen = mean(study["test"][study["policy"]][metric] for study in seeds)
+    names = (*(first[role] for role in RIVALS), first["clairvoyant"], REFERENCE)
+    return first["log"], *(
+        f"{value / unit:.2f}" for value in (chosen, *(first["test"][name][metric] for name in names))
+    )
+
+
+def _longest(seeds: Sequence[Study]) -> Sequence[str]:
+    log, _, *others = _means(seeds, LONGEST, 86_400)
+    return log, ", ".join(f"{each['test'][each['policy']][LONGEST] / 86_400:.2f}" for each in seeds), *others
+
+
+def _differences(seeds: Sequence[Study], metric: str, unit: float) -> Sequence[str]:
+    def text(study: Study, role: str) -> str:
+        found = study["differences"].get(study[role])
+        return "the same" if found is None else difference_text(found[metric], unit)
+
+    return seeds[0]["log"], *("; ".join(text(study, role) for study in seeds) for role in RIVALS)

@@ -30,11 +30,8 @@ REPORTED = ("mean_bounded_slowdown", "mean_wait_time", "p95_wait_time", LONGEST)
 LEAST = 60.0
 """Time that is added to waits [s], so that a ratio of two short waits is near 1."""
 
-SEVERITY, LENIENCE = 3.0, 1.0
-"""Weights of the logarithms by which limits are exceeded.
-
-The lower one is for the choice of a family, whose parameters are searched again on all of the past.
-"""
+SEVERITY = 3.0
+"""Weight of the logarithms by which limits are exceeded."""
 
 Figures = Mapping[str, float]
 """Values of metrics by name."""
@@ -93,29 +90,31 @@ class Goal(NamedTuple):
                 raise UsageError(f"--objective: unknown metric {metric!r}{nearest(metric, REPORTED)}")
         return cls(metrics, longest_wait)
 
-    def loss(self, figures: Figures, reference: Figures) -> float:
-        """Return the mean logarithm of the metrics relative to the reference, plus a penalty.
+    def loss(self, figures: Figures, reference: Figures, rival: Figures | None = None) -> float:
+        """Return the logarithm of the metrics relative to a rival, plus a penalty.
+
+        Without a rival, it is the mean logarithm relative to the reference. With one, it is the mean of that
+        mean and of the worst metric: all metrics are to become better than those of the rival.
 
         Parameters
         ----------
         figures, reference : mapping of str to float
             Metrics of a policy and of FCFS with EASY on the same jobs.
+        rival : mapping of str to float, optional
+            Metrics of a heuristic on the same jobs.
         """
-        ratios = [_log_ratio(figures, reference, metric) for metric in self.metrics]
+        ratios = [_log_ratio(figures, rival or reference, metric) for metric in self.metrics]
         excess = max(_log_ratio(figures, reference, LONGEST) - log(self.longest_wait), 0.0)
         if self.fairness is not None:
             excess += max(log(self.fairness) - _log_ratio(figures, reference, FAIRNESS), 0.0)
-        return sum(ratios) / len(ratios) + self.severity * excess
+        mean = sum(ratios) / len(ratios)
+        return (mean if rival is None else (mean + max(ratios)) / 2) + self.severity * excess
 
     def keeps_limit(self, figures: Figures, reference: Figures) -> bool:
         """Return whether the longest wait and the fairness are within their limits."""
         if self.fairness is not None and figures[FAIRNESS] < self.fairness * reference[FAIRNESS]:
             return False
         return figures[LONGEST] <= self.longest_wait * max(reference[LONGEST], LEAST)
-
-    def lenient(self) -> Goal:
-        """Return the goal with less weight on the limits."""
-        return self._replace(severity=LENIENCE)
 
     def stricter(self) -> Goal:
         """Return the goal with limits halfway to the values of FCFS: a margin for times to come."""

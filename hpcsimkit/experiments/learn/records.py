@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hpcsimkit.experiments.learn.goal import FAIRNESS, LONGEST, REFERENCE, REPORTED, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.sensitivity import TITLES
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.breakdown import By, classes_of
@@ -193,9 +194,7 @@ def markdown(headings: Row, rows: Iterable[Row]) -> str:
     |---|---:|
     | fcfs | 3 |
     """
-    lines = [headings, ["---", *["---:"] * (len(headings) - 1)]]
-    head, rule = (f"|{'|'.join(line)}|" for line in ([f" {cell} " for cell in headings], lines[1]))
-    return "\n".join([head, rule, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+    return f"{Table(headings, list(rows))}\n"
 
 
 def figures_cells(figures: Mapping[str, float]) -> list[str]:
@@ -365,7 +364,7 @@ def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapp
 | Limit | longest wait at most {outcome["longest_wait"]:g} times that of FCFS with EASY |
 | Fairness between users | {_limit(outcome["fairness"])} |
 | Kept on the last part | {"yes" if outcome["keeps_limit"] else "no"} |
-| Family | {outcome["family"]}{"" if outcome["learned"] else ", not used: a heuristic was better before"} |
+| Learned order | {"used" if outcome["learned"] else "not used: a heuristic was better before"} |
 | Guard | {"falls back to the order after `fallback=` while it is better" if outcome["guarded"] else "none"} |
 | Sees | submission, requested time, size, and run times of ended jobs by user, request and size |
 | Calibration | {_calibration(outcome["calibration"])} |

@@ -28,7 +28,7 @@ class Learning(Source, Parallel):
         Minimum fairness between users (Jain's index of their mean bounded slowdowns) relative to that of FCFS
         with EASY, above 0 and at most 1. Default: no limit.
     evaluations : int
-        Number of simulations of a search, 20 or more. Default: 160.
+        Number of simulations of the search, 20 or more. Default: 360.
     choose_from, test_from : int, optional
         Numbers of the weeks, from 0, with which the second and the third part of the log begin; by default
         one and two thirds of the whole weeks.
@@ -45,7 +45,7 @@ class Learning(Source, Parallel):
     objective: str = "mean bounded slowdown and mean wait time"
     longest_wait: float = Field(1.5, ge=1, allow_inf_nan=False)
     fairness: float | None = Field(None, gt=0, le=1)
-    evaluations: int = Field(160, ge=20)
+    evaluations: int = Field(360, ge=20)
     choose_from: int | None = Field(None, ge=1)
     test_from: int | None = Field(None, ge=2)
     guard: bool = False

@@ -18,7 +18,7 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
-from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, FAMILIES, RIVALS, VARIANTS, with_guard
+from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, RIVALS, policy_of, with_guard
 from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
@@ -31,6 +31,9 @@ __all__ = ["OUTCOME", "POLICY", "TASKS", "Study"]
 
 TASKS, POLICY, OUTCOME = "tasks", "policy.json", "outcome.json"
 """Folder of the tasks, and files of the results."""
+
+PAST = ("learn", "choose")
+"""Parts of the past."""
 
 PACKAGES = ("simpy", "numpy", "scipy", "cma", "numba", "pandas")
 """Packages with recorded versions."""
@@ -45,11 +48,11 @@ CHANGED = 4
 class Study:
     """The whole way from a log to a tested policy.
 
-    Candidates of each family are searched on the first part. The best of them on the second part, in an exact
-    simulation on line, is chosen, with the best backfilling behind it; then its parameters are searched again
-    on both parts. If a heuristic that keeps the limits is better there, it is chosen
-    instead. A guard, if asked for, is put around a learned order. The third part is simulated once, as the
-    end of the whole log, and then under changed conditions.
+    The heuristics are simulated on the first two parts, the past; the best one that keeps the limits there is
+    the rival. The parameters of the order are searched on the past, and the result is simulated on line,
+    predictions included. If the rival is better, it is chosen instead. A guard, if asked for, is put around a
+    learned order. The third part is simulated once, as the end of the whole log, and then under changed
+    conditions.
 
     Parameters
     ----------
@@ -93,15 +96,10 @@ class Study:
         """The jobs of the first two parts."""
         return self.workload.window(self.periods.learn, self.periods.test)
 
-    @cached_property
-    def first(self) -> Workload:
-        """The jobs of the first part."""
-        return self.workload.window(self.periods.learn, self.periods.choose)
-
     @property
     def steps(self) -> int:
         """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
-        past = 2 + 2 * len(FAMILIES) + len(VARIANTS) + 2 + len(RIVALS)
+        past = 3 + len(RIVALS)
         tests = 1 + self.settings.guard + len(RIVALS) + len(CLAIRVOYANT)
         return past + tests + len(CONDITIONS) * CHANGED
 
@@ -164,33 +162,31 @@ class Study:
         self._done = before + len(tasks)
 
     def _simulated(self, policy: str, part: str, *, records: bool = False) -> Simulated:
-        """Return the simulation of a policy on the first part, the past, or the whole log."""
-        jobs = {"learn": self.first, "past": self.past, "whole": self.workload}[part]
-        settings = self.settings
-        return Simulated(policy, jobs, part, settings.walltime, settings.seed, records=records)
+        """Return the simulation of a policy on the past or the whole log."""
+        jobs = {"past": self.past, "whole": self.workload}[part]
+        return Simulated(policy, jobs, part, self.settings.walltime, records=records)
 
     def _choose(self) -> dict[str, Any]:
-        """Return the policy that is chosen and refined on the past, with what led to it."""
-        recordings = {part: self._simulated(RECORDED, part, records=True) for part in ("learn", "past")}
-        self._perform(list(recordings.values()))
-        searches = [self._search(number, "learn", recordings["learn"]) for number in range(len(FAMILIES))]
-        self._perform(searches)
-        found = [self.store.outcome(search) for search in searches]
-        candidates = [family.policy(each["parameters"]) for family, each in zip(FAMILIES, found, strict=True)]
-        past = self._on_the_past([*candidates, *RIVALS])
-        best = min(range(len(candidates)), key=lambda number: past[candidates[number]]["choice"])
-        family, parameters = FAMILIES[best], found[best]["parameters"]
-        variants = {behind: family.policy(parameters, behind) for behind in VARIANTS}
-        past |= self._on_the_past(list(variants.values()))
-        variants["+easy+history"] = candidates[best]
-        behind = min(variants, key=lambda each: past[variants[each]]["choice"])
-        search = self._search(best, "past", recordings["past"])
-        self._perform([search])
-        refined = family.policy(self.store.outcome(search)["parameters"], behind)
-        past |= self._on_the_past([refined])
-        choose = self.periods.masks(self.past)["choose"]
+        """Return the policy that is searched and chosen on the past, with what led to it."""
+        past = self._on_the_past(RIVALS)
         keeping = [rival for rival in RIVALS if past[rival]["keeps_limit"]]
         fallback = min(keeping, key=lambda rival: past[rival]["loss"])
+        recording = self._simulated(RECORDED, "past", records=True)
+        self._perform([recording])
+        masks = self.periods.masks(self.past)
+        search = Search(
+            self.past,
+            {part: masks[part] for part in PAST},
+            recording,
+            fallback,
+            self.store,
+            self.goal.stricter(),
+            self.settings.evaluations,
+            self.settings.seed,
+        )
+        self._perform([search])
+        refined = policy_of(self.store.outcome(search)["parameters"])
+        past |= self._on_the_past([refined])
         learned = past[refined]["loss"] < past[fallback]["loss"]
         guards = learned and self.settings.guard
         chosen = with_guard(refined, fallback, self.goal.metrics[0]) if guards else refined
@@ -199,25 +195,11 @@ class Study:
             "learned": learned,
             "guarded": guards,
             "refined": refined,
-            "family": family.name,
             "candidates": past,
             "rival": min(RIVALS, key=lambda rival: past[rival]["unlimited"]),
             "limited_rival": fallback,
-            "calibration": recordings["past"].calibration(self.store, choose),
+            "calibration": recording.calibration(self.store, masks["choose"]),
         }
-
-    def _search(self, number: int, part: str, recording: Simulated) -> Search:
-        masks = self.periods.masks(recording.workload)
-        parts = {name: masks[name] for name in (("learn",) if part == "learn" else ("learn", "choose"))}
-        return Search(
-            FAMILIES[number],
-            recording.workload,
-            parts,
-            recording,
-            self.store,
-            self.goal.stricter(),
-            self.settings.evaluations,
-        )
 
     def _on_the_past(self, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return the metrics of policies in the two parts of the past, and what they are worth."""
@@ -227,19 +209,18 @@ class Study:
         found = {}
         for policy, task in tasks.items():
             result = task.result(self.store)
-            found[policy] = {part: figures_of(result, masks[part]) for part in ("learn", "choose")}
+            found[policy] = {part: figures_of(result, masks[part]) for part in PAST}
         reference = found[REFERENCE]
         return {policy: {**found[policy], **self._worth(found[policy], reference)} for policy in policies}
 
     def _worth(self, figures: Mapping[str, Figures], reference: Mapping[str, Figures]) -> dict[str, Any]:
-        """Return the loss on the second part for the choice of a family, and losses on the whole past."""
+        """Return the mean losses on both parts of the past, and whether the limits are kept."""
         free = self.goal._replace(severity=0.0)
 
         def loss(goal: Goal) -> float:
             return sum(goal.loss(figures[part], reference[part]) for part in figures) / len(figures)
 
         return {
-            "choice": self.goal.lenient().loss(figures["choose"], reference["choose"]),
             "loss": loss(self.goal),
             "unlimited": loss(free),
             "keeps_limit": all(self.goal.keeps_limit(figures[part], reference[part]) for part in figures),
@@ -259,6 +240,7 @@ class Study:
         changes = self.store.outcome(tasks[0]).get("followed", [])
         return {
             "log": self.workload.name,
+            "seed": self.settings.seed,
             "jobs": {name: int(each.sum()) for name, each in self.periods.masks(self.workload).items()},
             "objective": list(self.goal.metrics),
             "longest_wait": self.goal.longest_wait,
@@ -278,7 +260,7 @@ class Study:
         for condition, change in CONDITIONS.items():
             jobs = change(self.workload, test)
             tasks = {
-                policy: Simulated(policy, jobs, condition, settings.walltime, settings.seed)
+                policy: Simulated(policy, jobs, condition, settings.walltime)
                 for policy in [*policies, *({REFERENCE} - {*policies})]
             }
             self._perform(list(tasks.values()))

@@ -1,9 +1,10 @@
-"""The work of a study as tasks: simulations on line, and searches over recorded predictions."""
+"""The work of a study as tasks: simulations on line, and a search over recorded predictions."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.experiments.learn.goal import Goal, figures_of
-from hpcsimkit.experiments.learn.recipe import Family
+from hpcsimkit.experiments.learn.goal import REFERENCE, Goal, figures_of
+from hpcsimkit.experiments.learn.recipe import RANGES, keys, parameters, start
 from hpcsimkit.experiments.policy_run import Ended
 from hpcsimkit.experiments.registry import make
 from hpcsimkit.io.files import read_bytes, write_bytes
@@ -24,16 +25,17 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Order
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.prediction import LEVELS
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
+from hpcsimkit.policies import KeyColumn
 from hpcsimkit.policies.portfolio.guarded import Guarded
 from hpcsimkit.policies.predicting.quality import Quality
 from hpcsimkit.results.result import Result
 
-__all__ = ["Search", "Simulated"]
+__all__ = ["Search", "Simulated", "shaken"]
 
 Floats = NDArray[np.float64]
 Walltime = Literal["run", "kill"]
@@ -44,8 +46,17 @@ SCHEDULE = "schedule.npz"
 WORTH_COMPILING = 200_000
 """Number of simulated jobs from which a search takes the compiled simulator, if numba is installed."""
 
-WIDTH = 0.5
-"""First standard deviation of a search, in all dimensions."""
+WIDTH, WIDTHS = 0.25, [1.0, 2.0, 1.0, 1.0, 1.0]
+"""First standard deviation of a search, and its factors for the dimensions."""
+
+RESTRAINT = 0.05
+"""Loss for each squared unit of distance from the first position, in units of the factors above."""
+
+VERSIONS = 3
+"""Number of versions of the past on which each candidate is simulated: the log's own and shaken ones."""
+
+SHIFT, DAY = 2, 86_400
+"""Maximum number of days by which a user is shifted, and their length [s]."""
 
 
 class Recorder(Observer):
@@ -88,8 +99,6 @@ class Simulated(Task):
         Name of the period that the jobs cover, for the name of the task.
     walltime : {"run", "kill"}
         Treatment of jobs that exceed their requested time.
-    seed : int
-        Random seed of the run.
     records : bool
         Whether predictions are recorded. Default: False.
     """
@@ -102,7 +111,6 @@ class Simulated(Task):
         workload: Workload,
         part: str,
         walltime: Walltime,
-        seed: int,
         *,
         records: bool = False,
     ) -> None:
@@ -110,7 +118,6 @@ class Simulated(Task):
         self.workload = workload
         self.part = part
         self.walltime: Walltime = walltime
-        self.seed = seed
         self.records = records
 
     @property
@@ -130,7 +137,7 @@ class Simulated(Task):
 
     def inputs(self) -> Any:
         """Return the policy, the jobs and the options."""
-        return [make(self.policy), self.workload, self.walltime, self.seed, self.records]
+        return [make(self.policy), self.workload, self.walltime, self.records]
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the schedule."""
@@ -161,7 +168,6 @@ class Simulated(Task):
         return Simulation(
             self.workload,
             make(self.policy),
-            seed=self.seed,
             walltime=self.walltime,
             observers=observers,
             name=self.policy,
@@ -196,54 +202,57 @@ class Simulated(Task):
 
 
 class Search(Task):
-    """Search for the parameters of a family of orders by CMA-ES.
+    """Search for the parameters of the order by CMA-ES.
 
-    Candidates are simulated on all jobs of the past, with the predictions recorded in a simulation of FCFS
-    with EASY. What a candidate is worth is the mean of its losses in the parts, relative to FCFS with EASY.
-    (Hansen, The CMA Evolution Strategy: A Tutorial, 2016.)
+    Candidates are simulated on the past and on shaken versions of it, with the predictions recorded in a
+    simulation of FCFS with EASY. What a candidate is worth is the mean of its losses in all versions and
+    parts, relative to a heuristic: a small change of the jobs changes the metrics of one schedule as much as
+    one of the parameters does. For the same reason, a distance from the first position counts as a loss.
+    (Hansen, The CMA Evolution Strategy: A Tutorial, 2016; on shaking: Tsafrir,
+    Ouaknine & Feitelson, MASCOTS 2007.)
 
     Parameters
     ----------
-    family : Family
-        Family of orders.
     workload : Workload
         Jobs from which to learn.
     parts : mapping of str to array of bool, shape (jobs,)
         Parts of the jobs.
     recording : Simulated
         Simulation of FCFS with EASY of the same jobs with recorded predictions.
+    rival : str
+        Name of the heuristic to beat.
     store : Store
         Store of the outcome of the recording.
     goal : Goal
         Goal of the search.
     evaluations : int
         Number of simulations.
+    seed : int
+        Random seed, 0 or more.
     """
 
     kind = "search"
+    name = label = "search"
 
     def __init__(
         self,
-        family: Family,
         workload: Workload,
         parts: Mapping[str, NDArray[np.bool_]],
         recording: Simulated,
+        rival: str,
         store: Store,
         goal: Goal,
         evaluations: int,
+        seed: int,
     ) -> None:
-        self.family = family
         self.workload = workload
         self.parts = parts
         self.recording = recording
+        self.rival = rival
         self.store = store
         self.goal = goal
         self.evaluations = evaluations
-
-    @property
-    def name(self) -> str:
-        """Family and parts."""
-        return f"search-{self.family.name}-{'-'.join(self.parts)}"
+        self.seed = seed
 
     @property
     def size(self) -> int:
@@ -251,64 +260,94 @@ class Search(Task):
         return self.evaluations
 
     def inputs(self) -> Any:
-        """Return the family, the jobs, the recording and the goal."""
+        """Return the jobs, the recording, the rival, the goal and the effort."""
         parts = {name: mask.astype(np.int64) for name, mask in self.parts.items()}
-        return [self.family, self.workload, parts, self.recording.fingerprint, self.goal, self.evaluations]
+        effort = [self.evaluations, self.seed, VERSIONS]
+        return [self.workload, parts, self.recording.fingerprint, make(self.rival), self.goal, *effort]
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Search, and return the best parameters with their loss."""
+        """Search, and return the parameters with their loss."""
         import cma
 
-        reference = self._figures(self.recording.result(self.store))
-        logarithms, submit = self._logarithms(), self.workload.submit_time.astype(np.float64)
-        longest = max(figures["max_wait_time"] for figures in reference.values())
+        numbers = np.random.default_rng(self.seed)
+        versions = [self.workload, *(shaken(self.workload, numbers) for _ in range(VERSIONS - 1))]
+        reference, rival = (
+            [self._figures(self._simulated(make(name), each)) for each in versions]
+            for name in (REFERENCE, self.rival)
+        )
+        logarithms = self._logarithms()
+        longest = max(figures["max_wait_time"] for figures in reference[0].values())
+        first = np.array(start(longest, logarithms["size"]))
+        shortest = EASY(candidates=KeyColumn(logarithms["mean"]))
+
+        def loss(position: Floats) -> float:
+            """Return the mean loss of a position in all parts of all versions, plus the restraint."""
+            losses = []
+            for version, ours, theirs in zip(versions, reference, rival, strict=True):
+                order = keys(parameters(position.tolist()), version.submit_time.astype(float), logarithms)
+                figures = self._figures(self._simulated(Pipeline(order, backfiller=shortest), version))
+                losses += [self.goal.loss(figures[part], ours[part], theirs[part]) for part in figures]
+            away = (position - first) / WIDTHS
+            return float(np.mean(losses)) + RESTRAINT * float(away @ away)
+
+        low, high = zip(*RANGES, strict=True)
         evolution = cma.CMAEvolutionStrategy(
-            self.family.start(longest),
+            first,
             WIDTH,
             {
-                "bounds": [list(ends) for ends in self.family.ranges],
-                "maxfevals": self.evaluations,
-                "seed": self.recording.seed + 1,  # 0 would be the clock
+                "bounds": [list(low), list(high)],
+                "CMA_stds": WIDTHS,
+                "maxfevals": self.evaluations // VERSIONS,
+                "seed": self.seed + 1,  # 0 would be the clock
                 "verbose": -9,
             },
         )
-        best, least, done = {}, np.inf, 0
+        done = 0
         while not evolution.stop():
             positions, losses = evolution.ask(), []
             for position in positions:
-                parameters = self.family.parameters(position)
-                figures = self._figures(self._simulated(self.family.order(parameters, submit, logarithms)))
-                losses.append(
-                    sum(self.goal.loss(figures[part], reference[part]) for part in figures) / len(figures)
-                )
-                if losses[-1] < least:
-                    best, least = parameters, losses[-1]
-                done += 1
+                losses.append(loss(position))
+                done += VERSIONS
                 tell(min(done, self.evaluations))
             evolution.tell(positions, losses)
-        return {"family": self.family.name, "parameters": best, "loss": least, "evaluations": done}
+        best = parameters(evolution.result.xbest.tolist())
+        return {"parameters": best, "loss": float(evolution.result.fbest), "evaluations": done}
 
     def _logarithms(self) -> dict[str, Floats]:
         """Return the natural logarithms of all features of the jobs."""
-        predictions = self.recording.arrays(self.store)
         return {
-            "mean": np.log(predictions["mean"]),
-            "harmonic": np.log(predictions["harmonic"]),
+            "mean": np.log(self.recording.arrays(self.store)["mean"]),
             "requested": np.log(self.workload.requested_time),
             "size": np.log(np.maximum(self.workload.size, 1)),
         }
 
-    def _simulated(self, order: Order) -> Result:
-        """Return the result of an order with EASY."""
-        compiles = len(self.workload) * self.evaluations >= WORTH_COMPILING and find_spec("numba") is not None
-        return Simulation(
-            self.workload,
-            Pipeline(order, backfiller=EASY()),
-            seed=self.recording.seed,
-            walltime=self.recording.walltime,
-            simulator="compiled" if compiles else "simpy",
-        ).run()
+    def _simulated(self, policy: Policy, version: Workload) -> Result:
+        """Return the result of a policy on a version of the past."""
+        compiles = len(version) * self.evaluations >= WORTH_COMPILING and find_spec("numba") is not None
+        walltime = self.recording.walltime
+        simulator: Literal["compiled", "simpy"] = "compiled" if compiles else "simpy"
+        return Simulation(version, policy, walltime=walltime, simulator=simulator).run()
 
     def _figures(self, result: Result) -> dict[str, dict[str, float]]:
         """Return the metrics of each part."""
         return {name: figures_of(result, mask) for name, mask in self.parts.items()}
+
+
+def shaken(workload: Workload, numbers: np.random.Generator) -> Workload:
+    """Return the jobs with those of each user submitted up to two days earlier or later, all alike.
+
+    Whole days leave the hours of submission and the sessions of a user as they are; what changes is which
+    users meet. Jobs of unknown users are shifted one by one. No job is submitted before the first one.
+
+    >>> jobs = Workload({"submit_time": [0, 500_000, 500_007], "run_time": [9] * 3, "nodes": [1] * 3,
+    ...                  "user": [1, 2, 2]})
+    >>> shift = shaken(jobs, np.random.default_rng(1)).submit_time - jobs.submit_time
+    >>> bool(shift[1] == shift[2]), int(shift[1]) % 86_400
+    (True, 0)
+    """
+    user = workload.user
+    users = np.unique(np.where(user >= 0, user, -1 - np.arange(len(user))), return_inverse=True)[1]
+    shift = numbers.integers(-SHIFT, SHIFT + 1, users.max(initial=0) + 1)[users] * DAY
+    submit = workload.submit_time
+    columns = {**workload.columns, "submit_time": np.maximum(submit + shift, submit.min(initial=0))}
+    return replace(workload, columns=columns)

@@ -24,11 +24,12 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.cells import Table, number, spread_cell
+from hpcsimkit.reproductions.cells import number, spread_cell
 from hpcsimkit.reproductions.cush import figures
 from hpcsimkit.reproductions.cush.figures import (
     ALLOCATIONS,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CushLearner",
-    "Given",
     "Measured",
     "OwnFindings",
     "OwnReproduction",
@@ -98,52 +98,19 @@ decision in imitation learning to one in CuSH's: hardly any states recur."""
 # --- job sets -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Given:
-    """A file of job sets, CSV or gzip; its name contains that of the system.
+def system_of(path: Path) -> Literal["sierra", "summit"]:
+    """Return the system of the job sets in a file, which its name contains.
 
-    >>> Given(Path("my_Sierra_sets.csv")).system, Given(Path("my_sierra_sets.csv.gz")).name
-    ('sierra', 'my_sierra_sets.csv')
+    >>> system_of(Path("my_Sierra_sets.csv"))
+    'sierra'
     """
-
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return name_among(self.path, {})
-
-    @property
-    def system(self) -> Literal["sierra", "summit"]:
-        """System of the job sets, by the file name."""
-        found = [system for system in CUSH_SYSTEMS if system in self.path.name.lower()]
-        if len(found) != 1:
-            raise UsageError(
-                f"{self.path}: the system of the job sets is unknown; the file name must contain one of the "
-                f"words {', '.join(CUSH_SYSTEMS)}"
-            )
-        return cast(Literal["sierra", "summit"], found[0])
-
-    @cached_property
-    def sequences(self) -> SequenceSet:
-        """Job sets on the paper's cluster."""
-        problem = CushProblem(system=self.system)
-        scenarios = tuple(map(problem.scenario, read_job_sets(self.path)))
-        for scenario in scenarios:
-            cluster, jobs = scenario.cluster, scenario.workload
-            assert isinstance(cluster, Machines)
-            misfits = jobs.id[cluster.misfits(jobs)]
-            if len(misfits):
-                raise UsageError(
-                    f"{self.path}: job {misfits[0]} of {jobs.name} asks for more than all {problem.nodes} "
-                    f"nodes of {self.system.capitalize()} have"
-                )
-        return SequenceSet(self.name, scenarios)
-
-    def line(self) -> str:
-        """Return a line on the file."""
-        count = len(self.sequences.scenarios)
-        return f"{self.name}: {count} job set{'s' * (count != 1)} for {self.system.capitalize()}"
+    found = [system for system in CUSH_SYSTEMS if system in path.name.lower()]
+    if len(found) != 1:
+        raise UsageError(
+            f"{path}: the system of the job sets is unknown; the file name must contain one of the words "
+            f"{', '.join(CUSH_SYSTEMS)}"
+        )
+    return cast(Literal["sierra", "summit"], found[0])
 
 
 @dataclass(frozen=True)
@@ -160,20 +127,20 @@ class Trial:
         Size preset.
     seed : int
         Random seed.
-    file : Given, optional
-        File of the job sets.
+    path : Path, optional
+        File of the job sets, CSV or gzip.
     """
 
     kind: Literal["system", "file", "swept"]
     problem: CushProblem
     scale: Any
     seed: int
-    file: Given | None = None
+    path: Path | None = None
 
     @property
     def name(self) -> str:
         """Name in tables."""
-        return self.problem.system.capitalize() if self.file is None else self.file.name
+        return self.problem.system.capitalize() if self.path is None else name_among(self.path, {})
 
     @property
     def label(self) -> str:
@@ -204,11 +171,21 @@ class Trial:
             return self._drawn("swept-unseen", UNSEEN, self.scale.sweep_unseen)
         return self._drawn("unseen", UNSEEN, self.scale.unseen)
 
-    @property
+    @cached_property
     def given(self) -> SequenceSet:
-        """Job sets of the file."""
-        assert self.file is not None
-        return self.file.sequences
+        """Job sets of the file, on the paper's cluster."""
+        assert self.path is not None
+        scenarios = tuple(map(self.problem.scenario, read_job_sets(self.path)))
+        for scenario in scenarios:
+            cluster, jobs = scenario.cluster, scenario.workload
+            assert isinstance(cluster, Machines)
+            misfits = jobs.id[cluster.misfits(jobs)]
+            if len(misfits):
+                raise UsageError(
+                    f"{self.path}: job {misfits[0]} of {jobs.name} asks for more than all "
+                    f"{self.problem.nodes} nodes of {self.problem.system.capitalize()} have"
+                )
+        return SequenceSet(self.name, scenarios)
 
     def _drawn(self, part: str, purpose: int, count: int) -> SequenceSet:
         rng = np.random.default_rng([self.seed, purpose])
@@ -221,8 +198,9 @@ class Trial:
 
     def line(self) -> str:
         """Return a line on the job sets."""
-        if self.file is not None:
-            return self.file.line()
+        if self.path is not None:
+            count = len(self.given.scenarios)
+            return f"{self.name}: {count} job set{'s' * (count != 1)} for {self.problem.system.capitalize()}"
         node, scale = CUSH_SYSTEMS[self.problem.system], self.scale
         return (
             f"{self.name}: {self.problem.nodes} nodes of {node.cpus} CPUs and {node.gpus} GPUs; "
@@ -237,13 +215,16 @@ class Trials(Logs):
     @cached_property
     def all(self) -> Sequence[Trial]:
         """Job sets by system, by file, and of Sierra with other clusters and horizons, each once."""
-        files = each_once([Given(path) for path in self.paths])
         systems = [CushProblem(system=system) for system in self.scale.systems]
         sizes = [CushProblem(nodes=nodes) for nodes in self.scale.nodes]
         swept = dict.fromkeys([*sizes, *(CushProblem(horizon=horizon) for horizon in self.scale.horizons)])
+        files = [
+            Trial("file", CushProblem(system=system_of(path)), self.scale, self.seed, path)
+            for path in self.paths
+        ]
         return [
             *(Trial("system", problem, self.scale, self.seed) for problem in systems),
-            *(Trial("file", CushProblem(system=file.system), self.scale, self.seed, file) for file in files),
+            *each_once(files),
             *(Trial("swept", problem, self.scale, self.seed) for problem in swept),
         ]
 
@@ -719,19 +700,6 @@ class OwnFindings(PaperFindings):
         values = self.curve(learner)["normalised_turnaround"]
         tenth = max(1, len(values) // 10)
         return learner.name, len(values), seconds, float(values[:tenth].mean()), float(values[-tenth:].mean())
-
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        more = {"problem": CushProblem(), "paper": CushSettings(), "taught": TaughtSettings()}
-        rows = {
-            "CUSH": CUSH,
-            "BEST_ALLOCATION": BEST_ALLOCATION,
-            "EVOLVED_IN_SIGHT": EVOLVED_IN_SIGHT,
-            "EVOLVED_ON_ALL": EVOLVED_ON_ALL,
-            "kinds": CUSH_KINDS,
-            "mean_of_class": mean_of_class,
-        }
-        return {**super().values(), **more, **rows}
 
     def _curves(self, system: str) -> dict[str, list[Curve]]:
         """Return the learning curves of the groups with CuSH's networks, seed by seed."""

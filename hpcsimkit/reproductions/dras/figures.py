@@ -21,11 +21,11 @@ from hpcsimkit.reports.figures import (
     count_axis,
     legend_above,
     new_figure,
+    panels,
     style,
     title,
 )
 from hpcsimkit.reports.plots import plot_boxes
-from hpcsimkit.reproductions.figures import panels
 from hpcsimkit.results.result import MODE_NAMES, Result
 
 if TYPE_CHECKING:

@@ -34,11 +34,12 @@ from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reports.figures import DAY, HOUR, POLICY_COLOURS, Line
 from hpcsimkit.reports.likeness import draw_likeness
-from hpcsimkit.reproductions.cells import Table, number, spread_cell
+from hpcsimkit.reproductions.cells import number, spread_cell
 from hpcsimkit.reproductions.dras import figures
 from hpcsimkit.reproductions.dras.figures import (
     ADDED_RULES,
@@ -55,11 +56,10 @@ from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
-from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.rivals import RULES, Field, parted
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
-from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.targets import Conclusion, Target
 from hpcsimkit.reproductions.templates import rendered
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.result import Result
@@ -966,23 +966,7 @@ class OwnFindings(PaperFindings):
 
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
-        return {
-            **super().values(),
-            "habits": self.habits,
-            "trained": TRAINED,
-            "window": WINDOW,
-            "month": MONTH / DAY,
-            "day": DAY,
-            "large": LARGE,
-            "fcfs": FCFS,
-            "optimization": OPTIMIZATION,
-            "metrics_table": metrics_table,
-            "modes_table": modes_table,
-            "behaviour_table": behaviour_table,
-            "metrics": METRICS,
-            "name_of": name_of,
-            "longest_waits": LONGEST_WAITS,
-        }
+        return {**super().values(), "window": WINDOW}
 
     def conclusion(self, pictures: Path) -> Conclusion:
         """Return the targets and the report, or only the report on the use of slots."""

@@ -21,8 +21,8 @@ from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.reports.learning_curve import Curve
+from hpcsimkit.reports.plots import draw_boxes
 from hpcsimkit.reproductions.cells import number
-from hpcsimkit.reproductions.figures import draw_boxes
 from hpcsimkit.reproductions.masked_ppo.figures import draw_training_curves
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
 from hpcsimkit.reproductions.plans.logs import Logs

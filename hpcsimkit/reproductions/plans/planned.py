@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,21 +15,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.experiments.trust import Trust
 from hpcsimkit.reports.figures import save_figure
-from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
+from hpcsimkit.reports.learning_curve import Curve, draw_rewards
+from hpcsimkit.reports.plots import draw_boxes
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.logs import PaperLogs
 from hpcsimkit.reproductions.plans.parts import KIT, Code, kit_part
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
-from hpcsimkit.reproductions.reproduction import Conclusion, Reproduction
 from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
 from hpcsimkit.reproductions.scores import Scores
-from hpcsimkit.reproductions.targets import Target, same_digits
+from hpcsimkit.reproductions.targets import Conclusion, Target, same_digits
 from hpcsimkit.reproductions.templates import rendered
 from hpcsimkit.results.statistics import SIGNIFICANT
 
@@ -48,8 +49,19 @@ class Study(NamedTuple):
     learners: Mapping[str, Learner]
 
 
-class PaperReproduction(Reproduction):
+class PaperReproduction:
     """Reproduction of a paper from its folder; see :func:`reproduction_of`.
+
+    Parameters
+    ----------
+    logs : sequence of Path
+        Paths of the logs.
+    quick : bool
+        Whether a small version is run. Default: False.
+    seed : int
+        Random seed. Default: 0.
+    chosen : collection of str
+        Given flags among `flags`. Default: none.
 
     Attributes
     ----------
@@ -63,6 +75,18 @@ class PaperReproduction(Reproduction):
         Class of its measurements.
     code : Code
         Code that names in the plan may refer to.
+    title : str
+        Heading of the page.
+    needs_logs : bool
+        Whether logs are required.
+    logs_needed : str
+        Description of the logs and their sources, for the message if none are given.
+    rates : mapping of str to float
+        Approximate rate of one process for each kind of task [decisions/s].
+    flags : set of str
+        Flags of the command line, without dashes, that the reproduction supports.
+    allow_code : tuple of str
+        Modules, files and folders from which its plan may import code.
     """
 
     folder: ClassVar[Path]
@@ -70,6 +94,20 @@ class PaperReproduction(Reproduction):
     published: ClassVar[Mapping[str, PublishedTable]]
     findings: ClassVar[type[PaperFindings]]
     code: ClassVar[Code]
+    title: ClassVar[str]
+    needs_logs: ClassVar[bool]
+    logs_needed: ClassVar[str]
+    rates: ClassVar[Mapping[str, float]]
+    flags: ClassVar[frozenset[str]] = frozenset({RIVALS})
+    allow_code: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self, logs: Sequence[Path], *, quick: bool = False, seed: int = 0, chosen: Collection[str] = ()
+    ) -> None:
+        self.logs = tuple(logs)
+        self.quick = quick
+        self.seed = seed
+        self.chosen = frozenset(chosen)
 
     @cached_property
     def traces(self) -> Any:
@@ -103,7 +141,13 @@ class PaperReproduction(Reproduction):
         return {name: parts.made(part) for name, part in self.paper.tasks.items()}
 
     def prepare(self) -> Iterator[str]:
-        """Read the logs and draw the sequences; yield lines on the planned work."""
+        """Read the logs and draw the sequences; yield lines on the planned work.
+
+        Raises
+        ------
+        HpcsimkitError
+            The logs are unsuitable.
+        """
         yield from self.traces.lines()
         sets = f"{len(self.contests)} set{'s' * (len(self.contests) != 1)} of sequences"
         if RIVALS in self.chosen:
@@ -136,7 +180,8 @@ class PaperReproduction(Reproduction):
     def stages(self) -> Sequence[Sequence[Task]]:
         """Return the trainings, then those that need other agents, if any, and the runs.
 
-        Longer trainings are first. Those by a trainer with a rate of its own are a kind of their own.
+        Tasks depend only on those of earlier stages. Longer trainings are first. Those by a trainer with a
+        rate of its own are a kind of their own.
         """
         trainings = [self._training(learner) for learner in self.trained]
         trainings.sort(key=lambda task: task.size / self.rates[task.kind], reverse=True)
@@ -241,9 +286,10 @@ class PaperFindings:
         ]
 
     def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        traces = self.plan.traces
-        return {"scale": traces.scale, "first": traces.first.name, "published": self.plan.published}
+        """Return further values of the template, by name; `own` is the module of the measurements."""
+        traces, own = self.plan.traces, sys.modules[type(self).__module__]
+        about = {"scale": traces.scale, "first": traces.first.name, "published": self.plan.published}
+        return {**about, "own": own}
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield box plots of all comparisons, and the learning curves of the studies."""

@@ -18,7 +18,7 @@ from hpcsimkit.reports.figures import (
     style,
     title,
 )
-from hpcsimkit.reproductions.figures import apart
+from hpcsimkit.reports.plots import apart
 from hpcsimkit.results.result import MODE_NAMES, Result
 
 if TYPE_CHECKING:

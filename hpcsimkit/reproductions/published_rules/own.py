@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab import published, textbook
-from hpcsimkit.reproductions.cells import Table, number
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.papers import PAPERS
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
 from hpcsimkit.reproductions.plans.planned import PaperFindings
 from hpcsimkit.reproductions.published_rules.figures import Seeds, draw_cases, draw_means, draw_seeds
-from hpcsimkit.reproductions.reproduction import Conclusion
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
-from hpcsimkit.reproductions.targets import Target, same_digits
+from hpcsimkit.reproductions.targets import Conclusion, Target, same_digits
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import SIGNIFICANT, Mean, compared, mean_of, ratio_of_means
 from hpcsimkit.workloads.dirlab import CODES, read_published
@@ -347,26 +345,6 @@ def effects(values: Values) -> dict[str, Effect]:
     }
 
 
-EFFECTS = (
-    *("code", "log", "order", "backfilling", "scheduler", "sequences", "mean_bounded_slowdown"),
-    *("ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high"),
-    "p_paired_t_holm",
-)
-"""Columns of the file of all effects."""
-
-
-def _lines_of(cell: Cell, values: Values) -> Iterator[list[str]]:
-    for row, effect in effects(values).items():
-        numbers = (effect.mean, *astuple(effect.ratio), *astuple(effect.difference), effect.p)
-        yield [
-            *cell[:3],
-            "yes" if cell.backfilling else "no",
-            row,
-            str(len(values[row])),
-            *("" if np.isnan(each) else f"{each:.6g}" for each in numbers),
-        ]
-
-
 def share_of_gain(base: float, agent: float, other: float) -> float:
     """Return the gain of a policy over the base as a share of the agent's gain [%].
 
@@ -392,6 +370,10 @@ def spread_of_ratios(means: Floats) -> float:
     ratios = means[:, None] / means[None, :]
     others = ratios[~np.eye(len(means), dtype=bool)]
     return float(np.percentile(np.maximum(others, 1 / others), 95, method="higher"))
+
+
+def _interval(name: str, mean: Mean) -> dict[str, float]:
+    return {name: mean.mean, f"{name}_low": mean.low, f"{name}_high": mean.high}
 
 
 # --- measurements -----------------------------------------------------------------------------------------
@@ -445,25 +427,26 @@ class OwnFindings(PaperFindings):
         """Whether agents were published for any of the logs."""
         return any(not set(published_logs(code)).isdisjoint(self.logs) for code in SOURCES)
 
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        return {
-            **super().values(),
-            "digits": list(self.digit_targets()),
-            "sources": SOURCES,
-            "rules": RULES,
-            "repeats": REPEATS,
-            "cases": CASES,
-        }
-
     def conclusion(self, pictures: Path) -> Conclusion:
         """Return the targets and the report; figures and a table of all effects are written to a folder."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(EFFECTS)
-        for cell, values in self.tested.items():
-            writer.writerows(_lines_of(cell, values))
-        write_bytes(pictures / "effects.csv", file.getvalue().encode())
+        import pandas
+
+        rows = [
+            {
+                **cell._asdict(),
+                "backfilling": "yes" if cell.backfilling else "no",
+                "scheduler": row,
+                "sequences": len(values[row]),
+                "mean_bounded_slowdown": effect.mean,
+                **_interval("ratio", effect.ratio),
+                **_interval("difference", effect.difference),
+                "p_paired_t_holm": effect.p,
+            }
+            for cell, values in self.tested.items()
+            for row, effect in effects(values).items()
+        ]
+        table = pandas.DataFrame(rows).to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        write_bytes(pictures / "effects.csv", table.encode())
         return super().conclusion(pictures)
 
     # --- published numbers ------------------------------------------------------------------------------

@@ -14,12 +14,14 @@ from hpcsimkit.agents.rlbackfilling.seat import Mode
 from hpcsimkit.agents.rlbackfilling.settings import JOBS, backfilling_environment
 from hpcsimkit.engine.task import Task
 from hpcsimkit.envs.environment import SchedulingEnv
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.policies.oracles import Actual, OracleSJF
-from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.figures import draw_boxes, draw_rewards
+from hpcsimkit.reports.learning_curve import draw_rewards
+from hpcsimkit.reports.plots import draw_boxes
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings
 from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise
@@ -226,18 +228,10 @@ class OwnFindings(PaperFindings):
         """Base schedulers for which agents backfill."""
         return tuple(self.plan.traces.scale.orders)
 
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        return {
-            **super().values(),
-            "tests": TESTS,
-            "kinds": KINDS,
-            "orders": ORDERS,
-            "jobs": TESTED,
-            "slice": self.plan.paper.logs.slice,
-            "significant": SIGNIFICANT,
-            "digits": [target for scores in self.of("published") for target in self.base_targets(scores)],
-        }
+    @property
+    def digits(self) -> list[Target]:
+        """Targets of the published test without training."""
+        return [target for scores in self.of("published") for target in self.base_targets(scores)]
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""

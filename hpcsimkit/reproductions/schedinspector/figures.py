@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.reports.figures import MUTED, POLICY_COLOURS, style, title
+from hpcsimkit.reports.figures import MUTED, POLICY_COLOURS, panels, style, title
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.figures import panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

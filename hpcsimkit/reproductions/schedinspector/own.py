@@ -18,13 +18,14 @@ from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.explanation import HEADINGS, Explanation, explained
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.policies.dirlab import MAX_REJECTIONS
 from hpcsimkit.reports.explanation import draw_explanation
 from hpcsimkit.reports.learning_curve import Curve
-from hpcsimkit.reproductions.cells import Table, number
-from hpcsimkit.reproductions.figures import draw_boxes
+from hpcsimkit.reports.plots import draw_boxes
+from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings, Study
 from hpcsimkit.reproductions.schedinspector.figures import draw_curves
@@ -121,7 +122,7 @@ class OwnFindings(PaperFindings):
 
     def values(self) -> dict[str, Any]:
         """Return further values of the template, by name."""
-        return {**super().values(), "ratio": RATIO, "explaining": self.plan.tasks["explaining"]}
+        return {**super().values(), "ratio": RATIO}
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""

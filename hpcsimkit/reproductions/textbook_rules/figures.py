@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.reports.figures import INK, MUTED, PAPER, POLICY_COLOURS, new_figure, style, title
-from hpcsimkit.reproductions.figures import apart
+from hpcsimkit.reports.plots import apart
 from hpcsimkit.results.statistics import Mean
 
 if TYPE_CHECKING:

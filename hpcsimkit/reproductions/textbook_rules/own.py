@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode import Player
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -35,22 +36,21 @@ from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.reports.figures import MUTED
-from hpcsimkit.reproductions.cells import Table, mean_cells
-from hpcsimkit.reproductions.figures import draw_rewards
+from hpcsimkit.reports.learning_curve import draw_rewards
+from hpcsimkit.reproductions.cells import comparison_cells, mean_cells, per_cent
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.planned import PaperFindings
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED, Dots, Panel, draw_ratios
-from hpcsimkit.results.statistics import SIGNIFICANT, Mean, mean_of, p_value_text, paired
+from hpcsimkit.results.statistics import SIGNIFICANT, Mean, mean_of, paired
 from hpcsimkit.results.statistics import Comparison as Paired
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "RIVALS",
     "Judged",
     "OwnFindings",
     "SeatLearner",
@@ -59,17 +59,11 @@ __all__ = [
     "backfiller_seat",
     "backfilling",
     "both_seats",
-    "colour_of",
     "heuristic",
     "inspecting",
     "inspector_seat",
     "judged",
-    "log_table",
-    "mark",
-    "matrix",
-    "promises_table",
     "prompt",
-    "typical_matrix",
     "verdicts",
 ]
 
@@ -382,15 +376,6 @@ def _against(scores: Scores, rows: Iterable[str], rival: str) -> dict[str, Verdi
 # --- tables -------------------------------------------------------------------------------------------
 
 
-def per_cent(share: float) -> str:
-    """Return a relative difference as a percentage.
-
-    >>> per_cent(-0.1234), per_cent(0.5)
-    ('-12.3 %', '+50.0 %')
-    """
-    return f"{100 * share:+.1f} %"
-
-
 def mark(verdict: Verdict) -> str:
     """Return the mark of a significant difference, after a space; an empty string otherwise."""
     return f" {LESS}" * verdict.is_better + f" {MORE}" * verdict.is_worse
@@ -411,15 +396,9 @@ def log_table(log: Judged) -> Table:
 
 
 def _cells(verdict: Verdict) -> list[str]:
-    against = verdict.against
-    return [
-        f"{against.difference.mean:+.2f}",
-        per_cent(against.relative),
-        f"{verdict.ratio.mean:.3f}",
-        p_value_text(against.t_test_holm),
-        p_value_text(against.wilcoxon_holm),
-        f"{against.lower} : {against.higher}",
-    ]
+    difference, relative, *ps = comparison_cells(verdict.against)
+    counts = f"{verdict.against.lower} : {verdict.against.higher}"
+    return [difference, relative, f"{verdict.ratio.mean:.3f}", *ps, counts]
 
 
 def _name(log: Judged, row: str) -> str:
@@ -505,22 +484,6 @@ class OwnFindings(PaperFindings):
     def logs(self) -> list[Judged]:
         """Measurements and comparisons of each log."""
         return [judged(scores) for scores in self.scores]
-
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        return {
-            **super().values(),
-            "logs": self.logs,
-            "jobs": JOBS,
-            "rivals": RIVALS,
-            "slots": SLOTS,
-            "max_interval": MAX_INTERVAL,
-            "max_rejections": MAX_REJECTIONS,
-            "log_table": log_table,
-            "matrix": matrix,
-            "typical_matrix": typical_matrix,
-            "promises_table": promises_table,
-        }
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the figures with their names."""

@@ -17,15 +17,15 @@ from hpcsimkit import Simulation, Workload, make
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.learn.collection import collected
+from hpcsimkit.experiments.learn.collection import UNITS, collected
 from hpcsimkit.experiments.learn.goal import Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
-from hpcsimkit.experiments.learn.recipe import FAMILIES, RIVALS, Family
+from hpcsimkit.experiments.learn.recipe import BEHIND, RANGES, RIVALS, keys, parameters, policy_of, start
 from hpcsimkit.experiments.learn.records import _guard, weekly_difference
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS, TITLES, other_users
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
-from hpcsimkit.experiments.learn.tasks import Simulated
+from hpcsimkit.experiments.learn.tasks import Simulated, shaken
 from hpcsimkit.experiments.registry import check
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -87,6 +87,17 @@ def test_losses_by_hand() -> None:
     assert goal.stricter().longest_wait == 1.25
 
 
+def test_losses_relative_to_a_rival_by_hand() -> None:
+    goal = Goal.named("mean bounded slowdown and mean wait time", 1.5)
+    reference = {"mean_bounded_slowdown": 99.0, "mean_wait_time": 9999.0, "max_wait_time": 1940.0}
+    rival = {"mean_bounded_slowdown": 10.0, "mean_wait_time": 940.0, "max_wait_time": 9.0}
+    figures = {"mean_bounded_slowdown": 2.5, "mean_wait_time": 1940.0, "max_wait_time": 2940.0}
+    expected = (log(0.25) + log(2)) / 4 + log(2) / 2  # half of the mean, half of the worst
+    assert goal.loss(figures, reference, rival) == pytest.approx(expected)
+    over = {**figures, "max_wait_time": 5940.0}
+    assert goal.loss(over, reference, rival) == pytest.approx(expected + 3 * log(2))
+
+
 def test_losses_with_a_limit_of_the_fairness_by_hand() -> None:
     goal = Goal.named("mean wait time", 1.5)._replace(fairness=0.8)
     reference = {"mean_wait_time": 940.0, "max_wait_time": 1940.0, "user_fairness": 0.5}
@@ -99,26 +110,36 @@ def test_losses_with_a_limit_of_the_fairness_by_hand() -> None:
     assert goal.stricter().fairness == 0.9
 
 
-@pytest.mark.parametrize("family", [FAMILIES[0], FAMILIES[3]], ids=str)
-def test_columns_of_a_search_are_the_named_policy(family: Family) -> None:
-    assert family.features == ("requested", "size")
-    position = [log(40_000), log(3), 0.9, -0.4] if family.form == "bounded" else [0.9, -0.4]
-    parameters = family.parameters(position)
-    logarithms = {"requested": np.log(SMALL.requested_time), "size": np.log(SMALL.size)}
-    order = family.order(parameters, SMALL.submit_time.astype(float), logarithms)
-    searched = Simulation(SMALL, Pipeline(order, backfiller=EASY()), simulator="simpy").run()
-    named = Simulation(SMALL, make(family.policy(parameters)), simulator="simpy").run()
+def test_columns_of_a_search_are_the_named_order() -> None:
+    found = parameters([log(40_000), log(3), 0.7, 0.2, -0.4])
+    requested, size = np.log(SMALL.requested_time), np.log(SMALL.size)
+    logarithms = {"mean": requested, "requested": requested, "size": size}  # requests are the predictions
+    order = keys(found, SMALL.submit_time.astype(float), logarithms)
+    searched = Simulation(SMALL, Pipeline(order, backfiller=EASY())).run()
+    named = Simulation(SMALL, make(policy_of(found).replace(BEHIND, "+easy"))).run()
     np.testing.assert_array_equal(searched.start_time, named.start_time)
-    assert (named.wait_time > 0).any()
+    fcfs = Simulation(SMALL, make("fcfs+easy")).run()
+    assert (named.start_time != fcfs.start_time).any()
 
 
 def test_all_names_are_policies() -> None:
-    for family in FAMILIES:
-        low, high = family.ranges
-        for position in (low, high, family.start(3600.0)):
-            check(family.policy(family.parameters(position)))
+    for position in (*zip(*RANGES, strict=True), start(3600.0, np.zeros(3))):
+        check(policy_of(parameters(position)))
     for rival in RIVALS:
         check(rival)
+
+
+def test_shaken_jobs_are_shifted_by_user() -> None:
+    jobs = replace(SMALL, columns={**SMALL.columns, "user": np.where(SMALL.user == 5, -1, SMALL.user)})
+    again = [shaken(jobs, np.random.default_rng(3)).submit_time for _ in range(2)]
+    np.testing.assert_array_equal(*again)
+    later = jobs.submit_time > jobs.submit_time.min() + 2 * 86_400  # earlier ones may be held back
+    shift = (again[0] - jobs.submit_time)[later]
+    assert set(shift) == {days * 86_400 for days in range(-2, 3)}
+    user = jobs.user[later]
+    for known in range(5):
+        assert len(set(shift[user == known])) == 1
+    assert len(set(shift[user == -1])) == 5
 
 
 def test_weekly_differences_by_hand() -> None:
@@ -188,7 +209,7 @@ def test_other_users_are_new_and_as_many(complete: Study) -> None:
 
 
 def test_calibration_by_hand(tmp_path: Path) -> None:
-    task = Simulated("fcfs+easy+history", SMALL, "past", "run", 0, records=True)
+    task = Simulated("fcfs+easy+history", SMALL, "past", "run", records=True)
     store = Store(tmp_path)
     perform([task], store, Learning().engine_for(1))
     quantiles = task.arrays(store)["quantiles"]
@@ -197,6 +218,50 @@ def test_calibration_by_hand(tmp_path: Path) -> None:
     assert list(shares) == ["0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95"]
     assert shares["0.5"] == np.mean(SMALL.run_time[:100] <= quantiles[:100, 3])
     assert 0.2 < shares["0.5"] < shares["0.95"] <= 1
+
+
+def test_collected_seeds_by_hand(tmp_path: Path) -> None:
+    """Of two logs, one is won with all of three seeds, and one with one of them."""
+
+    def write(log: str, seed: int, slowdown: float, high: float) -> None:
+        means = {"learned": slowdown, "saf": 7.0, "f1": 5.0, "oracle": 1.0, "fcfs+easy": 9.0}
+        test = {
+            name: {
+                "mean_bounded_slowdown": mean,
+                "mean_wait_time": 3600 * mean,
+                "max_wait_time": 86_400 * mean,
+            }
+            for name, mean in means.items()
+        }
+        interval = {"mean": high - 2, "low": high - 4, "high": high}
+        differences = {rival: dict.fromkeys(UNITS, interval) for rival in ("saf", "f1")}
+        outcome = {
+            "log": log,
+            "seed": seed,
+            "learned": True,
+            "policy": "learned",
+            "limited_rival": "saf",
+            "rival": "f1",
+            "clairvoyant": "oracle",
+            "keeps_limit": seed != 1,
+            "test": test,
+            "differences": differences,
+        }
+        (tmp_path / f"{log}-{seed}").mkdir()
+        (tmp_path / f"{log}-{seed}" / "outcome.json").write_text(json.dumps(outcome))
+
+    for seed in range(3):
+        write("a", seed, slowdown=4.0, high=-1.0)
+        write("b", seed, slowdown=6.0 + seed, high=-1.0 if seed == 0 else 1.0)
+    text = collected(tmp_path)
+    assert "| both significantly lower than the best heuristic within the limit | 1 of 2 | 1 of 2 |" in text
+    assert "| limit of the longest wait kept | 0 of 2 | 2 of 2 |" in text
+    assert "| a | 0.50 | 0.50 | 0.25 | 0.25 |" in text  # (7 - 4) / (7 - 1), (5 - 4) / (5 - 1)
+    assert "| b | 0.00 | 0.00 | -0.50 | -0.50 |" in text
+    assert "| mean | 0.25 (2 logs) | 0.25 (2 logs) | -0.12 (2 logs) | -0.12 (2 logs) |" in text
+    assert "| b | 7.00 | 7.00 | 5.00 | 1.00 | 9.00 |" in text
+    assert "| b | 6.00, 7.00, 8.00 | 7.00 | 5.00 | 1.00 | 9.00 |" in text
+    assert "| b | -3.00 [-5.00, -1.00] *; -1.00 [-3.00, 1.00]; -1.00 [-3.00, 1.00] |" in text
 
 
 def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
@@ -226,7 +291,7 @@ def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
 
 def test_changes_of_a_guard_are_recorded_and_reported(tmp_path: Path) -> None:
     policy = "guarded(laf,fallback=sjf,weeks=0.2,margin=0)+easy"
-    found = Simulated(policy, SMALL, "whole", "run", 0).run(tmp_path, lambda done: None)
+    found = Simulated(policy, SMALL, "whole", "run").run(tmp_path, lambda done: None)
     simulation = Simulation(SMALL, make(policy))
     simulation.run()
     assert found["followed"] == simulation.system.order.followed  # type: ignore[attr-defined]
@@ -263,7 +328,7 @@ def test_interrupted_and_resumed_is_the_same(complete: Study, tmp_path: Path) ->
         return tell
 
     place = tmp_path / "out"
-    for stop in (1, 6, 20):
+    for stop in (1, 19, 22):
         with pytest.raises(
             Stopped, match=r"stopped; \d+ of \d+ steps are finished; the same command goes on"
         ):

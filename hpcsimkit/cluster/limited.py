@@ -1,0 +1,222 @@
+"""Machines of which the jobs of a partition may use only so much at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel, with_all
+from hpcsimkit.cluster.base import Candidates, Room
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.request import Mask, Need, Places
+from hpcsimkit.cluster.room import MachineRoom
+from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import JobQueue
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["NODES", "Granted", "LimitedLevel", "LimitedMachines", "limited"]
+
+NODES = "nodes"
+"""Name of the limit of the number of nodes."""
+
+Amounts = NDArray[np.int64]
+
+
+class Granted(Allocation):
+    """An allocation that counts towards the limits; the allocations of other partitions do not.
+
+    Parameters
+    ----------
+    allocation : Allocation
+        The allocation.
+    charge : array of int64, shape (limits,)
+        The amounts that count.
+    """
+
+    def __init__(self, allocation: Allocation, charge: Amounts) -> None:
+        super().__init__(allocation.machines, allocation.amounts, allocation.style)
+        self.charge = charge
+
+
+class LimitedLevel(np.ndarray[Any, np.dtype[np.int64]]):
+    """A level of machines with the amounts that the limits leave, int64, shape (limits,)."""
+
+    left: Amounts
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.left = getattr(source, "left", None)  # type: ignore[assignment]  # of a plain array
+
+    def leaving(self, left: Amounts) -> LimitedLevel:
+        """Return the level with other amounts left."""
+        level = self.view()
+        level.left = left
+        return level
+
+    def __sub__(self, other: Any) -> Any:
+        if not isinstance(other, Allocation):
+            return super().__sub__(other)
+        level = other.__rsub__(self)
+        return level.leaving(self.left - other.charge) if isinstance(other, Granted) else level  # type: ignore[attr-defined]
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, Allocation):
+            return super().__add__(other)
+        level = other.__radd__(self)
+        return level.leaving(self.left + other.charge) if isinstance(other, Granted) else level  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedMachines(Machines):
+    """Machines of which jobs may use only so much at once.
+
+    The amounts that count are those that a job requests: its nodes, none for a pooled request, and its totals
+    of each resource.
+
+    Parameters
+    ----------
+    limits : mapping of str to int
+        Largest amounts in use: of ``nodes``, or of resources of the machines.
+
+    Raises
+    ------
+    UsageError
+        A limit names neither nodes nor a resource of the machines.
+
+    Examples
+    --------
+    >>> cluster = limited(Machines.of(4, cpus=8), {"cpus": 10})
+    >>> from hpcsimkit.jobs.job import Request
+    >>> job = Job(0, 1, 0, 5, 5, nodes=1, request=Request(("cpus",), (6,)))
+    >>> free = cluster.capacity - cluster.place(job, cluster.capacity)
+    >>> cluster.fits(job, free), free.left.tolist(), cluster.shortage(job, free)
+    (False, [4], 'needs a machine with 6 cpus; the partition may use 4 more cpus at once')
+    """
+
+    limits: Mapping[str, int] = field(default_factory=dict)
+    _charges: dict[Need, Amounts] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.limits:
+            if name != NODES and name not in self.resources:
+                there = ", ".join((NODES, *self.resources))
+                raise UsageError(f"in_use needs amounts of {there}, found {name!r}")
+
+    @property
+    def capacity(self) -> MachineLevel:
+        """Resources of the empty machines, and the limits."""
+        return self.amounts.view(LimitedLevel).leaving(self._most)  # type: ignore[union-attr]
+
+    @property
+    def _most(self) -> Amounts:
+        return np.array(list(self.limits.values()), dtype=np.int64)
+
+    def _charge(self, need: Need) -> Amounts:
+        """Return the amounts of a job that count."""
+        charge = self._charges.get(need)
+        if charge is None:
+            totals = dict(zip(self.resources, need.totals(), strict=True))
+            totals[NODES] = 0 if need.pooled else need.nodes
+            charge = self._charges[need] = np.array([totals[name] for name in self.limits], dtype=np.int64)
+        return charge
+
+    def _allows(self, need: Need, left: Amounts) -> bool:
+        return bool((self._charge(need) <= left).all())
+
+    def granted(self, job: Job, allocation: Allocation) -> Allocation:
+        """Return an allocation that counts towards the limits."""
+        return Granted(allocation, self._charge(self.need(job)))
+
+    # --- capacity queries ----------------------------------------------------------------------------
+
+    def fits(self, job: Job, level: Any) -> bool:
+        """Return whether a job fits a level and the limits."""
+        return self._allows(self.need(job), level.left) and super().fits(job, level)
+
+    def fit_each(self, jobs: Sequence[Job], level: Any) -> Sequence[bool]:
+        """Return for each job whether it fits a level and the limits."""
+        return [self.fits(job, level) for job in jobs]
+
+    def place(self, job: Job, level: Any) -> Allocation | None:
+        """Return an allocation on the first machines on which the job fits, or None."""
+        if not self._allows(self.need(job), level.left):
+            return None
+        allocation = super().place(job, level)
+        return None if allocation is None else self.granted(job, allocation)
+
+    def usable(self, job: Job, level: Any) -> Places:
+        """Return the machines that can contribute to the job; none beyond the limits."""
+        usable = super().usable(job, level)
+        return usable if self._allows(self.need(job), level.left) else usable[:0]
+
+    def holds(self, job: Job, allocation: Any, level: Any) -> bool:
+        """Return whether the allocation meets the job's request and lies within the level and the limits."""
+        return self._allows(self.need(job), level.left) and super().holds(job, allocation, level)
+
+    def common(self, level: Any, other: Any) -> Any:
+        """Return the capacity that is available in both levels."""
+        return super().common(level, other).leaving(np.minimum(level.left, other.left))  # type: ignore[attr-defined]
+
+    def shortage(self, job: Job, level: Any) -> str:
+        """Return the demand of a job and the supply of a level or of the limits in words."""
+        need = self.need(job)
+        missing = self._charge(need) > level.left
+        if not missing.any():
+            return super().shortage(job, level)
+        place = int(np.argmax(missing))
+        left = f"{max(int(level.left[place]), 0)} more {list(self.limits)[place]} at once"
+        return f"needs {need.text()}; the partition may use {left}"
+
+    def misfits(self, workload: Workload) -> Mask:
+        """Return which jobs do not fit the empty machines or the limits."""
+        most = self._most
+        beyond = [not self._allows(self.need(job), most) for job in workload.jobs]
+        return super().misfits(workload) | np.array(beyond, dtype=np.bool_)
+
+    def earliest(
+        self, job: Job, level: Any, releases: Iterable[tuple[int, int, Allocation]], soonest: int
+    ) -> tuple[int, Any]:
+        """Walk the releases until the job fits; see :meth:`Cluster.earliest`."""
+        releases = list(releases)
+        need, left, shadow_time = self.need(job), level.left, soonest
+        if not super().fits(job, level):
+            shadow_time, _ = super().earliest(job, level, releases, soonest)
+        for end, _, allocation in releases:
+            if self._allows(need, left):
+                break
+            if isinstance(allocation, Granted):
+                left = left + allocation.charge
+                shadow_time = max(shadow_time, end)
+        released = [allocation for end, _, allocation in releases if end <= shadow_time]
+        charges = (each.charge for each in released if isinstance(each, Granted))
+        return shadow_time, with_all(level, released).leaving(sum(charges, level.left))  # type: ignore[attr-defined]
+
+    # --- backfilling ---------------------------------------------------------------------------------
+
+    def within(self, job: Job, estimate: int, room: Room[Any]) -> Any:
+        """Return the level within which the job may be placed now, or None if it may not be backfilled."""
+        left = room.free.left
+        if estimate > room.window:
+            assert isinstance(room, MachineRoom)
+            left = np.minimum(left, room.later.left - self._charge(room.head))  # type: ignore[attr-defined]
+        if not self._allows(self.need(job), left):
+            return None
+        level: Any = super().within(job, estimate, room)
+        return None if level is None else level.leaving(left)
+
+    def fitting(self, queue: JobQueue, level: Any) -> Candidates:
+        """Return (job, number of its need, estimate) of the queued jobs that fit, in policy order."""
+        needs = self.needs.needs
+        return [each for each in super().fitting(queue, level) if self._allows(needs[each[1]], level.left)]
+
+
+def limited(machines: Machines, limits: Mapping[str, int]) -> LimitedMachines:
+    """Return machines of which jobs may use only so much at once."""
+    return LimitedMachines(
+        machines.names, machines.resources, machines.capacity, machines.features, limits=limits
+    )
