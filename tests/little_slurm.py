@@ -30,6 +30,7 @@ DAY, HOUR = 86_400, 3600
 FIRST = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp())
 
 KINDS = {"cpu": (64, 32, 0, 128), "fat": (6, 64, 0, 1024), "gpu": (10, 32, 4, 256), "test": (2, 32, 0, 128)}
+NAMES = [f"{kind}{n}" for kind, (count, *_) in KINDS.items() for n in range(1, count + 1)]
 """Nodes of each kind: number, CPUs, GPUs, memory [GiB]."""
 
 
@@ -143,7 +144,7 @@ class LittleSlurm:
     def __init__(self, jobs: list[Work], *, every_job: bool = False) -> None:
         self.jobs = jobs
         self.tested = (len(jobs), len(jobs)) if every_job else (BF_MAX_JOBS, BF_MAX_JOBS_PART)
-        self.names = [f"{kind}{n}" for kind, (count, *_) in KINDS.items() for n in range(1, count + 1)]
+        self.names = NAMES
         rows = [[*amounts] for count, *amounts in KINDS.values() for _ in range(count)]
         self.capacity = np.array(rows)
         self.free = self.capacity.copy()
@@ -300,7 +301,7 @@ def _numbers(nodes: str, names: list[str]) -> list[int]:
 
 FIELDS = (
     "JobID|JobIDRaw|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|"
-    "AllocTRES|Constraints|Restarts"
+    "AllocTRES|Constraints|Restarts|NodeList"
 )
 
 
@@ -315,9 +316,19 @@ def sacct(jobs: list[Work]) -> str:
         lines.append(
             f"{job.number}|{job.number}|{job.user}|{job.account}|{job.queue.name}|{job.qos}|{job.state}|{job.submit}|"
             f"{job.submit}|{job.start if began else 'None'}|{job.end}|{job.end - job.start if began else 0}|"
-            f"{job.limit // 60 if job.limited else 'Partition_Limit'}|{tres}|{tres if began else ''}||0"
+            f"{job.limit // 60 if job.limited else 'Partition_Limit'}|{tres}|{tres if began else ''}||0|"
+            f"{_node_list(job)}"
         )
     return "\n".join(lines) + "\n"
+
+
+def _node_list(job: Work) -> str:
+    """Return the nodes of a job as Slurm does, in brackets if there are several."""
+    if job.start < 0:
+        return "None assigned"
+    kind = job.queue.nodes.split("[")[0]
+    numbers = [NAMES[node].removeprefix(kind) for node in sorted(job.where)]
+    return f"{kind}{numbers[0]}" if len(numbers) == 1 else f"{kind}[{','.join(numbers)}]"
 
 
 def scontrol() -> str:

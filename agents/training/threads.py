@@ -16,8 +16,8 @@ def one_thread() -> Iterator[None]:
     """Compute with one thread of PyTorch, and inside ``with`` of NumPy's matrix products.
 
     Two are slower for networks of this size. The number of threads decides in which order products are
-    summed, and so the last digits of weights: without this, a training in Python would differ from that of the
-    command line.
+    summed, and so the last digits of weights: a training in Python would differ from one that the command
+    line starts.
 
     Examples
     --------

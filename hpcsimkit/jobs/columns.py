@@ -40,7 +40,7 @@ LOG_COLUMNS = (
 """Optional columns of logs in the Standard Workload Format."""
 
 YES_OR_NO = ("spread", "exclusive")
-OPTIONAL_COLUMNS = (*LOG_COLUMNS, "qos", "kind", *YES_OR_NO, "constraint")
+OPTIONAL_COLUMNS = (*LOG_COLUMNS, "qos", "kind", *YES_OR_NO, "constraint", "node_list")
 JOB_COLUMNS = REQUIRED_COLUMNS + LOG_COLUMNS[:7]
 """Columns that are fields of a :class:`~hpcsimkit.jobs.job.Job`, in the order of the fields."""
 

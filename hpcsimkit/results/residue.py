@@ -15,6 +15,7 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.timeline import Curve
 from hpcsimkit.results.breakdown import By, classes_of
+from hpcsimkit.results.recorded_nodes import RecordedNodes
 from hpcsimkit.results.validation import NEAR, Validation
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ CAUSES: Mapping[str, str] = {
 """Causes in the order in which they are looked for, and their descriptions."""
 
 UNEXPLAINED = "unexplained"
+KNOWN = 0.95
+"""Fraction of the jobs with known nodes from which on room is looked for on each node."""
+
 DAY = 86_400
 
 WAYS: tuple[By, ...] = ("partition", "qos", "size", "hour")
@@ -115,9 +119,21 @@ class Residue:
             if share[most] - jobs[most] >= 0.1:
                 parts = f"{share[most]:.0%} of the error, {jobs[most]:.0%} of the jobs"
                 yield f"{by} {label(int(classes[most]))}: {parts}"
+        yield self._room_judged()
         for note, count in self.validation.result.workload.notes.items():
             if note.startswith("eligible"):
                 yield f"{count:,} jobs became eligible after their submission: their waits begin then"
+
+    def _room_judged(self) -> str:
+        """Return how the room on record was looked for, in words."""
+        if self.validation.result.placements is None:
+            return "room on record: judged by the number of free nodes"
+        known = 0.0 if self._nodes is None else float(self._nodes.known[self.validation.jobs].mean())
+        if not self._by_node:
+            return f"room on record: judged by totals, as the log names the nodes of {known:.0%} of the jobs"
+        unknown = len(self.validation.jobs) - round(known * len(self.validation.jobs))
+        left_out = f"; {unknown:,} jobs without known nodes: not counted" * bool(unknown)
+        return f"room on record: judged on each node{left_out}"
 
     # --- causes ----------------------------------------------------------------------------------------
 
@@ -222,10 +238,12 @@ class Residue:
     def _room(self) -> Mask:
         """Jobs that start earlier than recorded, and could have done so among the other recorded starts.
 
-        The amounts in use are compared, not those on single machines.
+        Where the log names nodes, free amounts of single machines are compared, else those in all.
         """
         result, jobs = self.validation.result, self.validation.jobs
         lasting = (result.end_time - result.start_time)[jobs]
+        numbers = np.flatnonzero(jobs).tolist()
+        nodes = self._nodes if self._by_node else None
         found = np.zeros(len(self._submit), dtype=bool)
         for group, amounts in self._groups:
             if not group.any():
@@ -233,12 +251,41 @@ class Residue:
             curves = self._in_use("recorded", group)
             free = np.array(amounts)[:, None] - np.array([curve.value for curve in curves])
             for row in np.flatnonzero(group & (self.validation.error < -NEAR)).tolist():
-                start = int(self._starts["recorded"][row])
-                first = _first_gap(
-                    curves[0].time, free, int(self._submit[row]), start, int(lasting[row]), self._asked[row]
-                )
+                start, number = int(self._starts["recorded"][row]), numbers[row]
+                if nodes is not None and nodes.known[number]:
+                    first = nodes.earliest(number, self._may_use(number))
+                else:
+                    submit, took = int(self._submit[row]), int(lasting[row])
+                    first = _first_gap(curves[0].time, free, submit, start, took, self._asked[row])
                 found[row] = start - first > NEAR
         return found
+
+    @cached_property
+    def _nodes(self) -> RecordedNodes | None:
+        """Recorded nodes of the jobs, on machines, if the log has any."""
+        result, jobs = self.validation.result, self.validation.jobs
+        if result.placements is None or "node_list" not in result.workload.columns:
+            return None
+        start, end = (np.full(len(result.workload), -1) for _ in range(2))
+        start[jobs] = self._starts["recorded"]
+        end[jobs] = start[jobs] + (result.end_time - result.start_time)[jobs]
+        return RecordedNodes(result.workload, result.placements.cluster, start, end)
+
+    @property
+    def _by_node(self) -> bool:
+        """Whether so many jobs have known nodes that room is looked for on each node."""
+        nodes = self._nodes
+        return nodes is not None and float(nodes.known[self.validation.jobs].mean()) >= KNOWN
+
+    def _may_use(self, job: int) -> NDArray[np.intp]:
+        """Return the numbers of the machines of the partition of a job."""
+        result, cluster = self.validation.result, self.cluster
+        assert result.placements is not None
+        if isinstance(cluster, Partitions) and result.started_in is not None:
+            numbers = cluster.views[cluster.names.index(str(result.started_in[job]))].numbers
+            assert numbers is not None
+            return numbers
+        return np.arange(len(result.placements.cluster))
 
     @cached_property
     def _order(self) -> Mask:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hpcsimkit import Machines, Pipeline, Simulation, Workload
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.policies import EASY
+from hpcsimkit.results.recorded_nodes import RecordedNodes
 from hpcsimkit.results.residue import DAY, Residue
 from hpcsimkit.results.validation import Validation
 
@@ -122,6 +123,7 @@ def test_what_the_log_says_of_its_waits() -> None:
         "the simulation starts jobs too early for 100% of the error, too late for 0%",
         "size 3-4: 100% of the error, 10% of the jobs",
         "hour 01:00: 50% of the error, 10% of the jobs",
+        "room on record: judged by the number of free nodes",
         "3 jobs became eligible after their submission: their waits begin then",
     ]
 
@@ -169,3 +171,129 @@ def test_causes_of_random_schedules_by_brute_force(seed: int) -> None:
         if larger and (recorded[other] < recorded[one]) != (simulated[other] < simulated[one]):
             swapped[[one, other]] = True
     assert found._order.tolist() == swapped.tolist()
+
+
+# --- room on each node ---------------------------------------------------------------------------------------
+
+HALF_FREE = {
+    "submit_time": [0, 0, 10],
+    "run_time": [4000, 4000, 900],
+    "nodes": [1, 1, 1],
+    "cpus": [2, 2, 3],
+    "recorded_wait_time": [0, 0, 3990],
+}
+
+
+def on_two(lists: tuple[str, ...] = ("node1", "node2", "node1"), **columns: Any) -> Residue:
+    """Return the residue of jobs on two machines of 4 CPUs, each on the node that the log names."""
+    numbers = [-1 if not name else place for place, name in enumerate(lists)]
+    log = Workload(
+        {**HALF_FREE, **columns, "node_list": numbers}, labels={"node_list": lists}, resources=("cpus",)
+    )
+    return Residue(
+        Validation(Simulation(log, Pipeline(), Machines.of(2, cpus=4)).run()), Machines.of(2, cpus=4)
+    )
+
+
+def test_half_of_each_node_is_no_room() -> None:
+    """Until 4000, 2 of 4 CPUs are free on each node, 4 in all, and job 3 needs 3 on one.
+
+    In the simulation, jobs 1 and 2 share a node, and it starts at once.
+    """
+    found = on_two()
+    assert found.validation.error.tolist() == [0, 0, -3990]
+    assert found._room_judged() == "room on record: judged on each node"
+    assert "room" not in shares(found)
+    found = on_two(("", "", ""))
+    assert (
+        found._room_judged()
+        == "room on record: judged by totals, as the log names the nodes of 0% of the jobs"
+    )
+    assert shares(found) == {"room": 1}
+
+
+def test_room_on_a_node() -> None:
+    """Job 2 ends at 10, and its node is free for job 3."""
+    assert shares(on_two(run_time=[4000, 10, 900])) == {"room": 1}
+
+
+def test_room_in_the_own_partition_only() -> None:
+    """Of partition `a`, node 1 is half full, and node 2 is empty in `b`."""
+    log = Workload(
+        {**HALF_FREE, "run_time": [4000, 10, 900], "node_list": [0, 1, 0], "partition": [0, 1, 0]},
+        labels={"node_list": ("node1", "node2"), "partition": ("a", "b")},
+        resources=("cpus",),
+    )
+    for machines, room in ((["node1"], False), (["node1", "node2"], True)):
+        cluster = Partitions(
+            [Partition("a", machines=machines), Partition("b", machines=["node2"])], Machines.of(2, cpus=4)
+        )
+        found = Residue(Validation(Simulation(log, Pipeline(), cluster).run()), cluster)
+        assert found._nodes is not None
+        assert found._nodes.earliest(2, found._may_use(2)) == (10 if room else 4000)
+
+
+def test_a_list_of_unknown_nodes_does_not_count() -> None:
+    for lists in (("node1", "node9", "node1"), ("node1", "node[1-2]", "node1"), ("node1", "node[", "node1")):
+        assert "names the nodes of 67% of the jobs" in on_two(lists)._room_judged()
+    many = {name: values * 10 for name, values in HALF_FREE.items()}
+    found = on_two(("node1", "node2", "node1") * 9 + ("node1", "node2", ""), **many)
+    assert (
+        found._room_judged() == "room on record: judged on each node; 1 jobs without known nodes: not counted"
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_earliest_start_beside_all_others(data: st.DataObject) -> None:
+    """Second by second: the first start at which so many machines stay free, or are its own on record."""
+    draw = lambda least, most: data.draw(st.integers(least, most))  # noqa: E731
+    names, capacity = [f"m{number}" for number in range(3)], [draw(1, 3) for _ in range(3)]
+    features = [data.draw(st.sets(st.sampled_from("ab"))) for _ in names]
+    cluster = Machines(names, ("cpus",), [[amount] for amount in capacity], features)
+    jobs = []
+    for _ in range(draw(1, 6)):
+        where = sorted(data.draw(st.sets(st.integers(0, 2), min_size=1, max_size=3)))
+        begin, took = draw(0, 12), draw(1, 6)
+        exclusive, counts = draw(0, 3) == 0, draw(0, 1) if len(where) > 1 else 0
+        jobs.append(
+            (draw(0, begin), begin, took, where, draw(1, min(capacity[m] for m in where)), exclusive, counts)
+        )
+    jobs.sort(key=lambda job: job[0])
+    lists = tuple(f"m[{','.join(map(str, job[3]))}]" for job in jobs)
+    log = Workload(
+        {
+            "submit_time": [job[0] for job in jobs],
+            "run_time": [job[2] for job in jobs],
+            "nodes": [len(job[3]) for job in jobs],
+            "cpus": [job[4] for job in jobs],
+            "exclusive": [int(job[5]) for job in jobs],
+            "constraint": [0 if job[6] else -1 for job in jobs],
+            "node_list": range(len(jobs)),
+        },
+        labels={"node_list": lists, "constraint": ("a*1",)},
+        resources=("cpus",),
+    )
+    starts, ends = np.array([job[1] for job in jobs]), np.array([job[1] + job[2] for job in jobs])
+    nodes = RecordedNodes(log, cluster, starts, ends)
+    assert nodes.known.all()
+    machines = sorted(data.draw(st.sets(st.integers(0, 2), min_size=1)))
+
+    def free(machine: int, at: int) -> int:
+        there = [job for job in jobs if job[1] <= at < job[1] + job[2] and machine in job[3]]
+        return capacity[machine] - sum(capacity[machine] if job[5] else job[4] for job in there)
+
+    for row, (submit, start, took, where, cpus, exclusive, counts) in enumerate(jobs):
+        least = [capacity[machine] if exclusive else cpus for machine in range(3)]
+
+        def able(machine: int, at: int) -> bool:
+            own = machine in where and at >= start  # noqa: B023
+            return capacity[machine] >= cpus and (own or free(machine, at) >= least[machine])  # noqa: B023
+
+        expected = start
+        for first in range(submit, start):
+            stay = [m for m in machines if all(able(m, at) for at in range(first, first + took))]
+            if len(stay) >= len(where) and (not counts or any("a" in features[m] for m in stay)):
+                expected = first
+                break
+        assert nodes.earliest(row, np.array(machines)) == expected

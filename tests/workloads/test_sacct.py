@@ -293,6 +293,14 @@ def test_strict_readers_refuse_constraints_that_cannot_be_simulated(export: Writ
     assert [job.request.constraint for job in read_sacct(path).jobs if job.request] == ["", ""]
 
 
+def test_nodes_of_the_jobs(export: Write) -> None:
+    path = export(
+        {"NodeList": "n[1-2]"}, {"JobID": "2", "NodeList": "None assigned"}, {"JobID": "3", "NodeList": "n1"}
+    )
+    w = read_sacct(path)
+    assert (w.column("node_list").tolist(), w.labels["node_list"]) == ([0, -1, 1], ("n[1-2]", "n1"))
+
+
 def test_jobs_that_became_eligible_later(export: Write) -> None:
     """Job 1 waited for another one and counts from there; the cells of jobs 2 and 3 say nothing or too much."""
     times = {"Submit": "2024-01-01T00:00:00", "Start": "2024-01-01T02:00:00", "End": "2024-01-01T03:00:00"}

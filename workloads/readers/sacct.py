@@ -4,7 +4,7 @@ A suitable export, with one line per job and all fields that :func:`read_sacct` 
 
     sacct --allusers --allocations --parsable2 --noconvert --starttime 2024-01-01 --endtime 2024-02-01 \\
           --format JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,\\
-    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Restarts,Eligible > january.sacct
+    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Restarts,Eligible,NodeList > january.sacct
 
 The fields are described at https://slurm.schedmd.com/sacct.html.
 """
@@ -69,6 +69,7 @@ FIELDS = (
     "AllocGRES",
     "Constraints",
     "Restarts",
+    "NodeList",
 )
 """Fields that are read; all others are ignored."""
 
@@ -92,6 +93,9 @@ FREE_TEXT = {
     "reservation",
 }
 """Free-text fields, which may contain the separator (in lower case)."""
+
+NOWHERE = {"None assigned", "(null)", "None", "Unknown"}
+"""Cells of jobs without nodes."""
 
 NAMES = {"user": "User", "group": "Account", "queue": "Partition", "partition": "Partition", "qos": "QOS"}
 """Name columns and the corresponding fields; Slurm's queues are its partitions."""
@@ -213,6 +217,9 @@ def read_sacct(
     names, labels = _names(sieve)
     columns |= names
     columns["constraint"], labels["constraint"] = constraints(sieve, np.asarray(columns["nodes"]), features)
+    if "NodeList" in table.columns:
+        cells = ["" if cell in NOWHERE else cell for cell in table.columns["NodeList"]]
+        columns["node_list"], labels["node_list"] = sieve.labelled(cells, numbers=False)
     sieve.used_before(sieve.table.columns[_id_field(sieve.table)], "job number")
     columns["id"], word, labels["id"] = sieve.ids(
         "JobIDRaw" if "JobIDRaw" in sieve.table.columns else "JobID"

@@ -58,7 +58,7 @@ from hpcsimkit.reproductions.plans.plan import paper_files
 from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
 from hpcsimkit.reproductions.rivals import RULES, Field, parted
 from hpcsimkit.reproductions.scores import Scores
-from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
+from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Conclusion, Target
 from hpcsimkit.reproductions.templates import rendered
 from hpcsimkit.results.metrics import evaluate
@@ -301,11 +301,6 @@ def behaving(rows: Collection[str]) -> list[str]:
     return [name for name in (FCFS, CHANCE, *slots(rows), *DRAS, *DRAWN) if name in rows]
 
 
-def family_of(who: Contestant) -> str:
-    """Return the name of a policy in the tables: agents with several seeds, which are numbered, share it."""
-    return who.name if who.learner is None else who.name.rpartition(" ")[0]
-
-
 # --- tasks ------------------------------------------------------------------------------------------------
 
 
@@ -506,7 +501,7 @@ class OwnReproduction(PaperReproduction):
         if not self.behaviour_alone:
             return found
         return [
-            each._replace(contestants=[who for who in each.contestants if behaving([family_of(who)])])
+            each._replace(contestants=[who for who in each.contestants if behaving([each.family_of(who)])])
             for each in found
         ]
 
@@ -518,13 +513,14 @@ class OwnReproduction(PaperReproduction):
     @cached_property
     def habits(self) -> dict[str, dict[str, list[Habits]]]:
         """Tasks on the use of slots on the validation month, by log and learner."""
-        found: dict[str, dict[str, list[Habits]]] = {}
-        for validation, test in zip(self.contests[::2], self.contests[1::2], strict=True):
-            of_log = found.setdefault(test.trace.name, {})
-            for who in test.contestants:
-                if family_of(who) in DRAS:
-                    of_log.setdefault(family_of(who), []).append(Habits(who, validation.sequences))
-        return found
+        return {
+            test.trace.name: {
+                family: [Habits(who, validation.sequences) for who in whos]
+                for family, whos in test.families().items()
+                if family in DRAS
+            }
+            for validation, test in zip(self.contests[::2], self.contests[1::2], strict=True)
+        }
 
     @cached_property
     def operations(self) -> dict[str, list[Operation]]:
@@ -532,7 +528,7 @@ class OwnReproduction(PaperReproduction):
         every = self.traces.scale.update_every
         found: dict[str, list[Operation]] = {}
         for test in self.contests[1::2]:
-            whos = [who for who in test.contestants if family_of(who) == IN_OPERATION]
+            whos = test.families()[IN_OPERATION]
             learners = tuple(who.learner for who in whos if who.learner is not None)
             found[test.trace.name] = [
                 Operation(
@@ -690,9 +686,6 @@ class Measured:
     def of(cls, validation: Scores, test: Scores, store: Store) -> Measured:
         """Load the measurements from the store of outcomes."""
         rewards = {row: validation.mean(row, REWARD) for row in validation.values}
-        rows: dict[str, list[Contestant]] = {}
-        for each in test.contest.contestants:
-            rows.setdefault(family_of(each), []).append(each)
         meetings = test.contest.meetings
         families = {
             name: Family(
@@ -709,7 +702,7 @@ class Measured:
                 {who.name: kept(store, meetings[who.name]) for who in whos},
                 reserves(whos[0].policy),
             )
-            for name, whos in rows.items()
+            for name, whos in test.contest.families().items()
         }
         return cls(test.contest.trace, families, rewards)
 
@@ -1015,10 +1008,12 @@ class OwnFindings(PaperFindings):
             yield "orders", figures.draw_learning(curves, {}, looks)
 
     def _draw_learning(self, log: Measured, test: Comparison) -> Figure:
-        curves: dict[str, list[Floats]] = {}
-        for each in test.contestants:
-            if each.learner is not None and family_of(each) in FAMILIES:  # other agents have other rewards
-                curves.setdefault(family_of(each), []).append(self.curve(each.learner)["validation"])
+        curves = {  # other agents than the paper's have other rewards
+            family: [self.curve(who.learner)["validation"] for who in whos if who.learner is not None]
+            for family, whos in test.families().items()
+            if family in FAMILIES
+        }
+        curves = {family: of_agents for family, of_agents in curves.items() if of_agents}
         others = {name: log.rewards[name] for name in (*FAMILIES, *ADDED_RULES) if name in log.rewards}
         looks = {each: figures.look_of(each) for each in (*curves, *others)}
         return figures.draw_learning(curves, others, looks)

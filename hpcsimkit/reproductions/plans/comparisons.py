@@ -72,13 +72,16 @@ class Comparison(NamedTuple):
         """Runs of all policies, by row."""
         return {each.name: self._meeting(each) for each in self.contestants}
 
+    def family_of(self, who: Contestant) -> str:
+        """Return the name of the row of tables that a policy belongs to."""
+        return self.rows[who.name].family or who.name
+
     def families(self, group: str | None = None) -> dict[str, list[Contestant]]:
         """Return the policies of each row of tables, of all groups or of one."""
         found: dict[str, list[Contestant]] = {}
         for each in self.contestants:
-            row = self.rows[each.name]
-            if group in (None, row.group):
-                found.setdefault(row.family or each.name, []).append(each)
+            if group in (None, self.rows[each.name].group):
+                found.setdefault(self.family_of(each), []).append(each)
         return found
 
     def _meeting(self, who: Contestant) -> Meeting:
