@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
     "simulated": {"color": MODE_COLOURS["backfilled"], "baseline": None, "linewidth": 1.2},
 }
 """Area of the recorded schedule, and line of the simulated one."""
+
+LETTERS = 90
+"""Number of letters in a line of the title."""
 
 
 @style()
@@ -59,7 +63,7 @@ def draw_validation(residue: Residue, heading: str = "") -> Figure:
     count_axis(queue.yaxis)
     busy.set_ylabel(f"{RESOURCE_NAMES.get(result.unit, result.unit)} busy [%]")
     queue.legend(loc="upper right", ncols=2)
-    title(queue, heading)
+    title(queue, textwrap.fill(heading, LETTERS))
     names = [CAUSES.get(cause, cause) for cause in residue.table.cause]
     bars = causes.barh(names, 100 * residue.table.share, color=MODE_COLOURS["backfilled"])
     causes.bar_label(bars, fmt="%.1f %%", padding=3, fontsize=8)

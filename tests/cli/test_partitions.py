@@ -119,13 +119,31 @@ MISTAKES = [
         "partitions.txt",
         "Nodes=test[1-2]",
         "Nodes=(null)",
-        "partitions.txt:37: partition 'debug' needs at least one machine, found none",
+        "partitions.txt:41: partition 'debug' needs at least one machine, found none",
     ),
     (
         "partitions.txt",
         "PartitionName=debug",
         "PartitionName=cpu",
-        "partitions.txt:37: partition 'cpu' is defined twice, first in partitions.txt:1",
+        "partitions.txt:41: partition 'cpu' is defined twice, first in partitions.txt:1",
+    ),
+    (
+        "partitions.txt",
+        "CPU=1.0",
+        "CPU=1.0,GrpTRES=x",
+        (
+            "partitions.txt:1: partition 'cpu': TRESBillingWeights needs a list such as cpu=1.0,mem=0.25G,gres/gpu=2, "
+            "found 'CPU=1.0,GrpTRES=x,GRES/gpu=8.0'"
+        ),
+    ),
+    (
+        "partitions.txt",
+        "QoS=N/A",
+        "QoS=some GrpTRES=cpu=few",
+        (
+            "partitions.txt:1: partition 'cpu': GrpTRES needs a list such as cpu=1.0,mem=0.25G,gres/gpu=2, "
+            "found 'cpu=few'"
+        ),
     ),
     (
         "jobs.sacct",
@@ -147,7 +165,9 @@ MISTAKES = [
 
 @pytest.mark.parametrize("command", ["compare -p fcfs", "validate", "what-if --set gpu.priority=3"])
 @pytest.mark.parametrize(
-    ("file", "was", "now", "message"), MISTAKES, ids=["no nodes", "twice", "unknown", "misspelt"]
+    ("file", "was", "now", "message"),
+    MISTAKES,
+    ids=["no nodes", "twice", "weights", "limits", "unknown", "misspelt"],
 )
 def test_each_mistake_of_a_centre_is_one_line(
     cli: CLI, tmp_path: Path, command: str, file: str, was: str, now: str, message: str

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.experiments.registry import make
 from hpcsimkit.policies import Reservations
 from tests.kernel import naive_machines
@@ -118,3 +119,24 @@ def rank_of(cluster: Machines, job: object, name: str) -> dict[int, int]:
     left = np.maximum(cpus - job.request.amounts[0], 0) / cpus * (not job.request.exclusive)  # type: ignore[attr-defined]
     scores = {"best-fit": left, "worst-fit": -left, "breadth-first": cpus * 0, "round-robin": cpus * 0}[name]
     return {machine: rank for rank, machine in enumerate(np.argsort(scores, kind="stable").tolist())}
+
+
+def test_counts_in_partitions() -> None:
+    """Two partitions without common machines: the schedules of each alone, with counts of its own machines."""
+    for seed in range(CASES // 10):
+        parts = [crowded(seed), crowded(seed + 1000)]
+        machines = Machines.joined([cluster for cluster, _ in parts])
+        names = [machines.names[:5], machines.names[5:]]
+        cluster = Partitions([Partition(n, machines=m) for n, m in zip("ab", names, strict=True)], machines)
+        logs = [
+            jobs_on_machines(sorted(jobs, key=lambda job: job.submit), partition=[number] * len(jobs))
+            for number, (_, jobs) in enumerate(parts)
+        ]
+        logs = [replace(log, labels={**log.labels, "partition": ("a", "b")}) for log in logs]
+        together = logs[0].merge(logs[1])
+        for name in ("fcfs+easy", "sjf+best-fit+conservative"):
+            found = run_on(cluster, together, make(name))
+            for number, ((alone, _), log) in enumerate(zip(parts, logs, strict=True)):
+                expected = run_on(alone, log, make(name))
+                rows = np.flatnonzero(together.partition == number)
+                assert found.start_time[rows].tolist() == expected.start_time.tolist(), (seed, name)
