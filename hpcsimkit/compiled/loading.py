@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["CACHE", "KINDS", "least_jobs", "load"]
+__all__ = ["CACHE", "KINDS", "counted", "least_jobs", "load"]
 
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 1_000_000
 """Numbers of jobs from which ``simulator="auto"`` considers the compiled simulator.
@@ -31,6 +32,12 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) 
 KINDS: dict[str, Callable[..., None]] = {}
 """The function of :mod:`hpcsimkit.compiled.loop` as compiled for each kind of policy used in this process."""
 
+SHORT_RUNS: Counter[str] = Counter()
+"""Number of jobs in the short runs of this process that could be compiled, by kind of policy."""
+
+BESIDE_JOBS = 100
+"""Number of jobs that SimPy simulates in the time that it takes to set up a short run."""
+
 
 def _is_compiled(kind: str) -> bool:
     return any((CACHE / kind).rglob("*.nbi"))
@@ -41,6 +48,12 @@ def least_jobs(kind: str) -> int:
     if kind in KINDS:
         return WHEN_LOADED
     return WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
+
+
+def counted(kind: str, jobs: int) -> int:
+    """Count a short run with a kind of policy, and return the number of jobs in all of them."""
+    SHORT_RUNS[kind] += jobs + BESIDE_JOBS
+    return SHORT_RUNS[kind]
 
 
 def load(kind: str) -> Callable[..., None]:

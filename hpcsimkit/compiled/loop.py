@@ -53,7 +53,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     """
     head = -1
     while True:
-        now = _next_instant(jobs, run, queue, plan)
+        now = max(_next_instant(jobs, run, queue, plan), rules.begin)
         if now == NO_LIMIT:
             return
         changed = _end_jobs(jobs, run, histories, plan, now)
@@ -107,7 +107,7 @@ def _submit_jobs(
 ) -> None:
     """Add all jobs that are submitted now; mirrors ``Run.submit``."""
     arrived = run.counters[ARRIVED]
-    while arrived < len(jobs.arrival_order) and jobs.submit_time[jobs.arrival_order[arrived]] == now:
+    while arrived < len(jobs.arrival_order) and jobs.submit_time[jobs.arrival_order[arrived]] <= now:
         row = jobs.arrival_order[arrived]
         if histories is not None:
             run.estimate[row] = predict(jobs, histories, row)

@@ -26,6 +26,7 @@ from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
 
 __all__ = [
+    "NEVER",
     "Plan",
     "compress",
     "gather_due",

@@ -84,12 +84,17 @@ class Sizes(NamedTuple):
     stale: Integers
 
 
-def new_queue(jobs: int) -> Queue:
-    """Return an empty queue for at most `jobs` jobs.
+def _most_blocks(jobs: int) -> int:
+    """Return the maximum number of blocks.
 
     A block is added only when another is full, which then keeps half of its jobs or, at the end, all.
     """
-    blocks = 2 * jobs // BLOCK + 2
+    return 2 * jobs // BLOCK + 2
+
+
+def new_queue(jobs: int) -> Queue:
+    """Return an empty queue for at most `jobs` jobs."""
+    blocks = _most_blocks(jobs)
     return Queue(
         order=np.zeros(blocks, dtype=np.int64),
         unused=np.arange(blocks, dtype=np.int64)[::-1].copy(),
@@ -101,7 +106,7 @@ def new_queue(jobs: int) -> Queue:
 
 def new_sizes(jobs: int, nodes: int) -> Sizes:
     """Return the sizes of an empty queue for at most `jobs` jobs on a cluster of `nodes` nodes."""
-    places = len(new_queue(jobs).order)
+    places = _most_blocks(jobs)
     return Sizes(
         nodes=np.zeros(places, dtype=np.int64),
         estimate=np.zeros((2 * int(nodes).bit_length() + 2, places), dtype=np.int64),

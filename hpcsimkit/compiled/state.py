@@ -36,7 +36,7 @@ class Jobs(NamedTuple):
     user : array of int64
         Users as consecutive numbers, -1 if unknown.
     arrival_order : array of int64
-        Rows in order of submission.
+        Rows in order of submission, without the jobs that run when the run begins.
     rank : array of int64
         Position of each row in the order of the queue: that of the policy, or that of submission if scores
         decide which job is next.
@@ -62,6 +62,8 @@ class Rules(NamedTuple):
     ----------
     nodes : int
         Number of nodes of the cluster.
+    begin : int
+        Instant before which there are no events [s]; jobs submitted before it are submitted then.
     order : int
         Order of the policy: one of the codes of :mod:`~hpcsimkit.compiled.scores`.
     backfilling : int
@@ -75,6 +77,7 @@ class Rules(NamedTuple):
     """
 
     nodes: int
+    begin: int
     order: int
     backfilling: int
     candidates: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -17,6 +17,7 @@ from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy, Requested
@@ -26,6 +27,7 @@ from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.oracles import Actual
+from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predicting.aged import RateColumn
 from hpcsimkit.policies.predicting.bounded import KeyColumn
 from hpcsimkit.policies.predicting.predicted import CORRECTIONS
@@ -39,7 +41,7 @@ __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
 CONSTANT, VARYING = (*KEYS, KeyColumn), (*FORMULAS, RateColumn)
-ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo)
+ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo, Remembered)
 BACKFILLERS = (type(None), EASY, Greedy, Reservations, Conservative)
 
 Integers = NDArray[np.int64]
@@ -61,6 +63,7 @@ def takes(simulation: Parameters) -> bool:
     """Return whether the compiled simulator is to run a simulation.
 
     With ``simulator="auto"`` it takes those that it can run and that are long enough to be worth its loading.
+    Begun runs are short, and policies that try orders make thousands of them: their jobs count together.
 
     Raises
     ------
@@ -68,12 +71,13 @@ def takes(simulation: Parameters) -> bool:
         The simulation asks for the compiled simulator, which cannot run it; the message says why.
     """
     if simulation.simulator == "auto":
-        jobs = len(simulation.workload)
-        return (
-            jobs >= loading.WHEN_LOADED
-            and obstacle(simulation) is None
-            and jobs >= loading.least_jobs(_kind(_parts(simulation.policy)))
-        )
+        jobs, short = len(simulation.workload), simulation.begun is not None
+        if (jobs < loading.WHEN_LOADED and not short) or obstacle(simulation) is not None:
+            return False
+        kind = _kind(_parts(simulation.policy))
+        if short:
+            jobs = loading.counted(kind, jobs)
+        return jobs >= loading.least_jobs(kind)
     found = obstacle(simulation)
     if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")
@@ -93,7 +97,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         yield "it knows counted nodes only, not machines"
     if type(simulation.event_order) is not TextbookOrder:
         yield f"it knows the textbook's rules only, found {simulation.event_order.name!r}"
-    for name in ("dependencies", "period", "service_time", "begun"):
+    for name in ("dependencies", "period", "service_time"):
         if getattr(simulation, name):
             yield f"it knows no {name}, found {getattr(simulation, name)!r}"
     for observer in simulation.observers:
@@ -102,9 +106,25 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     found = obstacle_of_policy(simulation.policy)
     if found is not None:
         yield found
+    yield from _obstacles_of_begun(simulation, simulation.begun)
     yield from _too_large(simulation)
     if find_spec("numba") is None:
         yield "numba is not installed (pip install 'hpcsimkit[fast]')"
+
+
+def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator[str]:
+    """Yield the reasons why the compiled simulator cannot begin with running jobs."""
+    if begun is None:
+        return
+    policy, nodes = simulation.policy, simulation.workload.column("nodes")
+    if isinstance(policy, Pipeline):
+        stages = (policy.queue_order, policy.backfiller, policy.estimates)
+        for stage in stages:
+            if isinstance(stage, orders.RandomOrder | Conservative | Noisy | LastTwo):
+                yield f"it knows no begun runs with {stage!r}"
+    given = all(nodes[row] == allocation for row, allocation in begun.allocations.items())
+    if not given or nodes[list(begun.started)].sum() > simulation.cluster.size:
+        yield "the running jobs do not fit"
 
 
 def _too_large(simulation: Parameters) -> Iterator[str]:
@@ -166,6 +186,7 @@ def run(simulation: Parameters) -> Result:
     assert isinstance(policy, Pipeline)
     parts = _parts(policy)
     simulate = loading.load(_kind(parts))
+    from hpcsimkit.compiled.begun import take_over
     from hpcsimkit.compiled.queue import new_queue
     from hpcsimkit.compiled.state import PASSES, new_run
 
@@ -173,8 +194,10 @@ def run(simulation: Parameters) -> Result:
     logged = simulation.workload
     workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.seed)
-    jobs, rules = _jobs_and_rules(workload, policy, nodes, streams)
-    state = new_run(jobs, _estimates(workload, policy, _inverse(jobs.arrival_order), streams), nodes)
+    jobs, rules = _jobs_and_rules(workload, policy, nodes, simulation.begun, streams)
+    state = new_run(jobs, _estimates(workload, policy, streams), nodes)
+    if simulation.begun is not None:
+        take_over(simulation.begun, jobs, state)
     simulate(jobs, rules, state, new_queue(len(workload)), *_optional_parts(parts, jobs, nodes))
     return Result(
         workload=workload,
@@ -228,10 +251,14 @@ def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> Iterator[
     yield new_sizes(count, nodes) if "sizes" in parts else None
     yield new_listing(count) if "listing" in parts else None
     yield np.empty(count, dtype=np.int64) if "gone" in parts else None
-    users = int(jobs.user.max(initial=0)) + 1
-    yield new_histories(users, count, CORRECTIONS) if "histories" in parts else None
+    yield new_histories(_users(jobs), count, CORRECTIONS) if "histories" in parts else None
     yield new_profile(count, nodes) if "profile" in parts else None
     yield new_plan(count, nodes) if "plan" in parts else None
+
+
+def _users(jobs: Jobs) -> int:
+    """Return the number of known users."""
+    return int(jobs.user.max(initial=-1)) + 1
 
 
 def _is_scored(policy: Pipeline) -> bool:
@@ -247,9 +274,10 @@ def _started_in(simulation: Parameters) -> NDArray[np.str_] | None:
 
 
 def _jobs_and_rules(
-    workload: Workload, policy: Pipeline, nodes: int, streams: np.random.SeedSequence
+    workload: Workload, policy: Pipeline, nodes: int, begun: Begun | None, streams: np.random.SeedSequence
 ) -> tuple[Jobs, Rules]:
     """Return the columns and the rules of a run."""
+    from hpcsimkit.compiled.plan import NEVER
     from hpcsimkit.compiled.scores import BY_RANK
     from hpcsimkit.compiled.state import Jobs, Rules
 
@@ -265,8 +293,8 @@ def _jobs_and_rules(
         run_time,
         requested_time,
         nodes_asked,
-        user=_numbered(workload.user),
-        arrival_order=arrival_order,
+        user=_numbered(workload.user) if isinstance(policy.estimates, LastTwo) else workload.user,
+        arrival_order=arrival_order if begun is None else _without(arrival_order, begun.started),
         rank=arrival if scored else _inverse(np.lexsort((arrival, *keys[::-1]))),
         weight=np.stack(
             [
@@ -277,6 +305,7 @@ def _jobs_and_rules(
     )
     rules = Rules(
         nodes=nodes,
+        begin=NEVER if begun is None else begun.at,
         order=_code(order),
         backfilling=_backfilling(policy),
         candidates=BY_RANK if candidates is None else _code(candidates),
@@ -284,6 +313,13 @@ def _jobs_and_rules(
         window=policy.window or 0,
     )
     return jobs, rules
+
+
+def _without(rows: Integers, others: Collection[int]) -> Integers:
+    """Return a permutation of all rows without some of them."""
+    kept = np.ones(len(rows), dtype=np.bool_)
+    kept[list(others)] = False
+    return rows[kept[rows]]
 
 
 def _code(order: Any) -> int:
@@ -350,14 +386,15 @@ def _weights(workload: Workload, order: Any, keys: tuple[NDArray[Any], ...]) -> 
     return np.zeros(len(workload))
 
 
-def _estimates(
-    workload: Workload, policy: Pipeline, arrival: Integers, streams: np.random.SeedSequence
-) -> Integers:
+def _estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSequence) -> Integers:
     """Return the estimates of all jobs [s]; last-two predictions follow during the run."""
     estimator = policy.estimates
     if isinstance(estimator, Actual):
         return np.maximum(workload.column("run_time"), 1)
+    if isinstance(estimator, Remembered):
+        return estimator.estimates
     if isinstance(estimator, Noisy):
+        arrival = _inverse(workload.arrival_order)
         factors = 1 + estimator.noise * _random(streams).random(len(workload))[arrival]
         return np.maximum(np.rint(workload.column("run_time") * factors).astype(np.int64), 1)
     return workload.column("requested_time")

@@ -31,7 +31,7 @@ from hpcsimkit.policies.portfolio.trial import (
 )
 from hpcsimkit.policies.predicting.bounded import Bounded
 
-__all__ = ["Guarded"]
+__all__ = ["Guarded", "Remembered"]
 
 DAY, WEEK = 86_400, 604_800
 
@@ -223,7 +223,7 @@ class _Memory:
         run_time = np.fromiter(self._run_times(rows.tolist(), begun), dtype=np.int64)
         columns = {"run_time": run_time, "submit_time": system.column("submit_time")[rows]}
         policy = copy.copy(pipeline)
-        policy.estimates = _Remembered(self._estimates[rows], self._predictions[rows])
+        policy.estimates = Remembered(self._estimates[rows], self._predictions[rows])
         return Trial(
             with_columns(system.workload.select(rows), columns),
             renumbered(begun, rows),
@@ -246,7 +246,7 @@ class _Memory:
             yield max(run_time, begun.at - start + 1) if row in begun.started else run_time
 
 
-class _Remembered(Estimator):
+class Remembered(Estimator):
     """Estimates and predictions as they were made.
 
     Parameters
@@ -255,6 +255,12 @@ class _Remembered(Estimator):
         Estimates [s].
     predictions : array of float64, shape (jobs, 9)
         Means, harmonic means and quantiles [s].
+
+    Examples
+    --------
+    >>> estimator = Remembered(np.array([30, 60]), np.zeros((2, 9)))
+    >>> estimator.estimate(Job(1, 2, 7, run_time=5, requested_time=90, nodes=4))
+    60
     """
 
     def __init__(self, estimates: NDArray[np.int64], predictions: Floats) -> None:

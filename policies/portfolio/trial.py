@@ -66,7 +66,8 @@ class Trial(NamedTuple):
         """Return the mean wait [s] or bounded slowdown under an order, of which the simulation has a copy."""
         policy = copy.copy(self.policy)
         policy.order = order
-        simulation = Simulation(self.workload, policy, self.cluster, begun=self.begun, simulator="simpy")
+        name = type(order).__name__
+        simulation = Simulation(self.workload, policy, self.cluster, begun=self.begun, name=name)
         starts = simulation.run().start_time[self.judged]
         if self.until is not None:
             starts = np.where(starts < 0, self.until, np.minimum(starts, self.until))

@@ -113,6 +113,11 @@ def measure_compiled(source: str, policy: str, repetitions: int) -> dict[str, fl
     return {**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
+def measure_trials(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Run a policy that simulates others on the first 5 000 jobs of a log."""
+    return simulators.trials(workload_of(source).first(5_000), policy, repetitions)
+
+
 def measure_partition(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a workload with one partition over the whole cluster, beside none."""
     return partitions.whole(workload_of(source), policy, repetitions)
@@ -165,6 +170,7 @@ MEASURES = {
     "help": measure_help,
     "speed": measure_speed,
     "compiled": measure_compiled,
+    "trials": measure_trials,
     "partition": measure_partition,
     "first": simulators.first,
     **{name: partial(measure, TRACES) for name, measure in (
@@ -241,6 +247,8 @@ ALL = [
     ("compiled", "burst:200000", "fcfs+easy", 3),
     ("compiled", "lublin:1000000", "fcfs+easy", 3),
     ("compiled", "lublin:10000000", "fcfs+easy", 2),
+    ("trials", "KTH-SP2", "looking-ahead+easy", 2),
+    ("trials", "HPC2N", "looking-ahead+easy", 2),
     ("first", "from the cache", "fcfs+conservative", 3),
     ("first", "compiling", "fcfs+easy", 1),
     ("first", "compiling", "wfp3+easy", 1),
@@ -282,6 +290,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
         cells.append(
             f"{found['simpy']:9,.0f} jobs/s with SimPy  {found['faster']:.0f} x  bare SimPy {found['bare']:,.0f}"
         )
+    if "only_simpy" in found:
+        cells.append(f"{found['only_simpy']:.3f} s if all its simulations run on SimPy")
     if "longest_queue" in found:
         cells.append(f"{found['longest_queue']:,.0f} jobs wait at most  peak {found['peak_mib']:,.0f} MiB")
     if "of_no_partition" in found:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["compiled", "first", "speed"]
+__all__ = ["compiled", "first", "speed", "trials"]
 
 
 def _least(action: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
@@ -55,6 +55,26 @@ def compiled(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
     started_before = np.searchsorted(np.sort(result.start_time), np.sort(result.submit_time), side="left")
     return {"seconds": seconds, "per_second": len(workload) / seconds,
             "longest_queue": float((jobs - started_before).max())}  # fmt: skip
+
+
+def trials(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
+    """Run a policy that simulates others, these with the compiled simulator as soon as it is worth it.
+
+    Returns the seconds, and those if all its simulations run on SimPy.
+    """
+    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.kernel import simulators
+    from hpcsimkit.kernel.simulation import Simulation
+
+    def simulate() -> Any:
+        return Simulation(workload, make(policy)).run()
+
+    simulate()  # compiles, and loads
+    seconds, found = _least(simulate, repetitions)
+    simulators.LOADERS.clear()
+    simpy, reference = _least(simulate, repetitions)
+    assert found.hash == reference.hash
+    return {"seconds": seconds, "only_simpy": simpy}
 
 
 def first(source: str, policy: str, repetitions: int) -> dict[str, float]:

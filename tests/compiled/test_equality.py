@@ -14,6 +14,7 @@ from hpcsimkit.compiled import support
 from hpcsimkit.compiled.orders import KEYS
 from hpcsimkit.experiments.registry import make
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.workloads import read_swf
 
@@ -111,6 +112,22 @@ CASES = given(
 )
 test_random_workloads = settings(max_examples=200)(CASES(check_random))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASES(check_random)))
+
+
+def check_begun(jobs: Workload, order: str, backfilling: str, window: str, walltime: str, seed: int) -> None:
+    """A run from a state of another one; that of the same policy ends with the same schedule."""
+    policy = make(f"{order}+{backfilling}{'' if backfilling == 'fitting' else window}")
+    other = Simulation(jobs, make("sjf+easy"), walltime=walltime, simulator="simpy").run()
+    rest, begun = begun_at(other, int(np.median(other.start_time)))
+    found = Simulation(rest, policy, begun=begun, walltime=walltime, simulator="compiled")
+    if obstacle := support.obstacle(found):
+        assert "begun" in obstacle
+    else:
+        assert_equal_results(rest, policy, begun=begun, walltime=walltime)
+
+
+test_random_begun_runs = settings(max_examples=100)(CASES(check_begun))
+test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=10_000)(CASES(check_begun)))
 
 
 @pytest.mark.parametrize(

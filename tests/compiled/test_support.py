@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ import pytest
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import loading, support
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.campaign import Campaign
 from hpcsimkit.experiments.console import policy_lines
 from hpcsimkit.experiments.experiment import Experiment
 from hpcsimkit.experiments.registry import entries, make
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel import simulators
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Timeline
@@ -70,6 +73,50 @@ def test_refuses_with_the_reason(jobs: Workload, policy: Any, parameters: Any, r
     with pytest.raises(UsageError, match="the compiled simulator cannot run this: ") as error:
         Simulation(jobs, policy, simulator="compiled", **parameters).run()
     assert reason in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("policy", ["random+easy", "fcfs+conservative", "fcfs+easy++", "fcfs+easy-noise"])
+def test_refuses_begun_runs_with_a_state_or_random_numbers(jobs: Workload, policy: str) -> None:
+    with pytest.raises(UsageError, match="no begun runs with"):
+        Simulation(jobs, make(policy), begun=Begun(5, {0: 3}), simulator="compiled").run()
+
+
+@pytest.mark.parametrize("begun", [Begun(5, {0: 3, 1: 3}), Begun(5, {0: 3}, {0: 2})])
+def test_refuses_running_jobs_that_do_not_fit(jobs: Workload, begun: Begun) -> None:
+    with pytest.raises(UsageError, match="the running jobs do not fit"):
+        Simulation(jobs, make("fcfs"), begun=begun, simulator="compiled").run()
+    with pytest.raises(ScheduleError):
+        Simulation(jobs, make("fcfs"), begun=begun).run()
+
+
+def test_auto_takes_begun_runs_once_they_are_many(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "SHORT_RUNS", Counter())
+    monkeypatch.setattr(loading, "least_jobs", lambda kind: 5 * (len(jobs) + loading.BESIDE_JOBS))
+    results = [Simulation(jobs, make("fcfs"), begun=Begun(5, {0: 3})).run() for _ in range(6)]
+    assert [result.simulator for result in results] == ["simpy"] * 4 + ["compiled"] * 2
+    assert len({result.hash for result in results}) == 1
+
+
+@pytest.mark.parametrize("policy", ["looking-ahead+easy", "guarded(sjf, weeks=0.001, every=100)+easy"])
+def test_policies_with_trials(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.random.default_rng(4)
+    busy = Workload(
+        {
+            "submit_time": np.sort(numbers.integers(0, 9000, 150)),
+            "run_time": numbers.integers(1, 700, 150),
+            "requested_time": numbers.integers(1, 900, 150),
+            "nodes": numbers.integers(1, 9, 150),
+        },
+        machine_size=8,
+    )
+    taken = []
+    real = support.run
+    monkeypatch.setattr(support, "run", lambda simulation: taken.append(1) or real(simulation))
+    monkeypatch.setattr(loading, "least_jobs", lambda kind: 0)
+    compiled = Simulation(busy, make(policy)).run()
+    assert len(taken) > 20
+    monkeypatch.setattr(simulators, "LOADERS", [])
+    assert Simulation(busy, make(policy)).run().hash == compiled.hash
 
 
 def test_refuses_without_numba(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
