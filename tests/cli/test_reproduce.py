@@ -118,7 +118,7 @@ def test_one_month_is_enough_and_equal_seeds_give_equal_numbers(cli, logs, tmp_p
 PAUSING = f"""
 import sys, time
 from hpcsimkit.agents.training import trainer
-from hpcsimkit.reproductions.catalogue import reproduction_named
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.run import main
 trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 write = trainer.Trainer._write
