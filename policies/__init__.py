@@ -39,7 +39,7 @@ from hpcsimkit.policies.placing.placements import (
     WorstFit,
 )
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
-from hpcsimkit.policies.predicting.aged import Aged, RateColumn
+from hpcsimkit.policies.predicting.aged import Aged
 from hpcsimkit.policies.predicting.bounded import Bounded, KeyColumn, Weighted
 from hpcsimkit.policies.predicting.history import History
 from hpcsimkit.policies.predicting.predicted import Predicted
@@ -94,7 +94,6 @@ __all__ = [
     "Predictor",
     "RandomOrder",
     "RandomPlacement",
-    "RateColumn",
     "Reservations",
     "RoundRobin",
     "ShortestPredicted",

@@ -28,7 +28,6 @@ from hpcsimkit.policies.backfill.backfilling import Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.portfolio.guarded import Remembered
-from hpcsimkit.policies.predicting.aged import RateColumn
 from hpcsimkit.policies.predicting.bounded import KeyColumn
 from hpcsimkit.policies.predicting.predicted import CORRECTIONS
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
-CONSTANT, VARYING = (*KEYS, KeyColumn), (*FORMULAS, RateColumn)
+CONSTANT, VARYING = (*KEYS, KeyColumn), FORMULAS
 ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo, Remembered)
 BACKFILLERS = (type(None), EASY, Greedy, Reservations, Conservative)
 
@@ -329,7 +328,6 @@ def _code(order: Any) -> int:
     codes = {
         orders.WFP3: scores.WFP3,
         orders.UNICEF: scores.UNICEF,
-        RateColumn: scores.UNICEF,  # the same formula with another denominator
         orders.XFactor: scores.XFACTOR,
         ShortestPredicted: scores.BY_ESTIMATE,
     }
@@ -378,8 +376,6 @@ def _weights(workload: Workload, order: Any, keys: tuple[NDArray[Any], ...]) -> 
         return dense_ranks(keys).astype(np.float64)
     if isinstance(order, orders.WFP3):
         return workload.size.astype(np.float64)
-    if isinstance(order, RateColumn):
-        return np.ascontiguousarray(order.products, dtype=np.float64)
     if isinstance(order, orders.UNICEF):
         weights: NDArray[np.float64] = np.log2(np.maximum(workload.size, 2)) * workload.requested_time
         return weights

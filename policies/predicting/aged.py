@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.jobs.queue import JobColumns
-from hpcsimkit.kernel.policy import Order
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.predicting.bounded import Weighted
 
-__all__ = ["Aged", "RateColumn"]
+__all__ = ["Aged"]
 
 Scores = np.ndarray[Any, Any]
 
@@ -49,20 +48,3 @@ class Aged(Weighted):
         for row in jobs.index[np.isnan(self._products[jobs.index])].tolist():
             self._products[row] = self.key(self._jobs[row])
         return -(now - jobs.submit_time) / self._products[jobs.index]
-
-
-class RateColumn(Order):
-    """Largest wait / product first, with a given product for each job of a workload: for searches.
-
-    Parameters
-    ----------
-    products : array of float64, shape (jobs,)
-        Product of each row of the workload, above 0.
-    """
-
-    def __init__(self, products: Scores) -> None:
-        self.products = products
-
-    def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the current scores."""
-        return -(now - jobs.submit_time) / self.products[jobs.index]

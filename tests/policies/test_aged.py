@@ -1,19 +1,12 @@
-"""Orders in which priority grows with the wait: known special cases, and the compiled simulator."""
+"""Orders in which priority grows with the wait: known special cases."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import numpy as np
-import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from hpcsimkit import Simulation, Workload, check_policy, make
-from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.reservation import EASY
-from hpcsimkit.policies import RateColumn
-from tests.compiled.test_equality import assert_equal_results, workloads
+from tests.compiled.test_equality import workloads
 
 
 def test_by_hand() -> None:
@@ -40,10 +33,3 @@ def test_the_request_alone_is_xfactor(jobs: Workload) -> None:
 
 def test_it_is_a_correct_policy() -> None:
     check_policy(make("aged(mean=0.7,harmonic=0.2,size=-0.4)+easy+history"))
-
-
-@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba: install the extra [fast]")
-@given(workloads(), st.integers(0, 2**32))
-def test_given_products_are_compiled(jobs: Workload, seed: int) -> None:
-    products = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(jobs))
-    assert_equal_results(jobs, Pipeline(RateColumn(products), backfiller=EASY()))
