@@ -370,6 +370,19 @@ def test_no_more_is_in_use_than_the_limit(placement: str, backfilling: str) -> N
         assert workload.nodes[here["b"]].sum() <= 3
 
 
+@pytest.mark.parametrize("window", [None, 5])
+def test_jobs_that_fit_are_within_the_limits(window: int | None) -> None:
+    """A pipeline that looks only at jobs that fit has the schedule of greedy backfilling."""
+    cluster = Partitions([Partition("a", in_use={"cpus": 7}), Partition("b", in_use={"nodes": 3})], MACHINES)
+    workload = on_machines(6, 60)
+    workload = workload.without(cluster.misfits(workload), "beyond")
+    found = Simulation(workload, Pipeline(order=SJF(), fitting=True, window=window), cluster).run()
+    if window is None:
+        greedy = Simulation(workload, make("sjf+greedy"), cluster).run()
+        assert found.start_time.tolist() == greedy.start_time.tolist()
+    assert found.finished.all()
+
+
 def test_limits_that_are_refused() -> None:
     for machines, part, found in (
         (None, {"nodes": 4, "in_use": {"cpus": 3}}, "in_use of counted nodes needs at least 1 of nodes, found 3 of cpus"),

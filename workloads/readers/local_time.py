@@ -100,6 +100,8 @@ class Calendar(NamedTuple):
     @property
     def label(self) -> str:
         """Description of the times, for an axis."""
+        if self.name == "UTC":
+            return "UTC"
         return f"local time, {self.name}" if self.name else "clock of the log, time zone not given"
 
     def dates(self, seconds: ArrayLike) -> pandas.DatetimeIndex:
