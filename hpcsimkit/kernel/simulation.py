@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -248,13 +248,16 @@ class Simulation:
                 seconds=self._seconds,
                 passes=system.passes,
                 placements=Placements.of(system.cluster, system.allocations, system.events),
-                started_in=self._started_in(system.started_in),
+                started_in=self._started_in(system),
             )
 
-    def _started_in(self, partition: Mapping[int, str]) -> NDArray[np.str_] | None:
+    def _started_in(self, system: System) -> NDArray[np.str_] | None:
         """Return the partition in which each job started, or None without partitions."""
         if not isinstance(self.cluster, Partitions):
             return None
+        if self.cluster.is_whole:  # without a look at each job
+            return np.where(np.array(system.starts) >= 0, self.cluster.names[0], "")
+        partition = system.started_in
         return np.array([partition.get(row, "") for row in range(len(self.workload))], dtype=np.str_)
 
     @property
