@@ -17,7 +17,7 @@ def needs_machines(job: Job, system: System) -> bool:
     """Return whether the choice of machines matters for a job.
 
     It matters for per-node requests, exclusive machines and required features; it does not matter for pooled
-    requests and on counted nodes. With limits of what is in use, profiles hold machines in any case.
+    requests and on counted nodes. With limits of the amounts in use, profiles hold machines in any case.
     """
     cluster = system.cluster
     return isinstance(cluster, Machines) and (

@@ -173,7 +173,7 @@ class LevelProfile:
 
 
 class LimitedProfile(LevelProfile):
-    """The available capacity of machines and of the limits of what is in use, as a step function of time."""
+    """The available capacity of machines and of limits of amounts in use, as a step function of time."""
 
     def _same(self, position: int) -> bool:
         level, before = self.levels[position], self.levels[position - 1]

@@ -287,7 +287,7 @@ def test_job_that_left_the_queue_gives_way_in_its_other_partition() -> None:
     assert found.start_time.tolist() == [0, 0, 4, 4]
 
 
-# --- limits of what is in use ------------------------------------------------------------------------------
+# --- limits of the amounts in use ------------------------------------------------------------------------------
 
 
 def test_head_waits_for_what_its_partition_may_use() -> None:

@@ -1,4 +1,4 @@
-"""What is CuSH's own: job sets, agents on two seats, groups of policies, and their tables and targets."""
+"""CuSH: job sets, agents on two seats, groups of policies, and their tables and targets."""
 
 from __future__ import annotations
 

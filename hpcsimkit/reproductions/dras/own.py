@@ -1,4 +1,4 @@
-"""What is DRAS's own: logs split by months, tasks, measurements over seeds, tables, targets and figures."""
+"""DRAS: logs split by months, tasks, measurements over seeds, tables, targets and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the masked-PPO scheduler's own: days of the logs, runs on them, significance tests and targets."""
+"""Masked PPO: days of the logs, runs on them, significance tests and targets."""
 
 from __future__ import annotations
 
