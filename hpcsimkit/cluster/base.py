@@ -6,7 +6,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,9 @@ class Cluster(ABC, Generic[LevelT, AllocationT]):
     other methods have default implementations based on these, which a subclass may override with faster or
     better ones. EASY and greedy backfilling are implemented once, on top of all clusters.
     """
+
+    limited: ClassVar[bool] = False
+    """Whether limits of the amounts in use may refuse a job that fits the machines."""
 
     # --- abstract methods ----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,8 @@ class LimitedMachines(Machines):
     >>> cluster.fits(job, free), free.left.tolist(), cluster.shortage(job, free)
     (False, [4], 'needs a machine with 6 cpus; the partition may use 4 more cpus at once')
     """
+
+    limited: ClassVar[bool] = True
 
     limits: Mapping[str, int] = field(default_factory=dict)
     _charges: dict[Need, Amounts] = field(default_factory=dict, init=False, repr=False)

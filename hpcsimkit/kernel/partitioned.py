@@ -12,7 +12,6 @@ from typing import Any
 
 from simpy.events import Event
 
-from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.cluster.partitions import Partition, Partitions, View
 from hpcsimkit.errors import UsageError
@@ -112,7 +111,7 @@ class PartitionScheduler(Scheduler):
     def __init__(self, run: PartitionedRun, part: Partition, view: View) -> None:
         parameters = run.parameters
         policy = _policy_of(part, parameters.policy)
-        if isinstance(view.cluster, LimitedMachines) and policy.selects_machines:
+        if view.cluster.limited and policy.selects_machines:
             raise UsageError(
                 f"partition {part.name!r} has in_use: a policy whose machines are chosen by a placement is "
                 f"needed, found {policy!r}"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.cluster.base import Room
-from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
@@ -342,7 +341,7 @@ class Pipeline(Policy):
         placement = self.placement
         if placement is None:
             return system.cluster.place(job, level)
-        if isinstance(system.cluster, LimitedMachines) and not system.cluster.fits(job, level):
+        if system.cluster.limited and not system.cluster.fits(job, level):
             return None
         if isinstance(placement, External):
             base: Placement = placement.base or Placement()

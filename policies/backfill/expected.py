@@ -20,9 +20,7 @@ def needs_machines(job: Job, system: System) -> bool:
     requests and on counted nodes. With limits of the amounts in use, profiles hold machines in any case.
     """
     cluster = system.cluster
-    return isinstance(cluster, Machines) and (
-        isinstance(cluster, LimitedMachines) or not cluster.need(job).by_totals
-    )
+    return isinstance(cluster, Machines) and (cluster.limited or not cluster.need(job).by_totals)
 
 
 def expected(system: System, on_machines: bool) -> LevelProfile:
