@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled.support import obstacle_of_policy
-from hpcsimkit.experiments.on_machines import offered_loads
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.on_machines import offered_loads
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.io.printable import printable, show
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.workloads.describe import load_remark
 
 if TYPE_CHECKING:
-    from hpcsimkit.experiments.policy_run import Run
-    from hpcsimkit.experiments.registry import Entry
+    from hpcsimkit.experiments.comparison.policy_run import Run
+    from hpcsimkit.experiments.parts.registry import Entry
 
 __all__ = [
     "comparison",

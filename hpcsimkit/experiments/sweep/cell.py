@@ -11,10 +11,10 @@ from typing import Any
 
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.experiments.checked_table import Table
-from hpcsimkit.experiments.experiment import JobsOfExperiment
+from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
+from hpcsimkit.experiments.comparison.policy_run import metrics_of, simulated, write_tables
 from hpcsimkit.experiments.generate import Generate
-from hpcsimkit.experiments.policy_run import metrics_of, simulated, write_tables
+from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.experiments.sweep.windows import Window
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded

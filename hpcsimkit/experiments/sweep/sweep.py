@@ -14,9 +14,9 @@ from pydantic import Field
 
 from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
-from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.checked_table import Problem
-from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment
+from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperiment
+from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.settings.checked_table import Problem
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
 from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
