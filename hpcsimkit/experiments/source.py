@@ -344,14 +344,11 @@ class Source(Table):
         """
         key = (name, self.import_from, self.placement, trust or self.trust)
         if key not in self._policies:
-            self._policies[key] = self._constructed(name, trust or self.trust)
+            policy = registry.make(name, self.import_from, trust or self.trust)
+            if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
+                policy.placement = placement_of(self.placement, self.import_from, self.trust)
+            self._policies[key] = policy
         return self._policies[key]
-
-    def _constructed(self, name: str, trust: Trust) -> Policy:
-        policy = registry.make(name, self.import_from, trust)
-        if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
-            policy.placement = placement_of(self.placement, self.import_from, self.trust)
-        return policy
 
     # --- jobs ----------------------------------------------------------------------------------------
 

@@ -191,7 +191,7 @@ class Sweep(Experiment):
         """
         identities = _Identities(self)
         settings_axes = [axis for axis in self.axes if not _parameter(axis)]
-        parameter_axes = [axis for axis in self.axes if _parameter(axis)]
+        variants = list(self._variants([axis for axis in self.axes if _parameter(axis)]))
         order = [axis.name for axis in self.axes]
         for values in product(*(axis.values for axis in settings_axes)):
             chosen = dict(zip((axis.name for axis in settings_axes), values, strict=True))
@@ -200,7 +200,7 @@ class Sweep(Experiment):
             )
             files = identities.of_settings(settings)
             for window in identities.windows(settings, chosen.get(PERIOD)):
-                for variant in self._variants(parameter_axes):
+                for variant in variants:
                     shown = chosen | variant.values
                     if window is not None:
                         shown[PERIOD] = window.name
@@ -287,7 +287,9 @@ class _Identities:
         """Return the identity of a policy with the placement of some settings."""
         key = (name, settings.get("placement"))
         if key not in self._policies:
-            self._policies[key] = identity_of(self._experiment(settings).policy_named(name))
+            own = settings.get("placement") == self.sweep.placement
+            source = self.sweep if own else self._experiment(settings)
+            self._policies[key] = identity_of(source.policy_named(name))
         return self._policies[key]
 
     def windows(self, settings: Mapping[str, Any], windows: Any) -> Sequence[Window | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.sweep.axes import Axis, axes_of, parsed_axis
+from hpcsimkit.experiments.sweep.cell import _policy
 from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.sweep_run import SweepRun
@@ -330,3 +332,52 @@ def test_undefined_metrics_are_empty(tmp_path: Path) -> None:
     frame = SweepRun(sweep_of(sweep={"warmup": [0.0]}), tmp_path / "out").run()
     assert frame["gpus_utilisation"].isna().all()
     assert math.isfinite(frame["mean_wait_time"].iloc[0])
+
+
+def constructed(monkeypatch: pytest.MonkeyPatch, place: Path, axes: dict[str, Any]) -> Counter[str]:
+    """How often each policy is constructed from its text while a sweep is read and run."""
+    made: Counter[str] = Counter()
+    construct = registry.make
+
+    def counted(name: str, *arguments: Any) -> Any:
+        made[name] += 1
+        return construct(name, *arguments)
+
+    _policy.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(registry, "make", counted)
+        settings = {"jobs": 20, "policies": ["fcfs", "sjf+easy"], "report": False, "sweep": axes}
+        frame = SweepRun(Sweep.of_flags(settings), place).run()
+    assert set(frame["status"]) == {"done"}
+    return made
+
+
+def test_a_policy_is_constructed_once_to_be_checked_and_once_to_be_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = {"seed": {"first": 0, "count": 10}}
+    assert constructed(monkeypatch, tmp_path / "a", seeds) == {"fcfs": 2, "sjf+easy": 2}
+    with_loads = {**seeds, "load_factor": [1.0, 1.5]}
+    assert constructed(monkeypatch, tmp_path / "b", with_loads) == {"fcfs": 2, "sjf+easy": 2}
+    one, ten = ({"seed": {"first": 0, "count": count}, "policy.window": [4, 8]} for count in (1, 10))
+    found = constructed(monkeypatch, tmp_path / "c", one)
+    assert found["fcfs+window(4)"] == found["sjf+easy+window(8)"] == 2
+    assert constructed(monkeypatch, tmp_path / "d", ten) == found
+
+
+def test_a_changed_policy_of_the_user_is_not_taken_from_the_cells_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for sign in ("", "-"):
+        (tmp_path / "mine.py").write_text(
+            f"from hpcsimkit import Order\nclass By(Order):\n    def key(self, job): return {sign}job.nodes\n"
+        )
+        for name in [name for name in sys.modules if name.startswith("mine@")]:
+            del sys.modules[name]
+        sweep = Sweep.of_flags(
+            {"jobs": 300, "policies": ["mine.py:By"], "report": False, "sweep": {"seed": [1]}}
+        )
+        found.append(SweepRun(sweep, tmp_path / "out").run()["schedule_sha256"][0])
+    assert found[0] != found[1]
