@@ -68,7 +68,7 @@ def compare(
     with console.show_progress(experiment.policies, len(workload), quiet=quiet) as tell:
         runs = campaign.run(resume=resume, tell=tell)
     if not quiet:
-        console.show_comparison(runs)
+        console.show_comparison(runs, experiment.metrics)
         page = "/report.html" if experiment.report else ""
         show(f"results: {os.path.relpath(campaign.folder.place)}{page}")
 

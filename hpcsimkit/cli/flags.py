@@ -299,6 +299,16 @@ Policies = Annotated[
         help="Name of a policy to simulate; repeat the option for several. `policies` lists all names.",
     ),
 ]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="NAME",
+        help="Metric of the printed table or report, by name, module:Name or file.py:Name; repeat the option "
+        "for several. Metrics of your own are also columns of the results.  [the usual]",
+    ),
+]
 Out = Annotated[
     str | None,
     typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<name of the workload>]"),
@@ -350,6 +360,7 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "seed": Seed,
     "strict": Strict,
     "allow_code": AllowCode,
+    "metrics": Metrics,
     "out": Out,
     "workers": Workers,
     "engine": EngineName,

@@ -14,12 +14,15 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.named_parts import known_metrics, metric_named
+from hpcsimkit.experiments.parts.trust import code_in
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location, toml_text
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.dependencies import Dependencies
+from hpcsimkit.results.metrics import METRICS, Metric
 
 __all__ = [
     "MACHINE_POLICIES",
@@ -75,6 +78,10 @@ class Experiment(Source, Parallel):
         Time after the first submission [s], 0 or more; metrics leave out jobs submitted in it. Default: 0.
     cooldown : float
         Time before the last submission [s], 0 or more; metrics leave out jobs submitted in it. Default: 0.
+    metrics : list of str, optional
+        Names of the metrics of the printed table, by default the usual ones; see
+        :func:`hpcsimkit.experiments.parts.named_parts.metric_named`. Those of the user are further columns
+        of all results.
     out : str, optional
         Path of the results folder.
     workers : int
@@ -93,11 +100,11 @@ class Experiment(Source, Parallel):
     Workload('lublin-256', 100 jobs, machine_size=256)
     """
 
-    constructed: ClassVar[Collection[str]] = ("policies", "placement", "locality")
+    constructed: ClassVar[Collection[str]] = ("policies", "placement", "locality", "metrics")
     """Keys with names whose objects are constructed to check them."""
 
     inner: ClassVar = {**Source.inner, "engine": EngineTable}
-    flags: ClassVar = {**Source.flags, "policies": "-p"}
+    flags: ClassVar = {**Source.flags, "policies": "-p", "metrics": "--metric"}
 
     policies: list[str] = Field(list(STANDARD_POLICIES))
     dependencies: bool = False
@@ -105,6 +112,7 @@ class Experiment(Source, Parallel):
     simulator: Literal["auto", "simpy", "compiled"] = "auto"
     warmup: float = Field(0.0, ge=0, allow_inf_nan=False)
     cooldown: float = Field(0.0, ge=0, allow_inf_nan=False)
+    metrics: list[str] | None = Field(None, min_length=1)
     out: str | None = Field(None, min_length=1)
     report: bool = True
     trace: bool = False
@@ -118,6 +126,11 @@ class Experiment(Source, Parallel):
         if twice is not None:
             raise ValueError(f"{twice!r} is named twice")
         return names
+
+    @field_validator("metrics")
+    @classmethod
+    def _are_known(cls, names: list[str] | None) -> list[str] | None:
+        return known_metrics(names)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -138,6 +151,8 @@ class Experiment(Source, Parallel):
         yield from super()._parts()
         for index, name in policies:
             yield ("policies", index), partial(self.policy_named, name)
+        for index, name in enumerate(self.metrics or () if "metrics" in self.constructed else ()):
+            yield ("metrics", index), partial(metric_named, name, self.import_from, self.trust)
 
     def saved(self) -> str:
         """Return a TOML text that reproduces the schedules, with absolute paths of files."""
@@ -151,7 +166,23 @@ class Experiment(Source, Parallel):
     def code(self) -> list[str]:
         """Modules and files imported by the names, sorted."""
         named = [code for name in self.policies for code in registry.code_of(name)]
+        named += [code_in(name) for name in self._names_of_own_metrics]
         return sorted({*named, *super().code})
+
+    @property
+    def _names_of_own_metrics(self) -> list[str]:
+        return [name for name in dict.fromkeys(self.metrics or ()) if ":" in name]
+
+    @property
+    def own_metrics(self) -> dict[str, Metric]:
+        """Metrics of the user by name."""
+        names = self._names_of_own_metrics
+        return {name: metric_named(name, self.import_from, self.trust) for name in names}
+
+    @property
+    def metric_names(self) -> list[str]:
+        """Names of the metrics of every run: those of the kit and of plug-ins, then those of the user."""
+        return [*(name for name in METRICS if ":" not in name), *self._names_of_own_metrics]
 
     def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
         """Read or generate the workload; see :meth:`Source.workload`. Void dependencies are noted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, PolicyError
 from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.parts.trust import importing
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.job import Job
@@ -126,7 +128,9 @@ class PolicyRun(Task):
 
     def inputs(self) -> Any:
         """Return the policy, the jobs and the settings."""
-        return inputs_of(self.policy, self.experiment, self.workload.name, self.workload)
+        inputs = inputs_of(self.policy, self.experiment, self.workload.name, self.workload)
+        own = self.experiment.own_metrics
+        return {**inputs, "metrics": own} if own else inputs
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the tables.
@@ -272,7 +276,12 @@ class Ended(Observer):
 
 def metrics_of(result: Result, experiment: Experiment) -> dict[str, float | None]:
     """Return the metrics of a run; None for undefined ones."""
-    metrics = evaluate(result, warmup=experiment.warmup, cooldown=experiment.cooldown)
+    selected = {"warmup": experiment.warmup, "cooldown": experiment.cooldown}
+    own = experiment.own_metrics
+    names = [name for name in experiment.metric_names if name not in own]
+    metrics = evaluate(result, **selected, names=names)
+    for name in own:
+        metrics |= importing(partial(evaluate, result, **selected, names=[name]), name, "computed")
     return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
 
 

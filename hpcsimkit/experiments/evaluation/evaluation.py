@@ -15,14 +15,14 @@ from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.spaces.episodes import Windows
 from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.errors import HpcsimkitError, UsageError, nearest
+from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.comparison.policy_run import inputs_of
 from hpcsimkit.experiments.evaluation.choices import Choices, Watched
 from hpcsimkit.experiments.evaluation.sequences import beginnings, places, share_in_several
 from hpcsimkit.experiments.evaluation.where import class_sums
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.learner_parts import heuristic_behind, seated
-from hpcsimkit.experiments.parts.named_parts import metric_named
+from hpcsimkit.experiments.parts.named_parts import known_metrics, metric_named
 from hpcsimkit.experiments.parts.trust import code_in
 from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
@@ -33,7 +33,6 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
-from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.result import Result
 
 __all__ = ["AGENT", "Contest", "Evaluation", "RandomAgent"]
@@ -100,10 +99,7 @@ class Evaluation(Source, Parallel):
     @field_validator("metrics")
     @classmethod
     def _are_known(cls, names: list[str] | None) -> list[str] | None:
-        for name in names or ():
-            if ":" not in name and name not in METRICS:
-                raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}")
-        return names
+        return known_metrics(names)
 
     def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:
         """Yield the locations of names, each with a function that checks or constructs its object."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.parts.trust import CALLER, Trust, importing
 from hpcsimkit.io.catalogue import Catalogue
 from hpcsimkit.results.metrics import METRICS, Metric
 from hpcsimkit.workloads.readers.logs import READERS, LogFormat
 
-__all__ = ["MACHINES", "is_name", "machines_named", "metric_named", "reader_named"]
+__all__ = ["MACHINES", "is_name", "known_metrics", "machines_named", "metric_named", "reader_named"]
 
 MACHINES: Catalogue[Any] = Catalogue(
     "machines",
@@ -96,6 +96,18 @@ def metric_named(name: str, folder: str | None = None, trust: Trust = CALLER) ->
     if ":" in name:
         METRICS.add(name, trust.imported(name, folder))
     return METRICS.named(name)
+
+
+def known_metrics(names: list[str] | None) -> list[str] | None:
+    """Return names of metrics, or raise a `ValueError` if one is unknown; code is not imported.
+
+    >>> known_metrics(["makespan", "mine.py:Best"])
+    ['makespan', 'mine.py:Best']
+    """
+    for name in names or ():
+        if ":" not in name and name not in METRICS:
+            raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}")
+    return names
 
 
 def _named(known: Catalogue[Any], name: str, folder: str | None, trust: Trust) -> Any:

@@ -20,6 +20,7 @@ REPLICATES = ("seed", PERIOD)
 
 FIXED = {
     "policies",
+    "metrics",
     "generate",
     "import_from",
     "allow_code",

@@ -31,6 +31,7 @@ NOT_DECISIVE = {
     "allow_code",
     "import_from",
     "policies",
+    "metrics",
     "out",
     "workers",
     "engine",
@@ -57,6 +58,7 @@ NOT_OF_JOBS = (
     "semantics",
     "warmup",
     "cooldown",
+    "metrics",
     "placement",
     "locality",
 )
