@@ -378,18 +378,7 @@ def with_other_ends(
     runs = (started >= 0) & (started <= at)
     run_time = workload.run_time.copy()
     run_time[rows] = np.where(runs, at - started + 1, 0) + rng.integers(0, 200, len(rows))
-    return _like(workload, {**workload.columns, "run_time": run_time}), rows
-
-
-def _like(workload: Workload, columns: Mapping[str, ArrayLike]) -> Workload:
-    """Return the workload with other columns."""
-    return Workload(
-        columns,
-        machine_size=workload.machine_size,
-        name=workload.name,
-        resources=workload.resources,
-        labels=workload.labels,
-    )
+    return replace(workload, columns={**workload.columns, "run_time": run_time}), rows
 
 
 def _first_difference(workload: Workload, one: Result, other: Result, until: int = LATER) -> str | None:
@@ -504,7 +493,7 @@ class _Shrinking:
             lambda columns: {**columns, "submit_time": np.zeros(len(columns["id"]))},
         ):
             workload = self.workload
-            self._try(_like(workload, change(workload.columns)))
+            self._try(replace(workload, columns=change(workload.columns)))
 
 
 def _as_code(workload: Workload) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,14 +11,16 @@ from hpcsimkit.cluster.files import write_machines
 from hpcsimkit.engine.engines import Engine, Processes
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder, file_name, head_of_toml
-from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.runner import finish, finished
 from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.comparison.policy_run import PolicyRun, Run, prepare
 from hpcsimkit.experiments.parts.named_parts import is_name
 from hpcsimkit.experiments.parts.on_machines import offered_loads
 from hpcsimkit.experiments.source import sha256_of
+from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
@@ -107,8 +107,7 @@ class Campaign:
         self._check()
         provenance = Provenance(self.command, PACKAGES)
         with self.folder.session(*self._folders(), resume=resume, kept=self._kept):
-            self._simulate(tell)
-            runs = [Run(**self.store.outcome(task)) for task in self.tasks]
+            runs = self._simulate(tell)
             self._write_records(runs, provenance)
             if self.experiment.report:
                 tell("", 0)
@@ -137,22 +136,23 @@ class Campaign:
             if other != policy:
                 raise UsageError(f"-p {other!r} and {policy!r} would be written to the same files")
 
-    def _simulate(self, tell: Callable[[str, int], None]) -> None:
-        """Simulate the policies without finished runs."""
+    def _simulate(self, tell: Callable[[str, int], None]) -> list[Run]:
+        """Simulate the policies without finished runs, and return all runs."""
         policies = {task.name: task.policy for task in self.tasks}
-        missing = [task for task in self.tasks if not self.store.has(task)]
-        for task in self.tasks:
-            if task not in missing:
-                tell(task.policy, task.size)
-        engine = self.engine or self.experiment.engine_for(len(missing))
-        if isinstance(engine, Processes):
-            prepare(self.workload)
-        perform(missing, self.store, engine, tell=lambda name, jobs: tell(policies[name], jobs))
+
+        def engine_of(tasks: Sequence[Task]) -> Engine:
+            engine = self.engine or self.experiment.engine_for(len(tasks))
+            if isinstance(engine, Processes):
+                prepare(self.workload)
+            return engine
+
+        outcomes = finish(
+            self.tasks, self.store, engine_of, tell=lambda name, jobs: tell(policies[name], jobs)
+        )
+        return [Run(**outcome) for outcome in outcomes]
 
     def _kept(self) -> str:
-        """Return the number of finished runs as text; empty if there are none."""
-        finished = sum(map(self.store.has, self.tasks))
-        return f"{finished} of {len(self.tasks)} policies are finished" if finished else ""
+        return finished(self.tasks, self.store, "policies")
 
     # --- records -------------------------------------------------------------------------------------
 
@@ -230,9 +230,5 @@ def _about_run(run: Run) -> dict[str, Any]:
 
 def _csv(metrics: dict[str, dict[str, float | None]]) -> str:
     """Return a row for each policy; an undefined metric is left empty."""
-    text = io.StringIO()
     names = next(iter(metrics.values()), {})
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["policy", *names])
-    writer.writerows([policy, *values.values()] for policy, values in metrics.items())
-    return text.getvalue()
+    return csv_text(["policy", *names], ([policy, *values.values()] for policy, values in metrics.items()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +12,7 @@ from typing import Any
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder
-from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.runner import finish, finished
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.experiments.evaluation.evaluation import Contest
@@ -22,6 +20,7 @@ from hpcsimkit.experiments.evaluation.report import evaluation_page
 from hpcsimkit.experiments.evaluation.tables import Verdict, verdict_of
 from hpcsimkit.experiments.evaluation.where import measure_of
 from hpcsimkit.experiments.source import sha256_of
+from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.statistics import Comparison
@@ -126,8 +125,7 @@ class EvaluationRun:
         """
         provenance, work = Provenance(self.command), self.folder.work
         with self.folder.session(FINISHED, resume=resume, kept=self._kept):
-            self._simulate(tell)
-            outcomes = [self.store.outcome(task) for task in self.tasks]
+            outcomes = finish(self.tasks, self.store, self._engine_of, tell=tell)
             verdicts = [verdict_of(metric, self.contest, outcomes) for metric in self.contest.metrics]
             write_bytes(work / TABLE, _csv(outcomes).encode())
             write_bytes(work / WHERE, _where(verdicts).encode())
@@ -136,19 +134,11 @@ class EvaluationRun:
             write_json(work / PROVENANCE, provenance.record(**self._facts()))
         return verdicts
 
-    def _simulate(self, tell: Callable[[str, int], None]) -> None:
-        """Simulate the sequences without an outcome."""
-        missing = [task for task in self.tasks if not self.store.has(task)]
-        for task in self.tasks:
-            if task not in missing:
-                tell(task.name, task.size)
-        engine = self.engine or self.contest.evaluation.engine_for(len(missing))
-        perform(missing, self.store, engine, tell=tell)
+    def _engine_of(self, tasks: Sequence[Task]) -> Engine:
+        return self.engine or self.contest.evaluation.engine_for(len(tasks))
 
     def _kept(self) -> str:
-        """Return the number of finished sequences as text; empty if there are none."""
-        finished = sum(map(self.store.has, self.tasks))
-        return f"{finished} of {len(self.tasks)} sequences are finished" if finished else ""
+        return finished(self.tasks, self.store, "sequences")
 
     # --- records ---------------------------------------------------------------------------------------
 
@@ -199,34 +189,31 @@ class EvaluationRun:
 
 def _csv(outcomes: Sequence[Mapping[str, Any]]) -> str:
     """Return a row for each sequence and policy; an undefined metric is left empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["sequence", "first_job", "seed", "policy", *METRICS])
-    for outcome in outcomes:
-        about = [outcome[name] for name in ("sequence", "first_job", "seed")]
-        writer.writerows([*about, name, *values.values()] for name, values in outcome["metrics"].items())
-    return text.getvalue()
+    about = ("sequence", "first_job", "seed")
+    rows = (
+        [*(outcome[key] for key in about), name, *values.values()]
+        for outcome in outcomes
+        for name, values in outcome["metrics"].items()
+    )
+    return csv_text([*about, "policy", *METRICS], rows)
 
 
 def _where(verdicts: Sequence[Verdict]) -> str:
     """Return a row for each class of jobs and each feature of choices; an undefined number is left empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["measure", "other", "by", "label", "jobs", "agent", "of_other", "difference", "low", "high", "share"]
-    )
     tables = {
         (measure_of(verdict.metric), other): parts
         for verdict in verdicts
         for other, parts in verdict.where.items()
     }
     tables["feature", verdicts[0].behind] = verdicts[0].features
-    for names, parts in tables.items():
-        for part in parts:
-            numbers = [*vars(part.difference).values(), part.share]
-            cells = ["" if math.isnan(number) else number for number in numbers]
-            writer.writerow([*names, *part[:5], *cells])
-    return text.getvalue()
+    rows = [
+        [*names, *part[:5], *("" if math.isnan(number) else number for number in numbers)]
+        for names, parts in tables.items()
+        for part in parts
+        if (numbers := [*vars(part.difference).values(), part.share])
+    ]
+    own = ["measure", "other", "by", "label", "jobs", "agent", "of_other"]
+    return csv_text([*own, "difference", "low", "high", "share"], rows)
 
 
 def _compared(comparison: Comparison, direction: str) -> dict[str, Any]:

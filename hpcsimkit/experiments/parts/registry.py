@@ -291,12 +291,8 @@ def _parameters(component: _Component, name: str, folder: str | None, trust: Tru
     """Return the names of the parameters of a part."""
     if component.is_agent:
         return ["sample"]
-    if component.code:
-        factory = trust.maker(component.key, KINDS, folder)
-    else:
-        factory = _registered(component.key, name)()
     try:
-        return list(inspect.signature(factory).parameters)
+        return list(inspect.signature(_factory(component, name, folder, trust)).parameters)
     except ValueError:
         return []
 
@@ -367,15 +363,18 @@ def _check(component: _Component, name: str, folder: str | None, trust: Trust) -
         _registered(component.key, name)
 
 
+def _factory(component: _Component, name: str, folder: str | None, trust: Trust) -> Any:
+    """Return the class or function of a part that is no agent."""
+    if component.code:
+        return trust.maker(component.key, KINDS, folder)
+    return _registered(component.key, name)()
+
+
 def _made(component: _Component, name: str, folder: str | None, trust: Trust) -> Policy | Mapping[str, Any]:
     """Return the object of one part: a complete policy, or arguments of a pipeline."""
     if component.is_agent:
         return _agent(component, folder, trust)
-    if component.code:
-        factory = trust.maker(component.key, KINDS, folder)
-    else:
-        factory = _registered(component.key, name)()
-    made = called(factory, component)
+    made = called(_factory(component, name, folder, trust), component)
     if isinstance(made, (Policy, dict)):
         return made
     for seat, kind in SEATS.items():

@@ -85,9 +85,7 @@ class ProblemRun(TrainingFolder):
                 trainer.train(self.folder.work, resume=resume, callbacks=callbacks)
                 return None
             provenance = Provenance(self.command, PACKAGES)
-            self._claim(resume=resume)
-            with self.folder.session(resume=resume, kept=self._kept):
-                self._write_training()
+            with self._session(resume=resume):
                 workers.least(0)
                 with Watchdog():
                     trainer.train(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -97,13 +98,18 @@ class TrainingFolder:
 
     # --- existing files --------------------------------------------------------------------------------
 
-    def _claim(self, *, resume: bool) -> None:
+    @contextmanager
+    def _session(self, *, resume: bool) -> Iterator[None]:
+        """Claim and check the folder, write the settings, and publish the folder at the end."""
         self.folder.claim(resume=resume)
         try:
             self._check_place(resume=resume)
         except BaseException:
             self.folder.close(keep=True)
             raise
+        with self.folder.session(resume=resume, kept=self._kept):
+            self._write_training()
+            yield
 
     def _check_place(self, *, resume: bool) -> None:
         """Raise an error if agents, a checkpoint or other files would be overwritten."""
@@ -221,9 +227,7 @@ class TrainingRun(TrainingFolder):
             trainer = trainer_of(training, division, validate)
             rivals = self._rivals(validation)
         provenance = Provenance(self.command, PACKAGES)
-        self._claim(resume=resume)
-        with self.folder.session(resume=resume, kept=self._kept):
-            self._write_training()
+        with self._session(resume=resume):
             with Watchdog():
                 trainer.train(
                     self.folder.work,
