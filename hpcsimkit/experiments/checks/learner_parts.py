@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,14 @@ from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.envs.interfaces import Encoder, Mask, Observation, Reward, actions_of, shape_of
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks.policies import (
     CheckError,
+    Failure,
     check_policy,
     machines_of_three_types,
     parameter_problem,
+    problem_of,
     random_workloads,
     with_other_ends,
 )
@@ -48,8 +50,6 @@ INSTANTS = 3
 
 ON_MACHINES = ("placement", "dispatch")
 """Seats whose options are machines."""
-
-Failure = Callable[[Workload], str | None]
 
 
 @dataclass(frozen=True)
@@ -269,10 +269,7 @@ def _report(part: Any, runner: _Runner, checks: dict[str, Failure]) -> PartRepor
             raise CheckError(f"{part!r} fails 'parameters': {problem}")
     for workload in runner.workloads:
         for name, failure in checks.items():
-            try:
-                problem = failure(workload)
-            except HpcsimkitError as error:
-                problem = str(error)
+            problem = problem_of(failure, workload)
             if problem is not None:
                 raise CheckError(f"{part!r} fails {name!r}: {problem}; on {workload.name}")
     decisions = sum(1 for workload in runner.workloads for _ in runner.decisions(workload))

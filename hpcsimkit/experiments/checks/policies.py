@@ -26,10 +26,12 @@ from hpcsimkit.results.result import Result
 
 __all__ = [
     "CheckError",
+    "Failure",
     "PolicyReport",
     "check_policy",
     "machines_of_three_types",
     "parameter_problem",
+    "problem_of",
     "random_workloads",
     "with_other_ends",
 ]
@@ -429,7 +431,7 @@ def parameter_problem(part: Parameters) -> str | None:
 
 def _must_pass(policy: Policy, name: str, failure: Failure, workload: Workload) -> None:
     """Raise an error if a check fails, with the smallest failing workload found."""
-    problem = _problem(failure, workload)
+    problem = problem_of(failure, workload)
     if problem is None:
         return
     search = _Shrinking(workload, problem, failure)
@@ -441,7 +443,7 @@ def _must_pass(policy: Policy, name: str, failure: Failure, workload: Workload) 
     )
 
 
-def _problem(failure: Failure, workload: Workload) -> str | None:
+def problem_of(failure: Failure, workload: Workload) -> str | None:
     """Return the problem found by a check, or the message of an error in the run."""
     try:
         return failure(workload)
@@ -461,7 +463,7 @@ class _Shrinking:
     def _try(self, candidate: Workload) -> bool:
         """Adopt the candidate if the check fails on it, too."""
         self._runs += 1
-        problem = _problem(self._failure, candidate) if len(candidate) else None
+        problem = problem_of(self._failure, candidate) if len(candidate) else None
         if problem is not None:
             self.workload, self.problem = candidate, problem
         return problem is not None
