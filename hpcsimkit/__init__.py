@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from hpcsimkit.cluster.base import Cluster, Nodes
     from hpcsimkit.cluster.machines import Machines
     from hpcsimkit.errors import HpcsimkitError
-    from hpcsimkit.experiments.checks import check_policy
-    from hpcsimkit.experiments.comparison import compare
-    from hpcsimkit.experiments.part_checks import check_agent, check_encoder, check_reward
-    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.experiments.checks.learner_parts import check_agent, check_encoder, check_reward
+    from hpcsimkit.experiments.checks.policies import check_policy
+    from hpcsimkit.experiments.comparison.comparison import compare
+    from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.jobs.job import Job, Request
     from hpcsimkit.jobs.workload import Workload
@@ -45,10 +45,10 @@ _HOMES = {
     "cluster.base": ("Cluster", "Nodes"),
     "cluster.machines": ("Machines",),
     "errors": ("HpcsimkitError",),
-    "experiments.checks": ("check_policy",),
-    "experiments.comparison": ("compare",),
-    "experiments.part_checks": ("check_agent", "check_encoder", "check_reward"),
-    "experiments.registry": ("make",),
+    "experiments.checks.policies": ("check_policy",),
+    "experiments.comparison.comparison": ("compare",),
+    "experiments.checks.learner_parts": ("check_agent", "check_encoder", "check_reward"),
+    "experiments.parts.registry": ("make",),
     "experiments.sweep.sweep": ("Sweep",),
     "jobs.job": ("Job", "Request"),
     "jobs.workload": ("Workload",),

@@ -53,18 +53,18 @@ HEAVY = {
 """Libraries that take long to load: the function that needs one imports it."""
 
 PYDANTIC = (
-    "checked_table",
-    "engine_table",
-    "evaluation",
-    "experiment",
+    "comparison.experiment",
+    "evaluation.evaluation",
     "generate",
     "learn.settings",
     "mimics",
+    "settings.checked_table",
+    "settings.engine_table",
     "source",
     "sweep.sweep",
     "sweep.trainings",
-    "training",
-    "training_tables",
+    "training.tables",
+    "training.training",
 )
 TYPER = (
     "command",
@@ -244,7 +244,7 @@ def test_kernel_stands_on_simpy_and_numpy_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["hpcsimkit.kernel.simulation", "hpcsimkit.experiments.registry", "hpcsimkit.run"]
+    "module", ["hpcsimkit.kernel.simulation", "hpcsimkit.experiments.parts.registry", "hpcsimkit.run"]
 )
 def test_nothing_slow_is_loaded_with(module: str) -> None:
     """What an import statement cannot show: somebody else's package may load a slow one."""

@@ -308,7 +308,7 @@ def generate(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 def test_generated_reference_names_everything(generate: ModuleType) -> None:
-    from hpcsimkit.experiments.registry import entries
+    from hpcsimkit.experiments.parts.registry import entries
     from hpcsimkit.results.metrics import METRICS
 
     metrics, policies, commands = (
@@ -325,7 +325,7 @@ def test_generated_reference_names_everything(generate: ModuleType) -> None:
 
 def test_generated_keys_of_training_files(generate: ModuleType) -> None:
     from hpcsimkit.agents.training.catalogue import TRAINERS
-    from hpcsimkit.experiments.training import Training
+    from hpcsimkit.experiments.training.training import Training
 
     page = generate.training_page()
     tables = {*Training.inner, "encoder", "mask", "reward", "trainer", "problem", "seats"}

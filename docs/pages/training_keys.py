@@ -12,7 +12,7 @@ from pages.markdown import code, parameters_in, summary, table
 
 def training_page() -> str:
     """Return the tables of all keys of training files."""
-    from hpcsimkit.experiments.training import EpisodeTable, Training, ValidationTable
+    from hpcsimkit.experiments.training.training import EpisodeTable, Training, ValidationTable
 
     parts = ["## Top-level keys\n", key_table(top_level_keys()), "## `[generate]`\n"]
     parts += [key_table(keys_of_model(Training.inner["generate"]))]
@@ -29,7 +29,7 @@ def training_page() -> str:
 
 def parts_of(stage: str) -> Sequence[Any]:
     """Return the kinds of components of a training: encoder, mask, reward."""
-    from hpcsimkit.experiments.training_parts import Part
+    from hpcsimkit.experiments.parts.learner_parts import Part
 
     return Part.all(stage)
 
@@ -43,7 +43,7 @@ def key_table(keys: Mapping[str, tuple[str, str, str]]) -> str:
 def top_level_keys() -> dict[str, tuple[str, str, str]]:
     """Return the keys outside all tables: those of the training, then those of the simulation."""
     from hpcsimkit.experiments.source import Source
-    from hpcsimkit.experiments.training import Training
+    from hpcsimkit.experiments.training.training import Training
 
     own = set(Training.__annotations__) | {"seed"}
     tables = {*Training.inner, "encoder", "mask", "reward", "trainer", "problem", "seats"}
@@ -88,7 +88,7 @@ def given_to(maker: Any) -> list[str]:
 
 def keys_of_maker(maker: Any) -> dict[str, tuple[str, str, str]]:
     """Return the parameters of a class with the ranges checked by a training."""
-    from hpcsimkit.experiments import training_parts
+    from hpcsimkit.experiments.parts import learner_parts as training_parts
 
     hints, texts, found = training_parts._hints(maker), parameters_in(maker), {}
     for name, parameter in inspect.signature(maker).parameters.items():

@@ -68,8 +68,8 @@ def what_if(
     from hpcsimkit.cluster.partitions import Partitions
     from hpcsimkit.errors import UsageError, WorkloadError
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.experiment import Experiment
-    from hpcsimkit.experiments.what_if import Change, WhatIf, changed_cluster, places_in
+    from hpcsimkit.experiments.comparison.experiment import Experiment
+    from hpcsimkit.experiments.comparison.what_if import Change, WhatIf, changed_cluster, places_in
     from hpcsimkit.io.files import make_folder, write_bytes
     from hpcsimkit.kernel.simulation import Simulation
 

@@ -56,7 +56,7 @@ def check(
     differ from run to run, state kept between episodes, a broken rule of scheduling.
     """
     from hpcsimkit.errors import UsageError, nearest
-    from hpcsimkit.experiments.checking import KINDS, checked, part_named
+    from hpcsimkit.experiments.checks.by_name import KINDS, checked, part_named
     from hpcsimkit.experiments.source import Source
     from hpcsimkit.kernel.watchdog import Watchdog
 

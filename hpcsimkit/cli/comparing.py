@@ -54,8 +54,8 @@ def compare(
     """
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.campaign import Campaign
-    from hpcsimkit.experiments.experiment import Experiment
+    from hpcsimkit.experiments.comparison.campaign import Campaign
+    from hpcsimkit.experiments.comparison.experiment import Experiment
 
     experiment = experiment_of(
         Experiment, {"source": source, **settings}, report=False if no_report else None
@@ -68,7 +68,7 @@ def compare(
     with console.show_progress(experiment.policies, len(workload), quiet=quiet) as tell:
         runs = campaign.run(resume=resume, tell=tell)
     if not quiet:
-        console.show_comparison(runs)
+        console.show_comparison(runs, experiment.metrics)
         page = "/report.html" if experiment.report else ""
         show(f"results: {os.path.relpath(campaign.folder.place)}{page}")
 
@@ -79,8 +79,8 @@ def compare(
 )
 def policies() -> None:
     """List the policy names that -p accepts."""
-    from hpcsimkit.experiments import registry
     from hpcsimkit.experiments.console import policy_lines
+    from hpcsimkit.experiments.parts import registry
 
     show(*policy_lines(registry.entries()))
 
@@ -111,7 +111,7 @@ def parts(
     from dataclasses import asdict
 
     from hpcsimkit.experiments.console import part_lines
-    from hpcsimkit.experiments.parts import parts as parts_of
+    from hpcsimkit.experiments.parts.catalogue import parts as parts_of
 
     found = parts_of(kind)
     if as_json:

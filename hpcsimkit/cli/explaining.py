@@ -57,9 +57,9 @@ def explain(
     from hpcsimkit.agents.agent import Agent
     from hpcsimkit.envs.scenario import Scenario
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.experiment import Experiment
-    from hpcsimkit.experiments.explanation import HEADINGS, explained
-    from hpcsimkit.experiments.training_data import Rules
+    from hpcsimkit.experiments.comparison.experiment import Experiment
+    from hpcsimkit.experiments.evaluation.explanation import HEADINGS, explained
+    from hpcsimkit.experiments.training.data import Rules
     from hpcsimkit.io.files import make_folder, write_bytes
     from hpcsimkit.kernel.watchdog import Watchdog
     from hpcsimkit.reports.explanation import draw_explanation

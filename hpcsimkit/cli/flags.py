@@ -299,6 +299,16 @@ Policies = Annotated[
         help="Name of a policy to simulate; repeat the option for several. `policies` lists all names.",
     ),
 ]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="NAME",
+        help="Metric of the printed table or report, by name, module:Name or file.py:Name; repeat the option "
+        "for several. Metrics of your own are also columns of the results.  [the usual]",
+    ),
+]
 Out = Annotated[
     str | None,
     typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<name of the workload>]"),
@@ -350,11 +360,12 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "seed": Seed,
     "strict": Strict,
     "allow_code": AllowCode,
+    "metrics": Metrics,
     "out": Out,
     "workers": Workers,
     "engine": EngineName,
 }
-"""Options by key of :class:`~hpcsimkit.experiments.experiment.Experiment`; a test holds both equal."""
+"""Options by key of :class:`~hpcsimkit.experiments.comparison.experiment.Experiment`; a test checks them."""
 
 OF_JOBS = (
     *("reader", "timezone", "features", "from_date", "to_date"),
@@ -369,9 +380,9 @@ NAMING = ("policies", "placement", "locality", "within", "inspector", "reader", 
 def allowed_code(arguments: Mapping[str, Any]) -> list[str]:
     """Return the modules, files and folders that the user names on the command line.
 
-    Names in files may refer to this code, and to no other; see :mod:`hpcsimkit.experiments.trust`.
+    Names in files may refer to this code, and to no other; see :mod:`hpcsimkit.experiments.parts.trust`.
     """
-    from hpcsimkit.experiments import registry
+    from hpcsimkit.experiments.parts import registry
 
     given = [arguments.get(name) for name in NAMING]
     names = [name for value in given for name in (value if isinstance(value, list) else [value]) if name]

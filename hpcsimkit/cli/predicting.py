@@ -56,8 +56,8 @@ def predict(
     predictions.csv, and the calibration of the quantiles as predictions.png.
     """
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.experiment import Experiment
-    from hpcsimkit.experiments.policy_run import simulated
+    from hpcsimkit.experiments.comparison.experiment import Experiment
+    from hpcsimkit.experiments.comparison.policy_run import simulated
     from hpcsimkit.io.files import make_folder, write_bytes
     from hpcsimkit.policies.predicting.catalogue import predictor_named
     from hpcsimkit.policies.predicting.quality import Forecasts, quality_table

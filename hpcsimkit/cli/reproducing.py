@@ -83,11 +83,11 @@ def reproduce(
     folder belongs to one seed, size preset and set of logs. Results of another version of hpcsimkit are
     computed again; the old ones are kept beside the new ones.
     """
-    from hpcsimkit.experiments.training_parts import require_packages
+    from hpcsimkit.experiments.parts.learner_parts import require_packages
 
     require_packages()
     from hpcsimkit.errors import UsageError
-    from hpcsimkit.experiments.engine_table import Parallel
+    from hpcsimkit.experiments.settings.engine_table import Parallel
     from hpcsimkit.reproductions.plans.planned import reproduction_named
     from hpcsimkit.reproductions.reproduction_run import REPORT, ReproductionRun
     from hpcsimkit.reproductions.targets import targets_table

@@ -56,12 +56,6 @@ def sweep(
         str | None,
         typer.Option(metavar="NAME", help="Policy with which the others are compared.  [the first one]"),
     ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Metric of the report; repeat the option for several.  [the usual]"
-        ),
-    ] = None,
     shard: Annotated[
         str | None,
         typer.Option(
@@ -105,11 +99,11 @@ def sweep(
     report = False if no_report else None
     found: Sweep | TrainingSweep
     if source is not None and source.suffix == ".toml" and is_training(source):
-        given = {"baseline": baseline, "metrics": metric, **settings}
+        given = {"baseline": baseline, **settings}
         given = {name: each for name, each in given.items() if each is not None}
         found = _of_trainings(source, given, axes, report)
     else:
-        named = {"source": source, "baseline": baseline, "metrics": metric, **settings}
+        named = {"source": source, "baseline": baseline, **settings}
         found = experiment_of(Sweep, named, sweep=axes, report=report)
     place = found.out or RESULTS / (f"sweep-{source.stem}" if source else "sweep")
     run = SweepRun(found, place, sys.orig_argv, shard=_shard(shard), confirmed=yes)

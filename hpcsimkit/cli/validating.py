@@ -48,8 +48,8 @@ def validate(
     over time as validation.png.
     """
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.experiment import Experiment
-    from hpcsimkit.experiments.policy_run import simulated
+    from hpcsimkit.experiments.comparison.experiment import Experiment
+    from hpcsimkit.experiments.comparison.policy_run import simulated
     from hpcsimkit.io.files import make_folder, write_bytes
     from hpcsimkit.reports.figures import save_figure
     from hpcsimkit.reports.validation import draw_validation

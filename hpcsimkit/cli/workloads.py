@@ -41,8 +41,8 @@ def describe(
     Prints the number of jobs, the machine, the time span, the offered load, the distributions of sizes, run
     times, estimates and arrivals, and the number of skipped jobs with the reasons.
     """
-    from hpcsimkit.experiments.experiment import JobsOfExperiment
-    from hpcsimkit.experiments.on_machines import described
+    from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
+    from hpcsimkit.experiments.parts.on_machines import described
 
     experiment = experiment_of(JobsOfExperiment, {"source": source, **settings})
     workload = experiment.part(experiment.whole())

@@ -43,9 +43,6 @@ FINISHED = "finished"
 FORMER = ".former"
 """Subfolder of an incomplete folder with the former results while they are being replaced."""
 
-SCRATCH = {LOCK, FINISHED, FORMER}
-"""Names that a process killed during publication may have left in a results folder."""
-
 OURS = {
     "jobs",
     "schedules",

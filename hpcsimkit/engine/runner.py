@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.kernel.watchdog import Watchdog
 
-__all__ = ["perform", "stop"]
+__all__ = ["finish", "finished", "perform", "stop"]
 
 
 def stop(task: Task, error: Exception) -> NoReturn:
@@ -50,6 +50,38 @@ def perform(
     """
     missing = [task for task in tasks if not store.has(task)]
     engine.run(missing, partial(_perform, store), tell, failed)
+
+
+def finish(
+    tasks: Sequence[Task],
+    store: Store,
+    engine: Callable[[list[Task]], Engine],
+    *,
+    tell: Callable[[str, int], None],
+) -> list[Any]:
+    """Perform the tasks that the store does not have, and return the outcomes of all.
+
+    Parameters
+    ----------
+    tasks, store
+        As in :func:`perform`.
+    engine : callable
+        Function ``engine(tasks)`` that returns the engine for the tasks to perform.
+    tell : callable
+        Callback ``tell(name, done)``; at the beginning with the whole size of each task with an outcome.
+    """
+    missing = [task for task in tasks if not store.has(task)]
+    for task in tasks:
+        if task not in missing:
+            tell(task.name, task.size)
+    perform(missing, store, engine(missing), tell=tell)
+    return [store.outcome(task) for task in tasks]
+
+
+def finished(tasks: Sequence[Task], store: Store, noun: str) -> str:
+    """Return the number of tasks with an outcome as text; empty if there are none."""
+    count = sum(map(store.has, tasks))
+    return f"{count} of {len(tasks)} {noun} are finished" if count else ""
 
 
 def _perform(store: Store, task: Task, tell: Tell) -> None:

@@ -1,6 +1,8 @@
 """Experiments, trainings and evaluations: their settings, their runs, and their results folders.
 
-``experiment`` has the settings, a ``checked_table`` read from flags or TOML; ``on_machines`` constructs the
-objects that depend on machines. ``campaign`` simulates the policies (``runs``), optionally in worker
-``processes``, and writes a ``results_folder``; ``console`` formats the output on the terminal.
+From bottom to top: `settings` is the form of TOML files and flags, `parts` finds policies and other parts by
+name, `checks` examines user-defined ones, and `source` has the jobs and machines of any run. `comparison`
+simulates policies, `training` trains agents, `evaluation` compares them with baselines, `sweep` runs all
+combinations of several settings, and `learn` searches for the rule that suits a log. `console` formats the
+output on the terminal.
 """

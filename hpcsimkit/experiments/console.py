@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled.support import obstacle_of_policy
-from hpcsimkit.experiments.on_machines import offered_loads
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.on_machines import offered_loads
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.io.printable import printable, show
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.workloads.describe import load_remark
 
 if TYPE_CHECKING:
-    from hpcsimkit.experiments.policy_run import Run
-    from hpcsimkit.experiments.registry import Entry
+    from hpcsimkit.experiments.comparison.policy_run import Run
+    from hpcsimkit.experiments.parts.registry import Entry
 
 __all__ = [
     "comparison",
@@ -101,21 +101,26 @@ def _load(workload: Workload, cluster: Machines | None) -> str:
 # --- tables ----------------------------------------------------------------------------------------------
 
 
-def comparison(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
+def comparison(
+    runs: Sequence[Run], metrics: Iterable[str] | None = None
+) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of a comparison; a star marks the best values of a column."""
-    columns = {name: [run.metrics[name] for run in runs] for name in HEADLINES}
-    defined = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    columns = {name: [run.metrics[name] for run in runs] for name in metrics or HEADLINES}
+    defined = {
+        name: values
+        for name, values in columns.items()
+        if metrics or any(value is not None for value in values)
+    }
     cells = [_marked(name, values) for name, values in defined.items()]
     rows = [[run.policy, *(column[row] for column in cells)] for row, run in enumerate(runs)]
-    return ["policy", *(HEADLINES[name] for name in defined)], rows
+    return ["policy", *(HEADLINES.get(name) or metric_heading(name) for name in defined)], rows
 
 
 def _marked(name: str, values: Sequence[float | None]) -> list[str]:
     """Return the values of a column as text; a star marks the best ones if values differ."""
     known = [value for value in values if value is not None]
-    best = (
-        min(known, default=math.nan) if METRICS[name].direction == "lower" else max(known, default=math.nan)
-    )
+    better = {"lower": min, "higher": max}.get(METRICS[name].direction)
+    best = math.nan if better is None else better(known, default=math.nan)
     differ = len(set(known)) > 1
     return [f"{BEST if differ and value == best else ' '}{number_text(value)}" for value in values]
 
@@ -161,12 +166,12 @@ def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
-def show_comparison(runs: Sequence[Run]) -> None:
-    """Print a row of metrics for each run, with the best value of each column marked.
+def show_comparison(runs: Sequence[Run], metrics: Iterable[str] | None = None) -> None:
+    """Print a row of metrics for each run, by default the usual ones; the best of each column is marked.
 
     With partitions, a second table has the mean wait in each.
     """
-    headings, rows = comparison(runs)
+    headings, rows = comparison(runs, metrics)
     _show_table(headings, rows)
     if any(cell.startswith(BEST) for row in rows for cell in row):
         print(f"{BEST} best of its column")

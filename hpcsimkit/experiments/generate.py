@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hpcsimkit.experiments.checked_table import Table
+from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import LublinModel, with_estimates

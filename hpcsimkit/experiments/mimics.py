@@ -7,8 +7,8 @@ import math
 import numpy as np
 from pydantic import Field
 
-from hpcsimkit.experiments.checked_table import Table
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports.figures import format_duration

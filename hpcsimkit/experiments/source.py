@@ -16,13 +16,13 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partition_files import partitions_of_tables, read_partitions
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import HpcsimkitError, WorkloadError
-from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.generate import Generate
-from hpcsimkit.experiments.named_parts import is_name, machines_named, reader_named
-from hpcsimkit.experiments.on_machines import fitting, locality_of, place_of, placement_of, with_orders
-from hpcsimkit.experiments.toml_lines import Location
-from hpcsimkit.experiments.trust import Trust, code_in, importing
+from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, reader_named
+from hpcsimkit.experiments.parts.on_machines import fitting, locality_of, place_of, placement_of, with_orders
+from hpcsimkit.experiments.parts.trust import Trust, code_in, importing
+from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
+from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -52,8 +52,8 @@ class Source(Table):
     sha256 : str, optional
         Expected SHA-256 of the log.
     reader : str, optional
-        Name of the reader of the log; see :func:`hpcsimkit.experiments.named_parts.reader_named`. By default
-        the format is detected.
+        Name of the reader of the log; see :func:`hpcsimkit.experiments.parts.named_parts.reader_named`. By
+        default the format is detected.
     generate : Generate, optional
         Parameters of a model that generates the workload in place of a log. With neither, the built-in
         workload is used, and ``nodes`` (256), ``jobs`` (5000) and ``seed`` are parameters of its model.
@@ -61,12 +61,12 @@ class Source(Table):
         Additional search folder for modules and files of policies besides the current one.
     allow_code : list of str, optional
         Modules, files and folders from which the names in this table, and model files among them, may import
-        code; see :mod:`hpcsimkit.experiments.trust`. By default all code named in this object, and none named
-        in model files; an experiment file may import none. The key is not allowed in a file.
+        code; see :mod:`hpcsimkit.experiments.parts.trust`. By default all code named in this object, and none
+        named in model files; an experiment file may import none. The key is not allowed in a file.
     machines : str or list of tables, optional
         Path of a file of machines, or the tables of such a file; see :mod:`hpcsimkit.cluster.files`. Or name
-        of machines; see :func:`hpcsimkit.experiments.named_parts.machines_named`. By default a cluster of
-        counted (homogeneous) nodes.
+        of machines; see :func:`hpcsimkit.experiments.parts.named_parts.machines_named`. By default a cluster
+        of counted (homogeneous) nodes.
     machines_sha256 : str, optional
         Expected SHA-256 of the file of machines.
     partitions : str or list of tables, optional
@@ -80,7 +80,7 @@ class Source(Table):
         Name of the placement of all pipelines that name none; by default ``first-fit``.
     locality : str, optional
         Name of the model by which placements change run times; see
-        :func:`hpcsimkit.experiments.on_machines.locality_of`. By default they do not.
+        :func:`hpcsimkit.experiments.parts.on_machines.locality_of`. By default they do not.
     timezone : str, optional
         Name of the time zone of local times in a log that names none, such as ``Europe/Berlin``; see
         :func:`~hpcsimkit.workloads.readers.sacct.read_sacct`.
@@ -338,20 +338,17 @@ class Source(Table):
         Parameters
         ----------
         name : str
-            Name in the form of :func:`hpcsimkit.experiments.registry.make`.
+            Name in the form of :func:`hpcsimkit.experiments.parts.registry.make`.
         trust : Trust, optional
             Permission to import code; by default that of this table.
         """
         key = (name, self.import_from, self.placement, trust or self.trust)
         if key not in self._policies:
-            self._policies[key] = self._constructed(name, trust or self.trust)
+            policy = registry.make(name, self.import_from, trust or self.trust)
+            if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
+                policy.placement = placement_of(self.placement, self.import_from, self.trust)
+            self._policies[key] = policy
         return self._policies[key]
-
-    def _constructed(self, name: str, trust: Trust) -> Policy:
-        policy = registry.make(name, self.import_from, trust)
-        if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
-            policy.placement = placement_of(self.placement, self.import_from, self.trust)
-        return policy
 
     # --- jobs ----------------------------------------------------------------------------------------
 

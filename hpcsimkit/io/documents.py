@@ -1,20 +1,34 @@
-"""Parsing of TOML and JSON texts within the limits of :mod:`hpcsimkit.io.budget`."""
+"""CSV texts, and parsing of TOML and JSON texts within the limits of :mod:`hpcsimkit.io.budget`."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
 
-__all__ = ["json_record", "json_value", "toml_values"]
+__all__ = ["csv_text", "json_record", "json_value", "toml_values"]
 
 INTEGER = re.compile(r"[0-9][0-9_]*")
 BETWEEN_KEYS = re.compile(r"[=,{}\n]")
+
+
+def csv_text(headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a table as CSV text; None is an empty cell.
+
+    >>> csv_text(["policy", "wait"], [["fcfs", 2.5], ["sjf, easy", None]])
+    'policy,wait\\nfcfs,2.5\\n"sjf, easy",\\n'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([headings, *rows])
+    return text.getvalue()
 
 
 def toml_values(text: str, where: object) -> dict[str, Any]:

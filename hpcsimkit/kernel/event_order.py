@@ -100,7 +100,7 @@ class DirlabOrder(EventOrder):
     --------
     Both jobs arrive at 5 s; the first starts before the second is submitted:
 
-    >>> from hpcsimkit.experiments.registry import make
+    >>> from hpcsimkit.experiments.parts.registry import make
     >>> from hpcsimkit.jobs.workload import Workload
     >>> from hpcsimkit.kernel.simulation import Simulation
     >>> w = Workload({"submit_time": [5, 5], "run_time": [100, 10], "nodes": [1, 1]}, machine_size=1)

@@ -80,7 +80,7 @@ class Watchdog:
 
     Examples
     --------
-    >>> from hpcsimkit.experiments.registry import make
+    >>> from hpcsimkit.experiments.parts.registry import make
     >>> from hpcsimkit.kernel.simulation import Simulation
     >>> from hpcsimkit.jobs.workload import Workload
     >>> w = Workload({"submit_time": [0], "run_time": [9], "nodes": [3]}, machine_size=4)

@@ -19,7 +19,7 @@ COLUMNS, POINTS = 4, 401
 
 
 class Distributions(Protocol):
-    """Protocol of the data to draw; see :class:`~hpcsimkit.experiments.explanation.Explanation`."""
+    """Protocol of the data; see :class:`~hpcsimkit.experiments.evaluation.explanation.Explanation`."""
 
     @property
     def names(self) -> Sequence[str]:

@@ -16,7 +16,7 @@ from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
 from hpcsimkit.reports.saved_results import SavedResults
 from hpcsimkit.reports.zoom import zoom_data
-from hpcsimkit.results.metrics import METRICS
+from hpcsimkit.results.metrics import METRICS, Metric
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.results.result import Result
 
@@ -203,7 +203,10 @@ def _offered_load(saved: SavedResults) -> Iterator[tuple[str, str]]:
 def _metrics(values: Mapping[str, Mapping[str, float | None]]) -> list[Row]:
     """Return a row for each computed metric of `METRICS`, with its values and its best value."""
     rows = []
-    for name, metric in METRICS.items():
+    saved = {name for metrics in values.values() for name in metrics if name not in METRICS}
+    for name in [*METRICS, *sorted(saved)]:
+        # The report of a folder may be drawn again where the code of the user's metrics is not imported.
+        metric = METRICS.get(name) or Metric(name, "1", "", "none", "", lambda result, selection: math.nan)
         of_policy = {policy: metrics.get(name) for policy, metrics in values.items()}
         if all(value is None for value in of_policy.values()):
             continue

@@ -21,7 +21,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.experiments.training_progress import progress_bar
+from hpcsimkit.experiments.training.progress import progress_bar
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of

@@ -16,7 +16,7 @@ from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.evaluation_sequences import beginnings, places
+from hpcsimkit.experiments.evaluation.sequences import beginnings, places
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.policy import Policy

@@ -22,7 +22,7 @@ from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.spaces.masks import JobMachine, Slots
 from hpcsimkit.envs.interfaces import Mask
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.experiments.trust import CALLER
+from hpcsimkit.experiments.parts.trust import CALLER
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.workloads import burst, default_workload

@@ -13,7 +13,7 @@ from hpcsimkit.agents.catalogue import ENCODERS, EPISODES, MASKS, NETWORKS, REWA
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
-from hpcsimkit.experiments.training_parts import Part, part_of
+from hpcsimkit.experiments.parts.learner_parts import Part, part_of
 from hpcsimkit.io import catalogue
 
 POINTS = {

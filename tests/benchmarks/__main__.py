@@ -82,7 +82,7 @@ def workload_of(source: str) -> Any:
 
 def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a workload with SimPy; returns jobs/s, ratio and peak memory."""
-    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.kernel.simulation import Simulation
 
     workload = workload_of(source)

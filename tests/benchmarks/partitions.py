@@ -16,7 +16,7 @@ def whole(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
     """
     from hpcsimkit import Simulation
     from hpcsimkit.cluster.partitions import Partition, Partitions
-    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.experiments.parts.registry import make
 
     clusters: dict[str, Any] = {
         "none": workload.machine_size,

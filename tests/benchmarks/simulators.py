@@ -25,7 +25,7 @@ def _least(action: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
 
 def speed(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a workload with both simulators; returns jobs/s of both, and their ratio."""
-    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.kernel.simulation import Simulation
 
     def simulate(simulator: Any) -> Any:
@@ -43,7 +43,7 @@ def compiled(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a workload with the compiled simulator; returns jobs/s and the longest queue."""
     import numpy as np
 
-    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.kernel.simulation import Simulation
 
     def simulate() -> Any:
@@ -62,7 +62,7 @@ def trials(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
 
     Returns the seconds, and those if all its simulations run on SimPy.
     """
-    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.kernel import simulators
     from hpcsimkit.kernel.simulation import Simulation
 

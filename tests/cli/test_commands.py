@@ -13,7 +13,7 @@ import pytest
 
 from hpcsimkit._version import __version__
 from hpcsimkit.agents.catalogue import MASKS
-from hpcsimkit.experiments import registry
+from hpcsimkit.experiments.parts import registry
 from hpcsimkit.io import catalogue
 from hpcsimkit.workloads import read_swf
 

@@ -16,8 +16,8 @@ import pandas
 import pytest
 
 from hpcsimkit._version import __version__
+from hpcsimkit.experiments.comparison.experiment import STANDARD_POLICIES
 from hpcsimkit.experiments.console import HEADLINES
-from hpcsimkit.experiments.experiment import STANDARD_POLICIES
 from hpcsimkit.reports.report import SUMMARY
 from hpcsimkit.workloads import read_swf
 

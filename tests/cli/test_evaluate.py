@@ -18,7 +18,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.spaces.masks import JobMachine, Slots
-from hpcsimkit.experiments.trust import CALLER
+from hpcsimkit.experiments.parts.trust import CALLER
 from hpcsimkit.results.metrics import METRICS, evaluate
 from hpcsimkit.workloads import read_log
 from tests.waiting import until

@@ -19,8 +19,8 @@ from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.spaces.machine_encoders import MachineRows
 from hpcsimkit.agents.spaces.masks import AcceptReject, JobMachine, Slots
 from hpcsimkit.envs.interfaces import shape_of
-from hpcsimkit.experiments.choices import Choices, Watched
-from hpcsimkit.experiments.training_parts import seated
+from hpcsimkit.experiments.evaluation.choices import Choices, Watched
+from hpcsimkit.experiments.parts.learner_parts import seated
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.metrics import evaluate

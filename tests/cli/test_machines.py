@@ -17,7 +17,7 @@ import pandas
 import pytest
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.experiments.experiment import MACHINE_POLICIES
+from hpcsimkit.experiments.comparison.experiment import MACHINE_POLICIES
 from hpcsimkit.reports.saved_results import SavedResults
 from hpcsimkit.workloads import read_swf
 from tests.waiting import until

@@ -19,8 +19,8 @@ from hpcsimkit.agents.cush.training import AGENTS, GamesTrainer
 from hpcsimkit.agents.training.callbacks import Callback
 from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.agents.training.trainer import Round
-from hpcsimkit.experiments.problem_run import ProblemRun
-from hpcsimkit.experiments.training import Training
+from hpcsimkit.experiments.training.problem_run import ProblemRun
+from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io.interruption import Stopped
 from tests.cli.conftest import CLI
 

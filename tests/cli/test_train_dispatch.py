@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.experiments.registry import make
-from hpcsimkit.experiments.training import Training
+from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.experiments.training.training import Training
 from tests.cli.test_train import without_rates
 
 BEOCAT = """

@@ -11,7 +11,7 @@ import pytest
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.training.together import Together
-from hpcsimkit.experiments.training import Training
+from hpcsimkit.experiments.training.training import Training
 from tests.cli.conftest import CLI
 
 FILE = """

@@ -13,7 +13,7 @@ import pytest
 from hpcsimkit.agents.cush.trainer import CushTrainer
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments import explanation
+from hpcsimkit.experiments.evaluation import explanation
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
 from tests.cli.conftest import CLI
 from tests.reproductions.test_reproductions import Sums

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.compiled import support
 from hpcsimkit.compiled.orders import KEYS
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation

@@ -17,10 +17,10 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import loading, support
 from hpcsimkit.errors import ScheduleError, UsageError
-from hpcsimkit.experiments.campaign import Campaign
+from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.console import policy_lines
-from hpcsimkit.experiments.experiment import Experiment
-from hpcsimkit.experiments.registry import entries, make
+from hpcsimkit.experiments.parts.registry import entries, make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel import simulators
 from hpcsimkit.kernel.begun import Begun

@@ -23,8 +23,8 @@ from hpcsimkit.engine.named import engine_named
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import HpcsimkitError, UsageError
-from hpcsimkit.experiments.campaign import Campaign
-from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.sweep_run import SweepRun
 from hpcsimkit.run import main
@@ -74,8 +74,8 @@ class Hanging(Policy):
 COMPARISON = """
 import sys
 from hpcsimkit.engine.dask import Dask
-from hpcsimkit.experiments.campaign import Campaign
-from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.io.interruption import Stopped
 
 experiment = Experiment(jobs=50, policies=["fcfs", "hanging:Hanging"], report=False)

@@ -14,8 +14,8 @@ import pytest
 from hpcsimkit.engine.engines import InProcess
 from hpcsimkit.engine.slurm import Slurm
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.campaign import Campaign
-from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.run import main
 from tests.engine.private_slurm import missing_programs, private_slurm
 from tests.waiting import until

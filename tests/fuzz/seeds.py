@@ -18,9 +18,9 @@ from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.cluster.partition_files import read_partitions
-from hpcsimkit.experiments.experiment import Experiment
-from hpcsimkit.experiments.on_machines import described
-from hpcsimkit.experiments.training import Training
+from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.parts.on_machines import described
+from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.reports.saved_results import SavedResults
 from hpcsimkit.results.result import Result

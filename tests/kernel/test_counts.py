@@ -9,7 +9,7 @@ import pytest
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.policies import Reservations
 from tests.kernel import naive_machines
 from tests.kernel.machine_cases import fits_empty, given

@@ -10,7 +10,7 @@ import pytest
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.errors import PolicyError, ScheduleError, StalledError, UsageError
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import ScheduleError, UsageError
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision, External

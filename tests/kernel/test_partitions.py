@@ -14,7 +14,7 @@ from hpcsimkit import Machines, Workload
 from hpcsimkit.agents.seats import default_choice, play
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Promises, Timeline

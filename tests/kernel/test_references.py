@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.workloads import read_swf

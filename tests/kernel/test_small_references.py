@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.simulation import Simulation
 

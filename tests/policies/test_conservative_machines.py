@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job, Request
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline

@@ -12,8 +12,8 @@ import pytest
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.checks import check_policy, random_workloads
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.checks.policies import check_policy, random_workloads
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.policies import Optimization
 from hpcsimkit.policies.placing.knapsack import choose, choose_many

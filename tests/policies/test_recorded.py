@@ -9,8 +9,8 @@ import pytest
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.campaign import Campaign
-from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.recorded import Recorded

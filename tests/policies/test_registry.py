@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.registry import entries, make
+from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.registry import entries, make
 from hpcsimkit.io import catalogue
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import (

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.experiments.campaign import Campaign
-from hpcsimkit.experiments.experiment import Experiment
-from hpcsimkit.experiments.policy_run import write_tables
+from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.comparison.policy_run import write_tables
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy

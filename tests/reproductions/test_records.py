@@ -8,8 +8,8 @@ import pytest
 
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.campaign import Campaign
-from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.io.documents import json_record
 from tests.reproductions.test_reproductions import Counting, run
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.campaign import Campaign
-from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports.difference import draw_difference, plot_changes, plot_moves
 from hpcsimkit.reports.report import write_report

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.kernel.observers import Observer

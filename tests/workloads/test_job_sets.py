@@ -230,7 +230,7 @@ def test_theta(shared: Path) -> None:
 
 def test_job_sets_can_be_simulated() -> None:
     from hpcsimkit import Simulation
-    from hpcsimkit.experiments import registry
+    from hpcsimkit.experiments.parts import registry
 
     log = default_workload(rng(1), jobs=300, nodes=64)
     for made in three_phases(log, rng(2), sampled=1, synthetic=1, jobs=100, order=("synthetic", "sampled")):

@@ -8,8 +8,6 @@ be written as job tables.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterator
 
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.units import MEMORY_UNITS, memory_bytes
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT, LOG_COLUMNS, Column
@@ -267,11 +266,7 @@ def write_job_table(workload: Workload, path: str | os.PathLike[str]) -> None:
         odd = next((cell for cell in cells if isinstance(cell, str) and not cell.isprintable()), None)
         if odd is not None:
             raise WorkloadError(f"{path}: {title}: a printable name needed, found {shown(odd)}")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    write_bytes(path, text.getvalue().encode())
+    write_bytes(path, csv_text(columns, zip(*columns.values(), strict=True)).encode())
 
 
 def _counted_as_cpus(workload: Workload) -> Workload:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import Field, field_validator
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.engine_table import Parallel
 from hpcsimkit.experiments.learn.goal import Goal
+from hpcsimkit.experiments.settings.engine_table import Parallel
 from hpcsimkit.experiments.source import Source
 
 __all__ = ["Learning"]

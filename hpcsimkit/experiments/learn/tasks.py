@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.experiments.comparison.policy_run import Ended
 from hpcsimkit.experiments.learn.goal import REFERENCE, Goal, figures_of
 from hpcsimkit.experiments.learn.recipe import RANGES, keys, parameters, start
-from hpcsimkit.experiments.policy_run import Ended
-from hpcsimkit.experiments.registry import make
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.io.npz import arrays_in
 from hpcsimkit.jobs.job import Job

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError, nearest
-from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.windows import Windows
 
@@ -20,6 +20,7 @@ REPLICATES = ("seed", PERIOD)
 
 FIXED = {
     "policies",
+    "metrics",
     "generate",
     "import_from",
     "allow_code",

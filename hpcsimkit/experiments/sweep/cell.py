@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit._version import __version__
+from hpcsimkit.engine.code_version import code_version
+from hpcsimkit.engine.identity import digest, modules_of
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.experiments.checked_table import Table
-from hpcsimkit.experiments.experiment import JobsOfExperiment
+from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
+from hpcsimkit.experiments.comparison.policy_run import metrics_of, simulated, write_tables
 from hpcsimkit.experiments.generate import Generate
-from hpcsimkit.experiments.policy_run import metrics_of, simulated, write_tables
+from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.experiments.sweep.windows import Window
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
+from hpcsimkit.kernel.policy import Policy
 
 __all__ = ["Cell", "SimulationCell"]
 
@@ -28,6 +31,7 @@ NOT_DECISIVE = {
     "allow_code",
     "import_from",
     "policies",
+    "metrics",
     "out",
     "workers",
     "engine",
@@ -40,6 +44,12 @@ NOT_DECISIVE = {
 WORKLOADS = 4
 """Number of workloads that a process keeps for further cells."""
 
+POLICIES = 64
+"""Number of policies that a process keeps for further cells."""
+
+OF_POLICIES = ("allow_code", "import_from", "machines", "placement")
+"""Settings of an experiment that determine its policies; a placement needs machines."""
+
 NOT_OF_JOBS = (
     "seed",
     "walltime",
@@ -48,6 +58,7 @@ NOT_OF_JOBS = (
     "semantics",
     "warmup",
     "cooldown",
+    "metrics",
     "placement",
     "locality",
 )
@@ -123,7 +134,7 @@ class SimulationCell(Cell):
         experiment, window = _experiment(text), self.window
         workload = _workload(_jobs_only(text), window)
         with guarded(self.policy):
-            policy = experiment.policy_named(self.policy)
+            policy = _policy(self.policy, _of_policies(text), self._version_of_policy())
             policy.check_workload(workload)
         if window is not None:
             before = window.begin - int(workload.submit_time.min())
@@ -143,6 +154,11 @@ class SimulationCell(Cell):
             "version": __version__,
         }
 
+    def _version_of_policy(self) -> str:
+        """Return the hash of the parameters and the code of the policy, which may change between sweeps."""
+        policy = self.identities.get("policy")
+        return digest([policy, code_version(modules_of(policy))])
+
 
 @cache
 def _defaults(table: type[Table]) -> dict[str, Any]:
@@ -157,6 +173,18 @@ def _defaults(table: type[Table]) -> dict[str, Any]:
 def _experiment(settings: str) -> JobsOfExperiment:
     """Return the experiment of some settings, as JSON."""
     return JobsOfExperiment(**json.loads(settings))
+
+
+def _of_policies(settings: str) -> str:
+    """Return the settings that determine the policies."""
+    values = json.loads(settings)
+    return json.dumps({key: value for key, value in values.items() if key in OF_POLICIES}, sort_keys=True)
+
+
+@lru_cache(maxsize=POLICIES)
+def _policy(name: str, settings: str, version: str) -> Policy:
+    """Return the policy of a name, which further cells of this process share; simulations copy it."""
+    return JobsOfExperiment(**json.loads(settings)).policy_named(name)
 
 
 def _jobs_only(settings: str) -> str:

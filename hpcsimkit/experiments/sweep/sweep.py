@@ -14,15 +14,14 @@ from pydantic import Field
 
 from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
-from hpcsimkit.experiments import registry
-from hpcsimkit.experiments.checked_table import Problem
-from hpcsimkit.experiments.experiment import Experiment, JobsOfExperiment
+from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperiment
+from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.settings.checked_table import Problem
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
 from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
 from hpcsimkit.experiments.sweep.results import SweepResults
 from hpcsimkit.experiments.sweep.windows import Window, Windows
-from hpcsimkit.results.metrics import METRICS
 
 __all__ = ["Sweep"]
 
@@ -56,7 +55,8 @@ class Sweep(Experiment):
     baseline : str, optional
         Name of the policy with which the others are compared; by default the first one.
     metrics : list of str, optional
-        Names of the metrics in the report; by default those of a comparison.
+        Names of the metrics in the report, by default those of a comparison; those of the user are further
+        columns.
 
     Examples
     --------
@@ -66,11 +66,10 @@ class Sweep(Experiment):
     """
 
     inner: ClassVar = Experiment.inner
-    flags: ClassVar = {"policies": "-p", "sweep": "--axis", "metrics": "--metric"}
+    flags: ClassVar = {**Experiment.flags, "sweep": "--axis"}
 
     sweep: dict[str, Any] = Field(default_factory=dict)
     baseline: str | None = None
-    metrics: list[str] | None = Field(None, min_length=1)
 
     @classmethod
     def read(cls, file: Path, allow_code: Sequence[str] = ()) -> Self:
@@ -85,9 +84,6 @@ class Sweep(Experiment):
         sweep, problem = super().checked(values)
         if sweep is None:
             return None, problem
-        for name in sweep.metrics or ():
-            if name not in METRICS:
-                return None, (("metrics",), f": unknown metric {name!r}{nearest(name, list(METRICS))}")
         if sweep.baseline is not None and sweep.baseline not in sweep.policies:
             known = ", ".join(sweep.policies)
             return None, (
@@ -140,7 +136,7 @@ class Sweep(Experiment):
     def columns(self) -> list[str]:
         """Columns of the table of cells, besides name, status and reason."""
         names = [POLICY, *(axis.name for axis in self.axes)]
-        return [*dict.fromkeys([*names, *METRICS, *OF_OUTCOME])]
+        return [*dict.fromkeys([*names, *self.metric_names, *OF_OUTCOME])]
 
     def described(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """Return the axes for the report, with their values in order."""
@@ -191,7 +187,7 @@ class Sweep(Experiment):
         """
         identities = _Identities(self)
         settings_axes = [axis for axis in self.axes if not _parameter(axis)]
-        parameter_axes = [axis for axis in self.axes if _parameter(axis)]
+        variants = list(self._variants([axis for axis in self.axes if _parameter(axis)]))
         order = [axis.name for axis in self.axes]
         for values in product(*(axis.values for axis in settings_axes)):
             chosen = dict(zip((axis.name for axis in settings_axes), values, strict=True))
@@ -200,7 +196,7 @@ class Sweep(Experiment):
             )
             files = identities.of_settings(settings)
             for window in identities.windows(settings, chosen.get(PERIOD)):
-                for variant in self._variants(parameter_axes):
+                for variant in variants:
                     shown = chosen | variant.values
                     if window is not None:
                         shown[PERIOD] = window.name
@@ -225,6 +221,8 @@ class Sweep(Experiment):
     def _settings(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of cells with some values of axes."""
         values = self.model_dump(exclude_unset=True, exclude=NOT_OF_CELLS)
+        if own := self.own_metrics:
+            values["metrics"] = list(own)
         for name, value in chosen.items():
             if name == "log":
                 values.pop("generate", None)
@@ -269,6 +267,8 @@ class _Identities:
     def of_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the hashes of the files of some settings, and the locality model."""
         found: dict[str, Any] = {}
+        if own := self.sweep.own_metrics:
+            found["metrics"] = identity_of(own)
         for name, expected in (("log", self.sweep.sha256), ("machines", self.sweep.machines_sha256)):
             path = settings.get(name)
             if isinstance(path, str):
@@ -287,7 +287,9 @@ class _Identities:
         """Return the identity of a policy with the placement of some settings."""
         key = (name, settings.get("placement"))
         if key not in self._policies:
-            self._policies[key] = identity_of(self._experiment(settings).policy_named(name))
+            own = settings.get("placement") == self.sweep.placement
+            source = self.sweep if own else self._experiment(settings)
+            self._policies[key] = identity_of(source.policy_named(name))
         return self._policies[key]
 
     def windows(self, settings: Mapping[str, Any], windows: Any) -> Sequence[Window | None]:

@@ -18,8 +18,8 @@ from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.comparison.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.console import grouped
-from hpcsimkit.experiments.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults
 from hpcsimkit.experiments.sweep.sweep import Sweep

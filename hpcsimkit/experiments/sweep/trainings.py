@@ -17,13 +17,13 @@ from hpcsimkit._version import __version__
 from hpcsimkit.engine.results_folder import PROVENANCE
 from hpcsimkit.engine.task import Tell
 from hpcsimkit.errors import UsageError, nearest
-from hpcsimkit.experiments.checked_table import Problem, Table
-from hpcsimkit.experiments.engine_table import Parallel
-from hpcsimkit.experiments.experiment import Experiment
+from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.settings.checked_table import Problem, Table
+from hpcsimkit.experiments.settings.engine_table import Parallel
+from hpcsimkit.experiments.settings.toml_lines import toml_text
 from hpcsimkit.experiments.sweep.axes import POLICY, REPLICATES, Axis, counted
 from hpcsimkit.experiments.sweep.cell import Cell
-from hpcsimkit.experiments.toml_lines import toml_text
-from hpcsimkit.experiments.training import Training
+from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io.documents import json_record, toml_values
 from hpcsimkit.io.files import read_bytes
 
@@ -184,7 +184,7 @@ class TrainingCell(Cell):
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Train, or resume an interrupted training; return the metric of the best agent, and of others."""
-        from hpcsimkit.experiments.training_run import TrainingRun
+        from hpcsimkit.experiments.training.training_run import TrainingRun
 
         done = folder / AGENT / PROVENANCE
         if not done.is_file():

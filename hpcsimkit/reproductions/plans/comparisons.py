@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hpcsimkit.experiments.training_parts import algorithm_named
+from hpcsimkit.experiments.parts.learner_parts import algorithm_named
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, kit_part
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan

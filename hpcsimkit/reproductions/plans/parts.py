@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.trust import Trust, code_in
+from hpcsimkit.experiments.parts.trust import Trust, code_in
 
 __all__ = ["KIT", "Code", "Parts", "kit_part"]
 
@@ -21,6 +21,9 @@ PART, COPY, AGENT = "part", "copy", "agent"
 
 ONE = re.compile(r"\{\w[\w.\[\]]*\}")
 """Text that is one variable, or an attribute or an item of it."""
+
+FORMER = {"experiments.registry:make": "experiments.parts.registry:make"}
+"""Names of parts in plans written before the modules moved, with their present names."""
 
 
 def kit_part(name: str) -> Any:
@@ -32,11 +35,13 @@ def kit_part(name: str) -> Any:
     --------
     >>> kit_part("policies:SJF")
     <class 'hpcsimkit.policies.orders.SJF'>
+    >>> kit_part("experiments.registry:make").__module__  # an earlier name
+    'hpcsimkit.experiments.parts.registry'
     >>> kit_part("policies:Nobody")
     Traceback (most recent call last):
     hpcsimkit.errors.UsageError: hpcsimkit has no part 'policies:Nobody'
     """
-    module, _, attribute = name.partition(":")
+    module, _, attribute = FORMER.get(name, name).partition(":")
     try:
         found = attrgetter(attribute)(importlib.import_module(f"hpcsimkit.{module}"))
     except (ImportError, AttributeError):

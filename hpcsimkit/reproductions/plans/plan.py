@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, Field, model_validator
 
 from hpcsimkit.errors import nearest
-from hpcsimkit.experiments.checked_table import Table
+from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.reproductions.rivals import RIVALS
 
 __all__ = [

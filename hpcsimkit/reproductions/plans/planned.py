@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.experiments.trust import Trust
 from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.learning_curve import Curve, draw_rewards
 from hpcsimkit.reports.plots import draw_boxes

@@ -17,7 +17,7 @@ from hpcsimkit.agents.schedinspector.settings import RATIO
 from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.experiments.explanation import HEADINGS, Explanation, explained
+from hpcsimkit.experiments.evaluation.explanation import HEADINGS, Explanation, explained
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload

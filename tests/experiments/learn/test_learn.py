@@ -26,7 +26,7 @@ from hpcsimkit.experiments.learn.sensitivity import CONDITIONS, TITLES, other_us
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
 from hpcsimkit.experiments.learn.tasks import Simulated, shaken
-from hpcsimkit.experiments.registry import check
+from hpcsimkit.experiments.parts.registry import check
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.reservation import EASY

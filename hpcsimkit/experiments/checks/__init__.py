@@ -1,0 +1,1 @@
+"""Checks of user-defined policies, encoders, rewards and agents."""

@@ -1,0 +1,134 @@
+"""Checks by name: policies and their stages, encoders, rewards and agents, each by the checks of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.catalogue import ENCODERS, REWARDS
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.envs.interfaces import Encoder, Reward
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.checks.learner_parts import check_agent, check_encoder, check_reward
+from hpcsimkit.experiments.checks.policies import check_policy
+from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.trust import CALLER
+from hpcsimkit.kernel.policy import Policy
+
+__all__ = ["KINDS", "checked", "part_named"]
+
+MODEL = ".hpcsim"
+
+KINDS = ("policy", "encoder", "reward", "agent")
+"""Kinds of parts with checks."""
+
+BASES: Mapping[str, type[Any]] = {"encoder": Encoder, "reward": Reward}
+"""Base classes of the kinds that are no policies or agents."""
+
+
+def part_named(
+    name: str, kind: str | None = None, parts: str | None = None
+) -> Policy | Encoder | Reward | Agent:
+    """Return the part of a name.
+
+    Parameters
+    ----------
+    name : str
+        Path of an agent (``.hpcsim``), name of a policy in the form of
+        :func:`~hpcsimkit.experiments.parts.registry.make`, ``module:Name`` or ``file.py:Name`` of an encoder
+        or reward, or name of one of the kit, all with optional parameters in parentheses.
+    kind : str, optional
+        Kind of the part, one of `KINDS`; by default found from its class. A name of the kit without a kind is
+        that of a policy.
+    parts : str, optional
+        Module or file.py with user-defined classes of an agent's encoder and mask.
+
+    Raises
+    ------
+    UsageError
+        The name is unknown, cannot be imported, or is that of another kind.
+
+    Examples
+    --------
+    >>> part_named("QueueWindow(slots=4)", "encoder"), part_named("hpcsimkit.policies:SJF")
+    (QueueWindow(slots=4), Pipeline(order=SJF()))
+    """
+    made: Any
+    if name.endswith(MODEL):
+        made = Agent.load(name, parts=None if parts is None else CALLER.module(parts))
+    else:
+        made = _encoder_or_reward(name, kind) or registry.make(name)
+    found = "agent" if isinstance(made, Agent) else "policy"
+    found = next((known for known, base in BASES.items() if isinstance(made, base)), found)
+    if kind not in (None, found):
+        raise UsageError(f"{name!r} is of the kind {found}, not {kind}")
+    return made
+
+
+def _encoder_or_reward(name: str, kind: str | None) -> Any:
+    """Return the encoder or reward of a name; None if it can only be that of a policy."""
+    if kind == "policy" or (kind is None and ":" not in name) or len(registry.split(name)) > 1:
+        return None
+    component = registry.parsed(name, name)
+    if component.code:
+        found = CALLER.imported(component.key)
+    elif kind == "agent":
+        raise UsageError(f"an agent's file (*{MODEL}) is needed, found {name!r}")
+    else:
+        found = (ENCODERS if kind == "encoder" else REWARDS).named(component.key)
+    bases = tuple(BASES.values())
+    if isinstance(found, bases):
+        return found
+    if isinstance(found, type) and issubclass(found, bases):
+        return registry.called(found, component)
+    if isinstance(found, type) and not issubclass(found, registry.KINDS):
+        raise UsageError(
+            f"{name!r}: a policy or a stage of one, an encoder, a reward or an agent's file can be checked, "
+            f"found the class {found.__name__}"
+        )
+    return None
+
+
+def checked(
+    part: Policy | Encoder | Reward | Agent,
+    *,
+    stage: str = "order",
+    cluster: Machines | None = None,
+    seed: int = 0,
+    oracle: bool = False,
+) -> str:
+    """Check a part; return one line that says what was checked.
+
+    Parameters
+    ----------
+    part : Policy, Encoder, Reward or Agent
+        The part to check.
+    stage : str
+        Seat at which an encoder or reward is used. Default: ``"order"``.
+    cluster, seed, oracle
+        As in :func:`~hpcsimkit.experiments.checks.policies.check_policy` and
+        :func:`~hpcsimkit.experiments.checks.learner_parts.check_encoder`.
+
+    Raises
+    ------
+    CheckError
+        A check failed.
+
+    Examples
+    --------
+    >>> print(checked(registry.make("sjf+easy")))  # doctest: +ELLIPSIS
+    Pipeline(...): passed on 8 workloads, 480 jobs: parameters; capacity, starts and ends; ...
+    """
+    where: dict[str, Any] = {"cluster": cluster, "seed": seed}
+    report: Any
+    if isinstance(part, Agent):
+        report = check_agent(part, **where)
+    elif isinstance(part, Encoder):
+        report = check_encoder(part, stage, oracle=oracle, **where)
+    elif isinstance(part, Reward):
+        report = check_reward(part, stage, **where)
+    else:
+        report = check_policy(part, oracle=oracle, **where)
+    head, *lines = str(report).splitlines()
+    return f"{head}: {'; '.join(line.strip() for line in lines)}"

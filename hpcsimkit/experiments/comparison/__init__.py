@@ -1,0 +1,1 @@
+"""Comparisons of policies: experiments, their runs and results folders, and changed clusters."""

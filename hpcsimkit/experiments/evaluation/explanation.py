@@ -1,0 +1,155 @@
+"""Explanations of inspectors: observations and rejections in a run on a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.schedinspector.features import InspectorFeatures
+from hpcsimkit.envs.interfaces import Encoder
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.evaluation.choices import Observe, Watched
+from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Inspector, Policy
+from hpcsimkit.kernel.system import System
+
+__all__ = ["Explanation", "explained"]
+
+Floats = NDArray[np.float64]
+
+POINTS = 201
+"""Number of points of the distributions in the table, equally spaced from 0 to 1."""
+
+HEADINGS = ("feature", "median", "rejected", "distance", "low", "high")
+"""Headings of the table: medians of all and of rejected decisions, and further columns of its rows."""
+
+
+@dataclass
+class Record:
+    """Record of decisions: observations and rejections, one row each."""
+
+    encoder: Encoder
+    seen: list[NDArray[np.float32]] = field(default_factory=list)
+    rejected: list[bool] = field(default_factory=list)
+
+    def bind(self, system: System) -> Observe:
+        """Return the function that records the decisions of a run."""
+        encode = self.encoder.bind(system)
+
+        def observe(decision: Decision, position: int) -> None:
+            seen = np.zeros(self.encoder.shape, dtype=np.float32)
+            encode(decision, seen)
+            self.seen.append(seen)
+            self.rejected.append(decision.options[position] is False)
+
+        return observe
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Observations and rejections of an inspector.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the features.
+    seen : array of float, shape (decisions, features)
+        Values of the features at each decision.
+    rejected : array of bool, shape (decisions,)
+        Whether the inspector rejected the selected job.
+    """
+
+    names: Sequence[str]
+    seen: Floats
+    rejected: NDArray[np.bool_]
+
+    @property
+    def ratio(self) -> float:
+        """Share of rejections among all decisions."""
+        return float(self.rejected.mean())
+
+    def distributions(self, feature: int, at: Floats) -> tuple[Floats, Floats]:
+        """Return the distribution functions of a feature at some values, over all and rejected decisions.
+
+        >>> found = Explanation(["a"], np.array([[0.1], [0.4], [0.9]]), np.array([False, True, True]))
+        >>> [shares.round(2).tolist() for shares in found.distributions(0, np.array([0.2, 0.5]))]
+        [[0.33, 0.67], [0.0, 0.5]]
+        """
+        values = self.seen[:, feature]
+        return _shares(values, at), _shares(values[self.rejected], at)
+
+    def rows(self) -> list[list[str]]:
+        """Return a row for each feature, in the columns of `HEADINGS`.
+
+        The distance is the Kolmogorov-Smirnov distance between the two distributions; *low* and *high* are
+        the shares of rejections among the quarter of decisions with the lowest and highest values.
+        """
+        return [self._row(number) for number in range(len(self.names))]
+
+    def _row(self, number: int) -> list[str]:
+        values, rejected = self.seen[:, number], self.rejected
+        low, high = np.quantile(values, [0.25, 0.75])
+        every, refused = self.distributions(number, np.unique(values))
+        median = float(np.median(values[rejected])) if rejected.any() else float("nan")
+        shares = (float(rejected[values <= low].mean()), float(rejected[values >= high].mean()))
+        distance = float(np.abs(every - refused).max())
+        return [
+            self.names[number],
+            f"{np.median(values):.3f}",
+            f"{median:.3f}",
+            f"{distance:.2f}",
+            *(f"{100 * share:.1f} %" for share in shares),
+        ]
+
+    def table(self) -> bytes:
+        """Return the distributions as CSV: feature, value, and the shares of decisions up to it."""
+        at = np.linspace(0, 1, POINTS)
+        lines = ["feature,value,all,rejected"]
+        for number, name in enumerate(self.names):
+            columns = (at, *self.distributions(number, at))
+            lines += [
+                ",".join([name, *(f"{each:.6g}" for each in row)]) for row in zip(*columns, strict=True)
+            ]
+        return ("\n".join(lines) + "\n").encode()
+
+
+def explained(policy: Policy, scenario: Scenario) -> Explanation:
+    """Run a pipeline with an inspector, and return the inspector's decisions.
+
+    Parameters
+    ----------
+    policy : Policy
+        Pipeline with an agent or a heuristic as inspector.
+    scenario : Scenario
+        Scenario to simulate.
+
+    Raises
+    ------
+    UsageError
+        There is no inspector, or it makes no decision.
+    """
+    if not isinstance(policy, Pipeline) or not isinstance(policy.inspector, Inspector | Answering):
+        raise UsageError(f"a pipeline with an inspector is needed, found {policy!r}")
+    inspector = policy.inspector
+    encoder = inspector.encoder if isinstance(inspector, Agent) else None
+    if not isinstance(encoder, InspectorFeatures):
+        encoder = InspectorFeatures(longest_time=int(scenario.workload.requested_time.max(initial=1)))
+    record = Record(encoder)
+    policy.inspector = Watched(inspector, record)
+    scenario.simulation(policy).run()
+    policy.inspector = inspector
+    if not record.seen:
+        raise UsageError(f"{scenario.workload.name}: {inspector!r} was never asked")
+    seen = np.array(record.seen, dtype=np.float64)
+    return Explanation(encoder.names, seen, np.array(record.rejected, dtype=np.bool_))
+
+
+def _shares(values: Floats, at: Floats) -> Floats:
+    """Return the empirical distribution function of values at some points; 0 if there are no values."""
+    return np.searchsorted(np.sort(values), at, side="right") / max(len(values), 1)

@@ -1,0 +1,226 @@
+"""Objects of an experiment that depend on its machines: placements, locality models, jobs that fit."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+
+import numpy as np
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.trust import CALLER, Trust
+from hpcsimkit.io.units import memory_text
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.locality import LOCALITIES
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Order, Placement
+from hpcsimkit.kernel.service_time import ServiceTime, as_service_time
+from hpcsimkit.workloads import Description, describe
+
+__all__ = [
+    "FITS_NOWHERE",
+    "described",
+    "fitting",
+    "locality_of",
+    "offered_loads",
+    "place_of",
+    "placement_of",
+    "with_orders",
+]
+
+FITS_NOWHERE = "fits no machine"
+"""Reason for which jobs are skipped."""
+
+MAY_NOT_RUN = "may not run in any of its partitions"
+"""Reason for which jobs are skipped that no partition allows."""
+
+
+def placement_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> Placement:
+    """Return the placement of a name; parameters as for :func:`hpcsimkit.experiments.parts.registry.make`.
+
+    Raises
+    ------
+    UsageError
+        The name is unknown, or refers to another kind of object.
+
+    Examples
+    --------
+    >>> placement_of("best-fit")
+    BestFit()
+    """
+    made = registry.make(name, folder, trust)
+    placement = made.placement if isinstance(made, Pipeline) else None
+    if not isinstance(placement, Placement) or made != Pipeline(placement=placement):
+        known = ", ".join(entry.name for entry in registry.entries() if entry.kind == "placement")
+        raise UsageError(f"{name!r} is no placement alone; placements are {known}")
+    return placement
+
+
+def locality_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> ServiceTime:
+    """Return the locality model of a name: one of `LOCALITIES`, or a user-defined one.
+
+    Parameters
+    ----------
+    name : str
+        Name in :data:`hpcsimkit.kernel.locality.LOCALITIES`, or ``module:Name`` or ``file.py:Name`` of a
+        :class:`~hpcsimkit.kernel.service_time.ServiceTime` (a class without required arguments, or an object)
+        or of a function ``penalty(job, seconds, allocation, cluster)``.
+    folder : str, optional
+        Additional search folder for modules and files besides the current one.
+    trust : Trust, optional
+        Permission to import code; by default for all code.
+
+    Raises
+    ------
+    UsageError
+        The name is unknown, or refers to another kind of object.
+
+    Examples
+    --------
+    >>> locality_of("sierra")
+    KindLocality(compute_spread=0.1, network_crowded=2.0)
+    """
+    if name in LOCALITIES:
+        return LOCALITIES[name]
+    if ":" not in name:
+        known = ", ".join(LOCALITIES)
+        raise UsageError(f"unknown locality {name!r}; known are {known}, and your own: module:name")
+    found = trust.imported(name, folder)
+    if isinstance(found, type) and issubclass(found, ServiceTime):
+        try:
+            return found()
+        except TypeError as error:
+            raise UsageError(f"{name!r} cannot be made: {error}") from None
+    model = as_service_time(found) if isinstance(found, ServiceTime) or inspect.isfunction(found) else None
+    if model is None:
+        raise UsageError(f"{name!r} needs a ServiceTime or a function, found a {type(found).__name__}")
+    return model
+
+
+def fitting(
+    workload: Workload, cluster: Machines | Partitions, source: str, *, strict: bool = False
+) -> Workload:
+    """Return the jobs that fit the machines; the others are counted as skipped, or are errors.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs to select from. If they request processors only, ``machine_size`` is set to that of the cluster.
+    cluster : Machines or Partitions
+        Machines of the cluster, or its partitions.
+    source : str
+        Name of the source of the jobs, for messages.
+    strict : bool
+        Whether a job that fits no machine is an error. Default: False.
+
+    Raises
+    ------
+    WorkloadError
+        No job fits; or, if `strict`, one does not.
+    """
+    if isinstance(cluster, Partitions):
+        workload = _without_refused(workload, cluster, source, strict=strict)
+    misfits = cluster.misfits(workload)
+    if misfits.any() and (strict or misfits.all()):
+        row = int(np.argmax(misfits))
+        job = workload.jobs[row]
+        none = " (no job fits)" if misfits.all() else ""
+        name, place = workload.label("id", job.id), place_of(workload, row, source)
+        raise WorkloadError(f"{place}: job {name} {cluster.shortage(job, cluster.capacity)}{none}")
+    size = None if workload.resources else cluster.size
+    return replace(workload.without(misfits, FITS_NOWHERE), machine_size=size)
+
+
+def _without_refused(workload: Workload, cluster: Partitions, source: str, *, strict: bool) -> Workload:
+    """Return the jobs that may run in one of their partitions; the others are counted, or are errors."""
+    refused = cluster.refused(workload)
+    if refused.any() and (strict or refused.all()):
+        row = int(np.argmax(refused))
+        job = workload.label("id", int(workload.id[row]))
+        none = " (no job may)" if refused.all() else ""
+        raise WorkloadError(f"{place_of(workload, row, source)}: job {job} {MAY_NOT_RUN}{none}")
+    return workload.without(refused, MAY_NOT_RUN)
+
+
+def place_of(workload: Workload, row: int, source: str | None) -> str:
+    """Return the file and, where the reader knows it, the line of a job, for messages.
+
+    >>> place_of(Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}), 0, "log.swf")
+    'log.swf'
+    """
+    place = source or workload.name
+    return place if workload.lines is None else f"{place}:{workload.lines[row]}"
+
+
+def with_orders(partitions: Partitions, folder: str | None = None, trust: Trust = CALLER) -> Partitions:
+    """Return partitions with the orders that they name; parameters as for `placement_of`.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown, or refers to another kind of object.
+
+    Examples
+    --------
+    >>> with_orders(Partitions([Partition("gpu", nodes=2, order="sjf")])).parts[0].order
+    SJF()
+    """
+    parts = [
+        replace(part, order=_order_of(part, folder, trust)) if isinstance(part.order, str) else part
+        for part in partitions.parts
+    ]
+    return replace(partitions, parts=parts)
+
+
+def _order_of(part: Partition, folder: str | None, trust: Trust) -> Order:
+    try:
+        made = registry.make(part.order, folder, trust)
+    except UsageError as error:
+        raise UsageError(f"partition {part.name!r}: order: {error}") from None
+    order = made.order if isinstance(made, Pipeline) else None
+    if not isinstance(order, Order) or made != Pipeline(order=order):
+        raise UsageError(f"partition {part.name!r}: order needs the name of an order, found {part.order!r}")
+    return order
+
+
+def offered_loads(workload: Workload, cluster: Machines) -> dict[str, float]:
+    """Return the offered load of each resource: requested over available resource-seconds during arrivals.
+
+    Requests are multiplied by run times; a job with exclusive machines may occupy more than it requests. The
+    result is empty if all jobs arrive at one instant.
+
+    Examples
+    --------
+    >>> columns = {"submit_time": [0, 10], "run_time": [5, 20], "nodes": [2, 1]}
+    >>> w = Workload({**columns, "cpus": [4, 1], "gpus": [0, 2]}, resources=("cpus", "gpus"))
+    >>> offered_loads(w, Machines.of(2, cpus=4, gpus=2))
+    {'cpus': 0.75, 'gpus': 1.0}
+    """
+    if not workload.span:
+        return {}
+    needs = [cluster.need(job) for job in workload.jobs]
+    asked = np.array([need.totals() for need in needs], dtype=float)
+    area = workload.run_time.astype(float) @ asked
+    there = zip(cluster.resources, area.tolist(), cluster.totals, strict=True)
+    return {name: used / (total * workload.span) for name, used, total in there if total}
+
+
+def described(workload: Workload, cluster: Machines | None) -> Description:
+    """Return the description of a workload and, if there are machines, of its load on them."""
+    description = describe(workload)
+    if cluster is None:
+        return description
+    totals = zip(cluster.resources, cluster.totals, strict=True)
+    facts = {
+        "machines": len(cluster),
+        **{name: memory_text(total) if name == "memory" else total for name, total in totals},
+        **{f"offered load of {name}": load for name, load in offered_loads(workload, cluster).items()},
+        f"{FITS_NOWHERE} (jobs)": int(np.count_nonzero(cluster.misfits(workload))),
+    }
+    first = ("jobs", "time")
+    about = {name: description.sections[name] for name in first}
+    rest = {name: rows for name, rows in description.sections.items() if name not in first}
+    return replace(description, sections={**about, "machines": facts, **rest})

@@ -1,0 +1,151 @@
+"""Tables of plain values from flags and TOML files, with one-line messages for invalid ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tomllib import TOMLDecodeError
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.experiments.settings.toml_lines import Location, line_of
+from hpcsimkit.io.documents import toml_values
+from hpcsimkit.io.files import read_bytes
+
+__all__ = ["Problem", "Table"]
+
+ALLOW_CODE = "allow_code"
+"""Key of a table that allows names to import code; never read from a file."""
+
+Problem = tuple[Location, str]
+"""Location of a problem, and a description that continues the name of the location."""
+
+
+class Table(BaseModel):
+    """Table of plain values: all values are checked, unknown keys are rejected, no type is converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    inner: ClassVar[Mapping[str, type[BaseModel]]] = {}
+    """Classes of the values that are tables, by key."""
+
+    flags: ClassVar[Mapping[str, str]] = {}
+    """Names of flags that differ from the keys."""
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
+        """Return a table of the values, or the first problem."""
+        try:
+            return cls(**values), None
+        except ValidationError as error:
+            return None, cls._first_problem(error)
+
+    @classmethod
+    def of_flags(cls, flags: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> Self:
+        """Return a table of the flags of a command (None: not given), which override other values.
+
+        Of a table, only the keys that a flag gives are overridden.
+
+        Raises
+        ------
+        UsageError
+            A flag is invalid; the message names it.
+        """
+        base = base or {}
+        given = {
+            name: {**(base.get(name) or {}), **value} if isinstance(value, Mapping) else value
+            for name, value in flags.items()
+            if value is not None
+        }
+        table, problem = cls.checked({**base, **given})
+        if table is None:
+            location, text = problem or ((), "")
+            flag = cls.flags.get(str(location[0]), f"--{location[0]}") if location else ""
+            raise UsageError(f"{flag.replace('_', '-')}{text}".removeprefix(": "))
+        return table
+
+    @classmethod
+    def of_toml(cls, file: Path, allow_code: Sequence[str] | None = None) -> Self:
+        """Read a TOML file.
+
+        Parameters
+        ----------
+        file : Path
+            The file.
+        allow_code : sequence of str, optional
+            Value of the key ``allow_code``, which is not allowed in files, for tables that have it.
+
+        Raises
+        ------
+        UsageError
+            The file cannot be read, is not TOML, or is not such a table; the message names the line.
+        """
+        text = _text(file)
+        try:
+            values = toml_values(text, file)
+        except TOMLDecodeError as error:
+            raise UsageError(_not_toml(file, text, error)) from None
+        if ALLOW_CODE in values:
+            where = f"{file}:{line_of(text, (ALLOW_CODE,))}"
+            raise UsageError(
+                f"{where}: {ALLOW_CODE}: a file does not consent to code, the flag --allow-code does"
+            )
+        given = {} if allow_code is None else {ALLOW_CODE: list(allow_code)}
+        table, problem = cls.checked({**values, **given})
+        if table is None:
+            location, message = problem or ((), "")
+            line = line_of(text, location) if location else None
+            where = f"{file}:{line}" if line else str(file)
+            raise UsageError(f"{where}: {_dotted(location)}{message}".replace(": : ", ": "))
+        return table
+
+    def paths_from(self, folder: Path, *names: str) -> dict[str, Any]:
+        """Return the fields that are paths, relative to a folder; those without a path are left out."""
+        paths = {name: getattr(self, name) for name in names}
+        return {name: str(folder / path) for name, path in paths.items() if isinstance(path, str)}
+
+    @classmethod
+    def _first_problem(cls, error: ValidationError) -> Problem:
+        """Return the first problem found by pydantic."""
+        found = error.errors()[0]
+        location: Location = found["loc"]
+        if found["type"] == "extra_forbidden":
+            table = cls.inner.get(str(location[0]), cls)
+            return location, f": unknown key{nearest(str(location[-1]), list(table.model_fields))}"
+        text = _lowered(found["msg"].removeprefix("Value error, "))
+        if found["type"] == "value_error":
+            return location, f": {text}"
+        text = re.sub(r"^\w+ should", "must", text)
+        return location, f" {text}, found {found['input']!r}"
+
+
+def _dotted(location: Location) -> str:
+    """Return a location in TOML notation.
+
+    >>> _dotted(("policies", 1)), _dotted(("generate", "nodes"))
+    ('policies[1]', 'generate.nodes')
+    """
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return "".join(steps).removeprefix(".")
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _text(file: Path) -> str:
+    try:
+        return read_bytes(file, lines=True).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{file}: an experiment in TOML is needed, found no UTF-8 text") from None
+
+
+def _not_toml(file: Path, text: str, error: TOMLDecodeError) -> str:
+    """Return a message with the line number; an error at the end of the text is on the last line."""
+    message, _, place = str(error).partition(" (at ")
+    line = re.match(r"line (\d+)", place)
+    number = int(line[1]) if line else len(text.splitlines())
+    return f"{file}:{number}: not TOML: {_lowered(message)}"

@@ -1,0 +1,1 @@
+"""Trainings: their settings, data, environments, runs and results folders."""

@@ -1,0 +1,214 @@
+"""Data of a training: disjoint parts of logs for training and validation, and windows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hpcsimkit.agents.spaces.episodes import Windows
+from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.envs.interfaces import Episodes, sampled
+from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.service_time import ServiceTime
+from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.result import Result
+
+__all__ = ["RANDOM", "Division", "Rules", "Validation", "WindowsOf", "check_lengths", "divided", "measured"]
+
+RANDOM = "random agent"
+"""Name of the agent with random choices, in tables of trainings and evaluations."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Settings shared by runs with different jobs.
+
+    Parameters
+    ----------
+    cluster : Cluster, optional
+        Machines of the cluster; by default the nodes of each workload.
+    walltime : {"run", "kill"}
+        Treatment of jobs that exceed their requested time: run to the end, or be killed.
+    service_time : ServiceTime, optional
+        Locality model; by default none.
+    semantics : {"textbook", "dirlab"}
+        Rules of the simulation clock; see :mod:`hpcsimkit.kernel.event_order`.
+    """
+
+    cluster: AnyCluster | None = None
+    walltime: Literal["run", "kill"] = "run"
+    service_time: ServiceTime | None = None
+    semantics: Literal["textbook", "dirlab"] = "textbook"
+
+    def applied(self, scenario: Scenario) -> Scenario:
+        """Return a scenario with these settings."""
+        return replace(
+            scenario, walltime=self.walltime, service_time=self.service_time, semantics=self.semantics
+        )
+
+
+class WindowsOf(Episodes):
+    """Windows of several logs, all logs equally likely, run with the same settings.
+
+    Parameters
+    ----------
+    workloads : sequence of Workload
+        Logs to sample from.
+    jobs, warmup : int
+        Number of jobs of a window, and of jobs before it, as in
+        :class:`~hpcsimkit.agents.spaces.episodes.Windows`.
+    rules : Rules
+        Settings of the runs.
+
+    Raises
+    ------
+    UsageError
+        A sampled log has fewer jobs than a window.
+    """
+
+    def __init__(self, workloads: Sequence[Workload], jobs: int, rules: Rules, *, warmup: int = 0) -> None:
+        self.workloads = workloads
+        self.jobs = jobs
+        self.rules = rules
+        self.warmup = warmup
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        """Sample a log, and the start of the window."""
+        several = len(self.workloads) > 1
+        workload = self.workloads[int(rng.integers(len(self.workloads))) if several else 0]
+        windows = Windows(workload, self.jobs, self.rules.cluster, warmup=self.warmup)
+        return self.rules.applied(windows.sample(rng))
+
+
+class Division(NamedTuple):
+    """Logs, split into disjoint jobs for training and for validation."""
+
+    training: list[Workload]
+    validation: list[Workload]
+
+
+def divided(
+    workloads: Sequence[Workload],
+    share: float,
+    part: tuple[int, int] | None = None,
+    others: Sequence[Workload] = (),
+) -> Division:
+    """Split logs: the first jobs of each are for training, others for validation.
+
+    Parameters
+    ----------
+    workloads : sequence of Workload
+        Logs to split.
+    share : float
+        Share of each log's jobs, by submission, for training; the rest is for validation.
+    part : (int, int), optional
+        Range of jobs for validation instead: the first index, and the index after the last. Training uses the
+        jobs before it, at most the given share.
+    others : sequence of Workload
+        Other logs for validation instead.
+
+    Raises
+    ------
+    UsageError
+        The part is not in the log, or overlaps with the jobs for training.
+
+    Examples
+    --------
+    >>> w = Workload({"submit_time": range(10), "run_time": [1] * 10, "nodes": [1] * 10}, name="ten")
+    >>> [len(part) for parts in divided([w], 0.8) for part in parts]
+    [8, 2]
+    >>> [len(part) for parts in divided([w], 1.0, part=(5, 9)) for part in parts]
+    [5, 4]
+    """
+    sizes = [round(share * len(workload)) for workload in workloads]
+    if others:
+        return Division(_first(workloads, sizes), list(others))
+    if part is None:
+        rest = [workload.first(len(workload), size) for workload, size in zip(workloads, sizes, strict=True)]
+        return Division(_first(workloads, sizes), rest)
+    (workload,), (begin, end) = workloads, part
+    if not 0 < begin < end <= len(workload):
+        raise UsageError(
+            f"{workload.name}: validation.part needs [first, end] with 0 < first < end <= {len(workload)}, "
+            f"found {list(part)}"
+        )
+    if share == 1.0:
+        sizes = [begin]
+    if sizes[0] > begin:
+        raise UsageError(
+            f"{workload.name}: validation.part {list(part)} overlaps with the {sizes[0]} jobs for training"
+        )
+    return Division(_first(workloads, sizes), [workload.first(end - begin, begin)])
+
+
+def _first(workloads: Sequence[Workload], sizes: Sequence[int]) -> list[Workload]:
+    return [workload.first(size) for workload, size in zip(workloads, sizes, strict=True)]
+
+
+class Validation:
+    """Validation of policies by a metric on fixed windows.
+
+    Parameters
+    ----------
+    scenarios : sequence of Scenario
+        Validation windows.
+    metric : str
+        Name in :data:`~hpcsimkit.results.metrics.METRICS` of a metric with a better direction.
+    """
+
+    def __init__(self, scenarios: Sequence[Scenario], metric: str) -> None:
+        self.scenarios = scenarios
+        self.metric = metric
+
+    @classmethod
+    def drawn(cls, episodes: Episodes, windows: int, seed: int, metric: str) -> Validation:
+        """Sample a number of windows."""
+        rng = np.random.default_rng(seed)
+        return cls([sampled(episodes, rng) for _ in range(windows)], metric)
+
+    def mean(self, policy: Policy) -> float:
+        """Return the mean of the metric over the windows.
+
+        Raises
+        ------
+        UsageError
+            The metric is undefined on some window.
+        """
+        values = [
+            measured(scenario.simulation(policy).run(), scenario, [self.metric])[self.metric]
+            for scenario in self.scenarios
+        ]
+        if not np.isfinite(values).all():
+            raise UsageError(f"{self.metric} is not defined on window {int(np.argmin(np.isfinite(values)))}")
+        return float(np.mean(values))
+
+
+def measured(result: Result, scenario: Scenario, names: Sequence[str] | None = None) -> dict[str, float]:
+    """Return metrics of a run over the jobs after its warm-up; NaN for undefined ones."""
+    return evaluate(result, warmup=warmup_of(result, scenario), names=names)
+
+
+def warmup_of(result: Result, scenario: Scenario) -> int:
+    """Return the duration of the warm-up after the first submission [s]."""
+    return 0 if scenario.learn_from is None else scenario.learn_from - int(result.submit_time.min())
+
+
+def check_lengths(parts: Sequence[Workload], needed: int, what: str) -> None:
+    """Check that each part of a log has enough jobs for a window.
+
+    Raises
+    ------
+    UsageError
+        A part has fewer jobs.
+    """
+    for workload in parts:
+        if len(workload) < needed:
+            raise UsageError(
+                f"{workload.name}: windows of {needed} jobs are needed for {what}, found {len(workload)} jobs"
+            )

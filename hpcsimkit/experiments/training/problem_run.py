@@ -1,0 +1,110 @@
+"""Training runs of algorithms with a problem of their own, in one process or several started by torchrun."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.results_folder import PROVENANCE
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.console import number_text, plain_table
+from hpcsimkit.experiments.training.training_run import PACKAGES, TrainingFolder
+from hpcsimkit.kernel.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from hpcsimkit.agents.training.callbacks import Callback
+    from hpcsimkit.agents.training.learning_curve import Report
+
+__all__ = ["ProblemRun", "ProblemTrained", "rank_of_process"]
+
+
+def rank_of_process() -> int:
+    """Return the rank that torchrun gave to this process; 0 if it was not started by torchrun."""
+    return int(os.environ.get("RANK", "0")) if "TORCHELASTIC_RUN_ID" in os.environ else 0
+
+
+class ProblemTrained(NamedTuple):
+    """Outcome of a training: the measures of the last round, by name."""
+
+    steps: str
+    measures: Mapping[str, float]
+
+    @property
+    def summary(self) -> str:
+        """Table of the measures."""
+        rows = [[name, number_text(value)] for name, value in self.measures.items()]
+        return plain_table([f"after {self.steps}", "last round"], rows)
+
+
+class ProblemRun(TrainingFolder):
+    """Run of a training with a problem of its own, and its results folder.
+
+    Parameters are those of :class:`~hpcsimkit.experiments.training.training_run.TrainingFolder`; all workers
+    need the same `place`.
+    """
+
+    def run(
+        self,
+        *,
+        resume: bool = False,
+        tell: Callable[[Report], None] = lambda report: None,
+        callbacks: Sequence[Callback] = (),
+    ) -> ProblemTrained | None:
+        """Train to the end and write the folder; only the first of several workers has an outcome.
+
+        Parameters
+        ----------
+        resume : bool
+            Whether the last checkpoints of an interrupted run of the same training, if any, are resumed.
+        tell : callable
+            Callback for the report of each training round.
+        callbacks : sequence of Callback
+            Callbacks after every round, in each worker. An exception of theirs ends the training; the last
+            checkpoints are kept.
+
+        Raises
+        ------
+        HpcsimkitError
+            Settings are inconsistent, a file cannot be written, or another worker has died. The last
+            checkpoints are kept for `resume`.
+        Stopped
+            Ctrl-C or SIGTERM was received. The last checkpoints are kept for `resume`.
+        """
+        from hpcsimkit.agents.training.workers import joined_workers
+
+        training, (make, settings) = self.training, self.training.trainer_part
+        with joined_workers() as workers:
+            if workers.count > 1 and training.out is None:
+                raise UsageError(f"{workers.count} workers need the same --out, found none")
+            trainer = make(training.own_problem, settings, seed=training.seed, workers=workers)
+            if workers.rank:
+                workers.least(0)  # a barrier: the first worker has opened the folder
+                trainer.train(self.folder.work, resume=resume, callbacks=callbacks)
+                return None
+            provenance = Provenance(self.command, PACKAGES)
+            with self._session(resume=resume):
+                workers.least(0)
+                with Watchdog():
+                    trainer.train(
+                        self.folder.work,
+                        resume=resume,
+                        tensorboard=training.tensorboard,
+                        tell=tell,
+                        callbacks=callbacks,
+                    )
+                self._draw_curve(None, unit=trainer.unit)
+                trained = ProblemTrained(f"{trainer.steps} {trainer.unit}", trainer.curve[-1].measures)
+                facts = {
+                    "resumed": resume,
+                    "seed": training.seed,
+                    "code": training.code,
+                    "algorithm": training.algorithm,
+                    "problem": asdict(training.own_problem),
+                    "workers": workers.count,
+                    "measures": dict(trained.measures),
+                }
+                write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
+            return trained

@@ -1,0 +1,348 @@
+"""Training runs, and their folder with agents, learning curve and records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.agents.training.old_names import current_names
+from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.results_folder import PROVENANCE, ResultsFolder, head_of_toml
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
+from hpcsimkit.experiments.training.data import RANDOM, Division, Validation
+from hpcsimkit.experiments.training.training import Training
+from hpcsimkit.io.documents import toml_values
+from hpcsimkit.io.files import read_bytes, write_bytes
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from hpcsimkit.agents.training.callbacks import Callback
+    from hpcsimkit.agents.training.learning_curve import Report
+
+__all__ = ["Trained", "TrainingFolder", "TrainingRun"]
+
+TOML = "training.toml"
+CHECKPOINTS = "checkpoint*"
+PICTURE = "learning_curve"
+
+PACKAGES = ("simpy", "numpy", "torch", "gymnasium", "stable-baselines3", "sb3-contrib", "safetensors")
+"""Packages with recorded versions."""
+
+
+class Trained(NamedTuple):
+    """Outcome of a training.
+
+    Parameters
+    ----------
+    agent : Agent
+        Best agent in validation; of several seats that of the first.
+    metric : str
+        Name of the validation metric.
+    score : float
+        Mean of the metric with the best agent.
+    policy : str
+        Name of the heuristic behind the seat.
+    baseline : float
+        Mean of the metric with that heuristic.
+    chance : float
+        Mean of the metric with a random agent.
+    """
+
+    agent: Agent
+    metric: str
+    score: float
+    policy: str
+    baseline: float
+    chance: float
+
+    @property
+    def summary(self) -> str:
+        """Table of the outcome."""
+        agent = f"best agent, after {grouped((self.agent.about or {})['steps'])} steps"
+        values = {agent: self.score, self.policy: self.baseline, RANDOM: self.chance}
+        rows = [[name, number_text(value)] for name, value in values.items()]
+        return plain_table([metric_heading(self.metric), "mean in validation"], rows)
+
+
+class TrainingFolder:
+    """Results folder of a training run.
+
+    Parameters
+    ----------
+    training : Training
+        Settings of the training.
+    place : path
+        Path of the results folder, new or empty. Until the training is complete, its files are in a folder of
+        the same name with the suffix ``.partial``.
+    command : sequence of str
+        Command line, for the records.
+    """
+
+    def __init__(
+        self, training: Training, place: str | os.PathLike[str], command: Sequence[str] = ()
+    ) -> None:
+        self.training = training
+        self.folder = ResultsFolder(place)
+        self.command = tuple(command)
+
+    def _kept(self) -> str:
+        """Return whether there is a checkpoint, as text; empty if there is none."""
+        return "the last checkpoint is kept" if any(self.folder.work.rglob(CHECKPOINTS)) else ""
+
+    # --- existing files --------------------------------------------------------------------------------
+
+    @contextmanager
+    def _session(self, *, resume: bool) -> Iterator[None]:
+        """Claim and check the folder, write the settings, and publish the folder at the end."""
+        self.folder.claim(resume=resume)
+        try:
+            self._check_place(resume=resume)
+        except BaseException:
+            self.folder.close(keep=True)
+            raise
+        with self.folder.session(resume=resume, kept=self._kept):
+            self._write_training()
+            yield
+
+    def _check_place(self, *, resume: bool) -> None:
+        """Raise an error if agents, a checkpoint or other files would be overwritten."""
+        place, work = self.folder.place, self.folder.work
+        if place.is_dir() and any(place.iterdir()):
+            what = "a complete training is in it" if (place / TOML).is_file() else "other files are in it"
+            raise UsageError(f"{place}: a new or empty folder is needed; {what}")
+        if any(work.rglob(CHECKPOINTS)):
+            if not resume:
+                raise UsageError(
+                    f"{work}: an interrupted training is there; --resume goes on with it, else choose "
+                    "another --out"
+                )
+            self._check_same(work / TOML)
+
+    def _check_same(self, file: Path) -> None:
+        """Check that an interrupted training has the same settings, except for the device."""
+        there, here = (toml_values(text, file) for text in (read_bytes(file).decode(), self.training.saved()))
+        there = current_names(there, here)
+        for table in (there, here):
+            table.get("trainer", {}).pop("device", None)
+        changed = _changed_file(here, there)
+        if changed:
+            raise UsageError(
+                f"{changed}: the file has changed since the interrupted training in {file.parent} began; "
+                "choose another --out"
+            )
+        difference = _difference(here, there)
+        if difference:
+            raise UsageError(
+                f"{file}: an interrupted training of other keys is there: {difference}; choose another --out"
+            )
+
+    # --- files -----------------------------------------------------------------------------------------
+
+    def _write_training(self) -> None:
+        command = "python -m hpcsimkit.run train training.toml --out FOLDER"
+        text = head_of_toml(command, self.training.code) + self.training.saved()
+        write_bytes(self.folder.work / TOML, text.encode())
+
+    def _draw_curve(self, metric: str | None, rivals: Mapping[str, float] | None = None, **how: str) -> None:
+        """Draw the learning curve."""
+        from hpcsimkit.agents.training.trainer import CURVE
+        from hpcsimkit.reports.figures import save_figure
+        from hpcsimkit.reports.learning_curve import draw_learning_curve, read_curve
+
+        figure = draw_learning_curve(read_curve(self.folder.work / CURVE), metric, rivals, **how)
+        for ending in ("png", "svg"):
+            save_figure(figure, self.folder.work / f"{PICTURE}.{ending}")
+
+
+class TrainingRun(TrainingFolder):
+    """Run of a training, and its results folder.
+
+    Parameters
+    ----------
+    training : Training
+        Settings of the training.
+    workloads : sequence of Workload
+        Workloads returned by ``training.workloads()``.
+    place : path
+        Path of the results folder, new or empty. Until the training is complete, its files are in a folder of
+        the same name with the suffix ``.partial``.
+    command : sequence of str
+        Command line, for the records.
+    """
+
+    def __init__(
+        self,
+        training: Training,
+        workloads: Sequence[Workload],
+        place: str | os.PathLike[str],
+        command: Sequence[str] = (),
+    ) -> None:
+        super().__init__(training, place, command)
+        self.workloads = workloads
+
+    def run(
+        self,
+        *,
+        resume: bool = False,
+        tell: Callable[[Report], None] = lambda report: None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Trained:
+        """Train to the end and write the folder.
+
+        Parameters
+        ----------
+        resume : bool
+            Whether the last checkpoint of an interrupted run of the same training, if any, is resumed.
+            Default: False.
+        tell : callable
+            Function called with the report of each training round, to show progress.
+        callbacks : sequence of Callback
+            Callbacks after every round and every validation. An exception of theirs ends the training; the
+            last checkpoint is kept.
+
+        Raises
+        ------
+        HpcsimkitError
+            Settings are inconsistent, or a file cannot be written. The last checkpoint is kept for `resume`.
+        Stopped
+            Ctrl-C or SIGTERM was received. The last checkpoint is kept for `resume`.
+        """
+        from hpcsimkit.experiments.training.environment import trainer_of
+
+        training = self.training
+        division = training.divided(self.workloads)
+        with Watchdog():
+            validation = training.validated_on(division)
+
+            def validate(agents: dict[str, Agent]) -> float:
+                return training.validation.sign * validation.mean(training.with_seats(agents))
+
+            trainer = trainer_of(training, division, validate)
+            rivals = self._rivals(validation)
+        provenance = Provenance(self.command, PACKAGES)
+        with self._session(resume=resume):
+            with Watchdog():
+                trainer.train(
+                    self.folder.work,
+                    resume=resume,
+                    tensorboard=training.tensorboard,
+                    tell=tell,
+                    callbacks=callbacks,
+                )
+            trained = self._finish(trainer, validation, rivals, division)
+            facts = self._facts(trained, division, resumed=resume)
+            write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
+        return trained
+
+    def _rivals(self, validation: Validation) -> dict[str, float]:
+        """Return the validation scores of the heuristic behind the seat and of a random agent."""
+        training = self.training
+        heuristic = training.simulated.policy_named(training.baseline_name)
+        masks = {stage: each.environment_parts[1] for stage, each in training.of_seats.items()}
+        random = training.with_seats(
+            {
+                stage: RandomAgent(mask, decline=bool(getattr(mask, "decline", False)))
+                for stage, mask in masks.items()
+            }
+        )
+        return {
+            training.baseline_name: validation.mean(heuristic),
+            RANDOM: validation.mean(random),
+        }
+
+    def _finish(
+        self, trainer: Any, validation: Validation, rivals: Mapping[str, float], division: Division
+    ) -> Trained:
+        """Add the facts of the training to the agents' files, and draw the learning curve."""
+        from hpcsimkit.agents.training.trainer import BEST, LAST
+
+        work = self.folder.work
+        heuristic = self.training.baseline_name
+        values = {"baseline": rivals[heuristic], "chance": rivals[RANDOM]}
+        about = {**self._about(division), "metric": validation.metric, **values}
+        for name in (LAST, BEST):
+            for stage, each in reversed(self.training.of_seats.items()):
+                encoder, mask, reward = each.environment_parts
+                file = work / trainer.file_of(stage, name)
+                agent = Agent.load(file, encoder=encoder, mask=mask)
+                agent.about = {**(agent.about or {}), "training": {**about, "reward": repr(reward)}}
+                agent.save(file)
+        self._draw_curve(validation.metric, rivals)
+        score = self.training.validation.sign * float((agent.about or {})["validation"])
+        return Trained(agent, validation.metric, score, heuristic, **values)
+
+    def _about(self, division: Division) -> dict[str, Any]:
+        """Return the facts of the training for an agent's file, without times and places."""
+        training, parts = self.training, division._asdict()
+        return {
+            "policy": training.policy_name,
+            "slots": training.slots,
+            "reward": repr(training.environment_parts[2]),
+            **{name: [_about_workload(workload) for workload in parts[name]] for name in parts},
+        }
+
+    def _facts(self, trained: Trained, division: Division, *, resumed: bool) -> dict[str, Any]:
+        """Return the provenance of the training, besides versions and times."""
+        return {
+            "resumed": resumed,
+            "seed": self.training.seed,
+            "code": self.training.code,
+            "algorithm": self.training.algorithm,
+            "network": repr(trained.agent.network),
+            "metric": trained.metric,
+            "best": trained.score,
+            "best_after_steps": (trained.agent.about or {}).get("steps"),
+            "baseline": trained.baseline,
+            "chance": trained.chance,
+            **self._about(division),
+        }
+
+
+def _changed_file(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+    """Return the first file with different hashes in two trainings; empty if there is none.
+
+    >>> _changed_file({"log": "/a.swf", "sha256": "12"}, {"log": "/a.swf", "sha256": "34"})
+    '/a.swf'
+    """
+    here, there = _hashes(here), _hashes(there)
+    return next((path for path in here if there.get(path, here[path]) != here[path]), "")
+
+
+def _hashes(table: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files named in a saved training, with their hashes."""
+    found = dict(zip(table.get("logs", ()), table.get("logs_sha256", ()), strict=False))
+    for part, file, digest in (
+        (table, "log", "sha256"),
+        (table, "machines", "machines_sha256"),
+        (table.get("validation", {}), "log", "sha256"),
+    ):
+        if isinstance(part.get(file), str) and digest in part:
+            found[part[file]] = part[digest]
+    return found
+
+
+def _difference(here: Mapping[str, Any], there: Mapping[str, Any], prefix: str = "") -> str:
+    """Return a text with the first difference between two tables; empty if they are equal.
+
+    >>> _difference({"seed": 1, "trainer": {"gamma": 1.0}}, {"seed": 1, "trainer": {"gamma": 0.9}})
+    'trainer.gamma was 0.9, is 1.0'
+    """
+    for key in {**there, **here}:
+        one, other = here.get(key), there.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping) and one != other:
+            return _difference(one, other, f"{prefix}{key}.")
+        if one != other:
+            return f"{prefix}{key} was {other!r}, is {one!r}"
+    return ""
+
+
+def _about_workload(workload: Workload) -> dict[str, Any]:
+    facts = {"name": workload.name, "jobs": len(workload), "hash": workload.hash}
+    return {**facts, "steps": list(workload.provenance)}

@@ -1,0 +1,75 @@
+"""Comparisons in Python, and options of commands that are keys of experiments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import numpy as np
+import pytest
+
+from hpcsimkit import Machines, Pipeline, Simulation, compare, default_workload, evaluate, make
+from hpcsimkit.cli.flags import OF_EXPERIMENT
+from hpcsimkit.engine.engines import Processes
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.settings.engine_table import EngineTable
+from hpcsimkit.policies import SJF
+
+
+def test_rows_are_what_simulations_give() -> None:
+    one = default_workload(np.random.default_rng(0), jobs=50)
+    other = replace(one.scale_load(2), name="busy")
+    table = compare(
+        [one, other], {"mine": make("sjf+easy"), "random": make("random")}, seeds=[1, 2], walltime="kill"
+    )
+    assert len(table) == 8
+    for row, (workload, policy, seed) in zip(
+        table.to_dict("records"),
+        [(w, p, s) for w in (one, other) for p in ("mine", "random") for s in (1, 2)],
+        strict=True,
+    ):
+        assert (row["workload"], row["policy"], row["seed"]) == (workload.name, policy, seed)
+        named = make({"mine": "sjf+easy", "random": "random"}[policy])
+        metrics = evaluate(Simulation(workload, named, seed=seed, walltime="kill").run())
+        assert {name: row[name] for name in metrics} == pytest.approx(metrics, nan_ok=True)
+    again = compare([one, other], {"mine": make("sjf+easy"), "random": make("random")}, seeds=[1, 2],
+                    walltime="kill", engine=Processes(2))  # fmt: skip
+    assert again.equals(table)
+
+
+def test_names_are_distinct() -> None:
+    workload = default_workload(np.random.default_rng(0), jobs=5)
+    with pytest.raises(UsageError, match="two workloads have the name 'lublin-256'"):
+        compare([workload, workload], ["fcfs"])
+    with pytest.raises(UsageError, match="two policies have the name 'fcfs'"):
+        compare(workload, ["fcfs", "fcfs"])
+
+
+def test_objects_and_machines() -> None:
+    workload = default_workload(np.random.default_rng(0), jobs=30).fitting(64)
+    table = compare(workload, ["fcfs", Pipeline(SJF())], Machines.of(16, cpus=4))
+    assert table["policy"].tolist() == ["fcfs", "Pipeline(order=SJF())"]
+    assert table["cpus_utilisation"].notna().all()
+
+
+def test_options_are_keys_with_the_same_types() -> None:
+    """Every key of an experiment is an option, but for those that the command line has other words for."""
+    others = {"log", "sha256", "generate", "import_from", "report", "trace"}
+    others |= {"machines_sha256", "partitions_sha256"}
+    assert {*OF_EXPERIMENT} == {*Experiment.model_fields} - others
+    for name, option in OF_EXPERIMENT.items():
+        assert get_origin(option) is Annotated
+        kinds = {*get_args(get_args(option)[0])} - {NoneType}
+        assert kinds == kinds_of(Experiment.model_fields[name].annotation), name
+
+
+def kinds_of(annotation: object) -> set[object]:
+    """Types of a field on the command line: a literal is a text, and tables of machines are in files only."""
+    if isinstance(annotation, UnionType):
+        found: set[object] = set()
+        return found.union(*map(kinds_of, get_args(annotation))) - {NoneType, list[dict[str, Any]]}
+    if annotation is EngineTable:
+        return {dict[str, str]}  # of which the command line has the name
+    return {str} if get_origin(annotation) is Literal else {annotation}
