@@ -335,7 +335,7 @@ class Nodes(Cluster[int, int]):
             waiting = zip(queue.jobs, queue.sizes, queue.estimates)  # noqa: B905 - the hottest loop
             return [candidate for candidate in waiting if candidate[1] <= level]
         table = queue.table
-        return table[:, queue.ranked(np.flatnonzero(table[1] <= level))].T
+        return table.take(queue.ranked((table[1] <= level).nonzero()[0]), axis=1).T
 
     def admissible(
         self, candidates: Candidates, queue: JobQueue, room: Room[int]
@@ -351,19 +351,21 @@ class Nodes(Cluster[int, int]):
         self, candidates: NDArray[np.int64], queue: JobQueue, room: Room[int]
     ) -> Iterator[tuple[Job, int]]:
         """Filter all candidates at once in numpy, and again whenever the capacity has shrunk."""
-        candidates = candidates[_room_for(candidates, room)]
+        candidates = _with_room(candidates, room)
         while len(candidates):
             row, _, estimate = candidates[0].tolist()
             candidates, free = candidates[1:], room.free
             yield queue.job(row), estimate
             if room.free != free:
-                candidates = candidates[_room_for(candidates, room)]
+                candidates = _with_room(candidates, room)
 
 
-def _room_for(candidates: NDArray[np.int64], room: Room[int]) -> NDArray[np.bool_]:
-    """Return for each row (index, nodes, estimate) whether the job may be backfilled."""
-    _, nodes, estimates = candidates.T
-    return (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
+def _with_room(candidates: NDArray[np.int64], room: Room[int]) -> NDArray[np.int64]:
+    """Return the rows (index, nodes, estimate) of the jobs that may be backfilled."""
+    columns = candidates.T
+    _, nodes, estimates = columns
+    admitted = (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
+    return columns.take(admitted.nonzero()[0], axis=1).T
 
 
 def as_cluster(cluster: Cluster[Any, Any] | int | None, workload: Workload) -> Cluster[Any, Any]:
