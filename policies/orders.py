@@ -122,11 +122,11 @@ class WFP3(Order):
     (Tang, Lan, Desai & Buettner, CLUSTER 2009.)
     """
 
-    def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the current scores."""
-        ratio = (now - jobs.submit_time) / jobs.requested_time
+    def score(self, job: Any, now: int) -> Any:
+        """Return the current score."""
+        ratio = (now - job.submit_time) / job.requested_time
         return (
-            -(ratio * ratio * ratio) * jobs.size
+            -(ratio * ratio * ratio) * job.size
         )  # numpy's power depends on the processor in the last digit
 
 
@@ -144,9 +144,9 @@ class UNICEF(Order):
 class XFactor(Order):
     """Largest expansion factor first: (wait + requested) / requested."""
 
-    def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the current scores."""
-        return -(now - jobs.submit_time + jobs.requested_time) / jobs.requested_time
+    def score(self, job: Any, now: int) -> Any:
+        """Return the current score."""
+        return -(now - job.submit_time + job.requested_time) / job.requested_time
 
 
 def _age(job: Job) -> float:

@@ -327,12 +327,15 @@ class Nodes(Cluster[int, int]):
         return job.nodes <= room.free and (estimate <= room.window or job.nodes <= room.spare)
 
     def fitting(self, queue: JobQueue, level: int) -> Candidates:
-        """Return ``(job, nodes, estimate)`` of a short queue; of a long one, rows (index, nodes, estimate).
-
-        A queue with a time-dependent order is treated as a long one.
-        """
-        if len(queue.jobs) < DEEP and queue.stored_in_order:
-            waiting = zip(queue.jobs, queue.sizes, queue.estimates)  # noqa: B905 - the hottest loop
+        """Return ``(job, nodes, estimate)`` of a short queue; of a long one, rows (index, nodes, estimate)."""
+        if len(queue.jobs) < DEEP:
+            waiting: Iterable[tuple[Job, int, int]]
+            if queue.stored_in_order:
+                waiting = zip(queue.jobs, queue.sizes, queue.estimates)  # noqa: B905 - the hottest loop
+            elif min(queue.sizes) > level:  # no order is needed
+                return []
+            else:
+                waiting = queue.entries()
             return [candidate for candidate in waiting if candidate[1] <= level]
         table = queue.table
         return table.take(queue.ranked((table[1] <= level).nonzero()[0]), axis=1).T

@@ -18,6 +18,9 @@ __all__ = ["DEEP", "JobColumns", "JobQueue", "QueueOrder", "QueueOwner", "Scored
 DEEP = 200
 """Number of waiting jobs from which numpy scans the queue faster than a Python loop."""
 
+SHALLOW = 40
+"""Number of waiting jobs from which numpy computes scores faster than a Python loop."""
+
 
 class QueueOwner(Protocol):
     """The part of a run's state that a queue reads."""
@@ -45,6 +48,15 @@ class QueueOrder(Protocol):
 
     def scores(self, jobs: JobColumns, now: int) -> NDArray[Any]:
         """Return the scores of the waiting jobs now, shape (jobs,)."""
+        ...
+
+    @property
+    def by_formula(self) -> bool:
+        """Whether :meth:`score` gives the score of a single job."""
+        ...
+
+    def score(self, job: Any, now: int) -> Any:
+        """Return the score of a job now, or of each of several jobs."""
         ...
 
     def arrive(self, job: Job) -> None:
@@ -99,6 +111,7 @@ class JobQueue:
         self._arrival_of: dict[int, int] = {}
         self._keys: list[Any] = []
         self._mirror: NDArray[np.int64] | None = None
+        self._mirrored = DEEP
         self._gone = 0
         self._oldest: tuple[int, list[Job]] | None = None  # cache, valid until a job leaves
         # In stored order. The first `_gone` entries of a long queue have already left.
@@ -242,16 +255,17 @@ class JobQueue:
     def _mirror_delete(self, position: int) -> None:
         mirror, size = self._mirror, len(self.jobs)
         assert mirror is not None
-        if size < DEEP // 2:
+        if size < self._mirrored // 2:
             self._mirror = None
             return
         mirror[:, position:size] = mirror[:, position + 1 : size + 1]
 
 
 class ScoredQueue(JobQueue):
-    """Waiting jobs ordered by time-dependent scores, computed for all of them at once.
+    """Waiting jobs ordered by time-dependent scores, computed when they are first needed at an instant.
 
     Jobs are stored in order of arrival; the smallest score comes first, and ties keep the order of arrival.
+    Scores by formula (:meth:`QueueOrder.score`) are computed job by job in a short queue.
     """
 
     stored_in_order = False
@@ -260,7 +274,9 @@ class ScoredQueue(JobQueue):
         arrival = count()
         super().__init__(system, key=lambda job: next(arrival))
         self._order = order
-        self._scores: NDArray[np.float64] | None = None
+        self._shallow = SHALLOW if order.by_formula else 0
+        self._mirrored = self._shallow
+        self._scores: list[float] | NDArray[np.float64] | None = None
         self._scored_at = -1
 
     def oldest(self, limit: int) -> list[Job]:
@@ -280,22 +296,39 @@ class ScoredQueue(JobQueue):
     @property
     def scores(self) -> NDArray[np.float64]:
         """Scores of the waiting jobs now, float64, shape (jobs,), in order of arrival."""
+        return np.asarray(self._scores_now(), dtype=float)
+
+    def _scores_now(self) -> list[float] | NDArray[np.float64]:
+        """Return the scores of the waiting jobs now, computed once for each instant and set of jobs."""
         now = self._system.now
         if self._scores is None or self._scored_at != now:
-            self._scores = self._checked(self._order.scores(self.columns, now))
             self._scored_at = now
+            if len(self.jobs) < self._shallow:
+                self._scores = self._by_formula(now)
+            else:
+                self._scores = self._checked(self._order.scores(self.columns, now))
         return self._scores
+
+    def _by_formula(self, now: int) -> list[float]:
+        """Return the scores of a short queue, each by the formula."""
+        score = self._order.score
+        scores = [score(job, now) for job in self.jobs]
+        try:
+            total = sum(scores)
+        except TypeError:
+            total = float("nan")
+        return scores if total == total else self._checked(scores).tolist()
 
     def _checked(self, found: Any) -> NDArray[np.float64]:
         """Return the scores after checking that there is a number for each waiting job."""
         try:
-            scores = np.asarray(found, dtype=float)
+            scores = np.array(found, dtype=float)
         except (TypeError, ValueError, OverflowError):
             raise ScheduleError(
                 f"{self._order!r} at t={self._system.now} s: needs one score for each of {len(self)} jobs, "
                 f"found what is no array of numbers: {type(found).__name__}"
             ) from None
-        if scores.shape != (len(self),) or np.isnan(scores).any():
+        if scores.shape != (len(self),) or np.isnan(scores.min()):
             raise ScheduleError(
                 f"{self._order!r} at t={self._system.now} s: needs one score for each of {len(self)} jobs, "
                 f"found shape {scores.shape} with {np.count_nonzero(np.isnan(scores))} not a number"
@@ -304,7 +337,10 @@ class ScoredQueue(JobQueue):
 
     def first(self) -> Job:
         """Return the job with the smallest score."""
-        position = int(self.scores.argmin()) if len(self) > 1 else 0
+        if len(self) == 1:
+            return self.jobs[self._gone]
+        scores = self._scores_now()
+        position = scores.index(min(scores)) if isinstance(scores, list) else int(scores.argmin())
         return self.jobs[self._gone + position]
 
     def ranked(self, positions: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -319,9 +355,14 @@ class ScoredQueue(JobQueue):
 
     def remove(self, job: Job) -> int:
         """Remove a job; the scores of the others are kept."""
-        if self._scores is not None:
+        scores = self._scores
+        if scores is not None:
             position = bisect_left(self._keys, self._key_of[job.index], self._gone) - self._gone
-            self._scores = np.delete(self._scores, position)
+            if isinstance(scores, list):
+                del scores[position]
+            else:
+                scores[position:-1] = scores[position + 1 :]
+                self._scores = scores[:-1]
         return super().remove(job)
 
 
