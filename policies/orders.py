@@ -122,12 +122,11 @@ class WFP3(Order):
     (Tang, Lan, Desai & Buettner, CLUSTER 2009.)
     """
 
-    def score(self, job: Any, now: int) -> Any:
+    def formula(self, job: Any, now: int) -> Any:
         """Return the current score."""
         ratio = (now - job.submit_time) / job.requested_time
-        return (
-            -(ratio * ratio * ratio) * job.size
-        )  # numpy's power depends on the processor in the last digit
+        cube = ratio * ratio * ratio  # numpy's power depends on the processor in the last digit
+        return -cube * job.size
 
 
 class UNICEF(Order):
@@ -144,7 +143,7 @@ class UNICEF(Order):
 class XFactor(Order):
     """Largest expansion factor first: (wait + requested) / requested."""
 
-    def score(self, job: Any, now: int) -> Any:
+    def formula(self, job: Any, now: int) -> Any:
         """Return the current score."""
         return -(now - job.submit_time + job.requested_time) / job.requested_time
 

@@ -24,8 +24,8 @@ LevelT = TypeVar("LevelT")
 AllocationT = TypeVar("AllocationT")
 """Type of the resources that a job occupies."""
 
-Candidates = list[tuple[Job, int, int]] | NDArray[np.int64]
-"""Queued jobs that fit a level, in policy order: tuples or rows of (job or its index, size, estimate)."""
+Candidates = list[tuple[Job, int, int]] | NDArray[np.intp]
+"""Queued jobs that fit a level: (job, size, estimate) in policy order, or positions in the queue's table."""
 
 
 @dataclass(slots=True)
@@ -327,7 +327,7 @@ class Nodes(Cluster[int, int]):
         return job.nodes <= room.free and (estimate <= room.window or job.nodes <= room.spare)
 
     def fitting(self, queue: JobQueue, level: int) -> Candidates:
-        """Return ``(job, nodes, estimate)`` of a short queue; of a long one, rows (index, nodes, estimate)."""
+        """Return ``(job, nodes, estimate)`` of a short queue; of a long one, positions in its table."""
         if len(queue.jobs) < DEEP:
             waiting: Iterable[tuple[Job, int, int]]
             if queue.stored_in_order:
@@ -337,8 +337,7 @@ class Nodes(Cluster[int, int]):
             else:
                 waiting = queue.entries()
             return [candidate for candidate in waiting if candidate[1] <= level]
-        table = queue.table
-        return table.take(queue.ranked((table[1] <= level).nonzero()[0]), axis=1).T
+        return (queue.table[1] <= level).nonzero()[0]
 
     def admissible(
         self, candidates: Candidates, queue: JobQueue, room: Room[int]
@@ -351,24 +350,25 @@ class Nodes(Cluster[int, int]):
         return super().admissible(some, queue, room) if some else ()
 
     def _admissible_many(
-        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room[int]
+        self, positions: NDArray[np.intp], queue: JobQueue, room: Room[int]
     ) -> Iterator[tuple[Job, int]]:
         """Filter all candidates at once in numpy, and again whenever the capacity has shrunk."""
-        candidates = _with_room(candidates, room)
-        while len(candidates):
-            row, _, estimate = candidates[0].tolist()
-            candidates, free = candidates[1:], room.free
+        table = queue.table
+        chosen = queue.ranked(positions[_with_room(table[1:].take(positions, axis=1), room)])
+        candidates = table.take(chosen, axis=1)
+        while candidates.size:
+            row, _, estimate = candidates[:, 0].tolist()
+            candidates, free = candidates[:, 1:], room.free
             yield queue.job(row), estimate
             if room.free != free:
-                candidates = _with_room(candidates, room)
+                candidates = candidates.take(_with_room(candidates[1:], room), axis=1)
 
 
-def _with_room(candidates: NDArray[np.int64], room: Room[int]) -> NDArray[np.int64]:
-    """Return the rows (index, nodes, estimate) of the jobs that may be backfilled."""
-    columns = candidates.T
-    _, nodes, estimates = columns
+def _with_room(candidates: NDArray[np.int64], room: Room[int]) -> NDArray[np.intp]:
+    """Return the positions of the jobs that may be backfilled, given their nodes and estimates."""
+    nodes, estimates = candidates
     admitted = (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
-    return columns.take(admitted.nonzero()[0], axis=1).T
+    return admitted.nonzero()[0]
 
 
 def as_cluster(cluster: Cluster[Any, Any] | int | None, workload: Workload) -> Cluster[Any, Any]:

@@ -52,10 +52,10 @@ class QueueOrder(Protocol):
 
     @property
     def by_formula(self) -> bool:
-        """Whether :meth:`score` gives the score of a single job."""
+        """Whether :meth:`formula` gives the score of a single job."""
         ...
 
-    def score(self, job: Any, now: int) -> Any:
+    def formula(self, job: Any, now: int) -> Any:
         """Return the score of a job now, or of each of several jobs."""
         ...
 
@@ -265,7 +265,7 @@ class ScoredQueue(JobQueue):
     """Waiting jobs ordered by time-dependent scores, computed when they are first needed at an instant.
 
     Jobs are stored in order of arrival; the smallest score comes first, and ties keep the order of arrival.
-    Scores by formula (:meth:`QueueOrder.score`) are computed job by job in a short queue.
+    Scores by formula (:meth:`QueueOrder.formula`) are computed job by job in a short queue.
     """
 
     stored_in_order = False
@@ -311,8 +311,8 @@ class ScoredQueue(JobQueue):
 
     def _by_formula(self, now: int) -> list[float]:
         """Return the scores of a short queue, each by the formula."""
-        score = self._order.score
-        scores = [score(job, now) for job in self.jobs]
+        formula = self._order.formula
+        scores = [formula(job, now) for job in self.jobs]
         try:
             total = sum(scores)
         except TypeError:
