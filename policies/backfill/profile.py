@@ -89,15 +89,18 @@ class LevelProfile:
                 level = cluster.common(level, levels[last])
             position += 1
 
-    def earlier(self, job: Job, duration: int, start: int, allocation: Allocation) -> tuple[int, Allocation]:
+    def earlier(
+        self, job: Job, start: int, duration: int, allocation: Allocation, until: int
+    ) -> tuple[int, Allocation]:
         """Find an earlier feasible slot for a job with a reservation at `start`; see :meth:`earliest`.
 
         The job may use the capacity of its own reservation. Without an earlier slot, return the current one.
+        No slot that begins at or after `until` [s] is earlier, which saves the search for them.
         """
         self.release(start, start + duration, allocation)
         earlier, other = self.earliest(job, duration, self.begin)
         self.occupy(start, start + duration, allocation)
-        return (earlier, other) if earlier < start else (start, allocation)
+        return (earlier, other) if earlier < min(start, until) else (start, allocation)
 
     def _least(self, duration: int) -> Level:
         """Return the capacity that is free from the start of the profile throughout a duration [s]."""
@@ -237,7 +240,7 @@ class Profile(LevelProfile):
             else:
                 return start, nodes
 
-    def earlier(self, job: Job, duration: int, start: int, allocation: int) -> tuple[int, int]:
+    def earlier(self, job: Job, start: int, duration: int, allocation: int, until: int) -> tuple[int, int]:
         """Find an earlier feasible slot for a job with a reservation at `start`.
 
         Where the new slot overlaps the current one, the job uses the nodes of its own reservation. So nodes
@@ -245,7 +248,7 @@ class Profile(LevelProfile):
         """
         times, levels = self.times, self.levels
         position, last = 0, bisect_left(times, start)
-        while position < last:
+        while position < last and times[position] < until:
             if levels[position] < allocation:
                 position += 1
                 continue
