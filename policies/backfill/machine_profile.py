@@ -19,7 +19,7 @@ FEWEST = 64
 """Initial number of steps in the array."""
 
 SOME = 8
-"""Number of machines, and of steps, that are examined before all others."""
+"""Number of machines that are examined before all others."""
 
 
 class MachineProfile(LevelProfile):
@@ -290,18 +290,10 @@ def _first_hole(usable: Mask, ends: NDArray[np.intp], need: Need) -> tuple[int, 
     (int, array of bool, shape (machines,)) or None
         The step and a mask of these machines; None if there is no such step.
     """
-    possible = np.flatnonzero(need.enough(usable[: len(ends)]))
-    for step in possible[:SOME].tolist():
-        throughout = usable[step : ends[step]].all(axis=0)
-        if need.enough(throughout):
-            return step, throughout
-    if len(possible) <= SOME:
-        return None
-    skipped = int(possible[SOME])
-    throughout = _throughout(usable[skipped:], ends[skipped:] - skipped)
-    enough = np.asarray(need.enough(throughout))
+    throughout = _throughout(usable, ends)
+    enough = np.asarray(throughout.any(axis=1) if need.nodes == 1 else need.enough(throughout))
     step = int(enough.argmax())
-    return (skipped + step, throughout[step]) if enough[step] else None
+    return (step, throughout[step]) if enough[step] else None
 
 
 def _throughout(usable: Mask, ends: NDArray[np.intp]) -> Mask:

@@ -261,6 +261,26 @@ class Profile(LevelProfile):
                 return begin, allocation
         return start, allocation
 
+    def occupy(self, start: int, end: int, allocation: int) -> None:
+        """Subtract nodes from the free nodes in [start, end) [s]."""
+        if end <= start:
+            return
+        times, levels = self.times, self.levels
+        first = bisect_left(times, start)
+        if first == len(times) or times[first] != start:
+            times.insert(first, start)
+            levels.insert(first, levels[first - 1])
+        last = bisect_left(times, end, first)
+        if last == len(times) or times[last] != end:
+            times.insert(last, end)
+            levels.insert(last, levels[last - 1])
+        for position in range(first, last):
+            levels[position] -= allocation
+        if levels[last] == levels[last - 1]:
+            del times[last], levels[last]
+        if first and levels[first] == levels[first - 1]:
+            del times[first], levels[first]
+
     def release(self, start: int, end: int, allocation: int) -> None:
         """Add nodes to the free nodes in [start, end) [s]."""
         self.occupy(start, end, -allocation)
@@ -268,6 +288,3 @@ class Profile(LevelProfile):
     def replace(self, start: int, end: int, planned: int, actual: int) -> bool:
         """Do nothing, since nodes are interchangeable."""
         return False
-
-    def _same(self, position: int) -> bool:
-        return self.levels[position] == self.levels[position - 1]
