@@ -60,4 +60,8 @@ def _workload_and_cluster(traces: Path, workload_of: Callable[[str], Any], sourc
 def _name(function: tuple[str, int, str]) -> str:
     """Return the name of a function with its file, or of one in C."""
     path, _, name = function
-    return name.strip("{}").replace("method ", "") if path == "~" else f"{Path(path).stem}.{name}"
+    if path != "~":
+        return f"{Path(path).stem}.{name}"
+    for word in ("method ", "built-in ", "'", " objects", "<", ">", "{", "}"):
+        name = name.replace(word, "")
+    return name
