@@ -250,7 +250,6 @@ ALL = [
     ("corners", "burst:20000", "fcfs+easy", 2),
     ("corners", "deep:100000", "fcfs+easy", 2),
     ("corners", "KTH-SP2", "fcfs+conservative", 3),
-    ("corners", "HPC2N", "fcfs+conservative", 1),
     ("corners", "burst:2000", "fcfs+conservative", 1),
     ("corners", "beocat-03/20000", "fcfs+conservative", 2),
     ("speed", "KTH-SP2", "wfp3+easy", 2),
