@@ -122,12 +122,11 @@ class WFP3(Order):
     (Tang, Lan, Desai & Buettner, CLUSTER 2009.)
     """
 
-    def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the current scores."""
-        ratio = (now - jobs.submit_time) / jobs.requested_time
-        return (
-            -(ratio * ratio * ratio) * jobs.size
-        )  # numpy's power depends on the processor in the last digit
+    def formula(self, job: Any, now: int) -> Any:
+        """Return the current score."""
+        ratio = (now - job.submit_time) / job.requested_time
+        cube = ratio * ratio * ratio  # numpy's power depends on the processor in the last digit
+        return -cube * job.size
 
 
 class UNICEF(Order):
@@ -144,9 +143,9 @@ class UNICEF(Order):
 class XFactor(Order):
     """Largest expansion factor first: (wait + requested) / requested."""
 
-    def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the current scores."""
-        return -(now - jobs.submit_time + jobs.requested_time) / jobs.requested_time
+    def formula(self, job: Any, now: int) -> Any:
+        """Return the current score."""
+        return -(now - job.submit_time + job.requested_time) / job.requested_time
 
 
 def _age(job: Job) -> float:

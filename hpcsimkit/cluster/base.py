@@ -24,8 +24,8 @@ LevelT = TypeVar("LevelT")
 AllocationT = TypeVar("AllocationT")
 """Type of the resources that a job occupies."""
 
-Candidates = list[tuple[Job, int, int]] | NDArray[np.int64]
-"""Queued jobs that fit a level, in policy order: tuples or rows of (job or its index, size, estimate)."""
+Candidates = list[tuple[Job, int, int]] | NDArray[np.intp]
+"""Queued jobs that fit a level: (job, size, estimate) in policy order, or positions in the queue's table."""
 
 
 @dataclass(slots=True)
@@ -330,15 +330,17 @@ class Nodes(Cluster[int, int]):
         return job.nodes <= room.free and (estimate <= room.window or job.nodes <= room.spare)
 
     def fitting(self, queue: JobQueue, level: int) -> Candidates:
-        """Return ``(job, nodes, estimate)`` of a short queue; of a long one, rows (index, nodes, estimate).
-
-        A queue with a time-dependent order is treated as a long one.
-        """
-        if len(queue.jobs) < DEEP and queue.stored_in_order:
-            waiting = zip(queue.jobs, queue.sizes, queue.estimates)  # noqa: B905 - the hottest loop
+        """Return ``(job, nodes, estimate)`` of a short queue; of a long one, positions in its table."""
+        if len(queue.jobs) < DEEP:
+            waiting: Iterable[tuple[Job, int, int]]
+            if queue.stored_in_order:
+                waiting = zip(queue.jobs, queue.sizes, queue.estimates)  # noqa: B905 - the hottest loop
+            elif min(queue.sizes) > level:  # no order is needed
+                return []
+            else:
+                waiting = queue.entries()
             return [candidate for candidate in waiting if candidate[1] <= level]
-        table = queue.table
-        return table[:, queue.ranked(np.flatnonzero(table[1] <= level))].T
+        return (queue.table[1] <= level).nonzero()[0]
 
     def admissible(
         self, candidates: Candidates, queue: JobQueue, room: Room[int]
@@ -351,22 +353,25 @@ class Nodes(Cluster[int, int]):
         return super().admissible(some, queue, room) if some else ()
 
     def _admissible_many(
-        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room[int]
+        self, positions: NDArray[np.intp], queue: JobQueue, room: Room[int]
     ) -> Iterator[tuple[Job, int]]:
         """Filter all candidates at once in numpy, and again whenever the capacity has shrunk."""
-        candidates = candidates[_room_for(candidates, room)]
-        while len(candidates):
-            row, _, estimate = candidates[0].tolist()
-            candidates, free = candidates[1:], room.free
+        table = queue.table
+        chosen = queue.ranked(positions[_with_room(table[1:].take(positions, axis=1), room)])
+        candidates = table.take(chosen, axis=1)
+        while candidates.size:
+            row, _, estimate = candidates[:, 0].tolist()
+            candidates, free = candidates[:, 1:], room.free
             yield queue.job(row), estimate
             if room.free != free:
-                candidates = candidates[_room_for(candidates, room)]
+                candidates = candidates.take(_with_room(candidates[1:], room), axis=1)
 
 
-def _room_for(candidates: NDArray[np.int64], room: Room[int]) -> NDArray[np.bool_]:
-    """Return for each row (index, nodes, estimate) whether the job may be backfilled."""
-    _, nodes, estimates = candidates.T
-    return (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
+def _with_room(candidates: NDArray[np.int64], room: Room[int]) -> NDArray[np.intp]:
+    """Return the positions of the jobs that may be backfilled, given their nodes and estimates."""
+    nodes, estimates = candidates
+    admitted = (nodes <= room.free) & ((estimates <= room.window) | (nodes <= room.spare))
+    return admitted.nonzero()[0]
 
 
 def as_cluster(cluster: Cluster[Any, Any] | int | None, workload: Workload) -> Cluster[Any, Any]:

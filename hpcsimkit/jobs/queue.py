@@ -18,6 +18,9 @@ __all__ = ["DEEP", "JobColumns", "JobQueue", "QueueOrder", "QueueOwner", "Scored
 DEEP = 200
 """Number of waiting jobs from which numpy scans the queue faster than a Python loop."""
 
+SHALLOW = 40
+"""Number of waiting jobs from which numpy computes scores faster than a Python loop."""
+
 
 class QueueOwner(Protocol):
     """The part of a run's state that a queue reads."""
@@ -45,6 +48,15 @@ class QueueOrder(Protocol):
 
     def scores(self, jobs: JobColumns, now: int) -> NDArray[Any]:
         """Return the scores of the waiting jobs now, shape (jobs,)."""
+        ...
+
+    @property
+    def by_formula(self) -> bool:
+        """Whether :meth:`formula` gives the score of a single job."""
+        ...
+
+    def formula(self, job: Any, now: int) -> Any:
+        """Return the score of a job now, or of each of several jobs."""
         ...
 
     def arrive(self, job: Job) -> None:
@@ -95,8 +107,11 @@ class JobQueue:
         self._size_of = system.size_of
         self._key = key
         self._key_of: dict[int, Any] = {}
+        self._arrivals = count()
+        self._arrival_of: dict[int, int] = {}
         self._keys: list[Any] = []
         self._mirror: NDArray[np.int64] | None = None
+        self._mirrored = DEEP
         self._gone = 0
         self._oldest: tuple[int, list[Job]] | None = None  # cache, valid until a job leaves
         # In stored order. The first `_gone` entries of a long queue have already left.
@@ -180,6 +195,7 @@ class JobQueue:
         except (TypeError, ValueError) as error:
             raise self._unsortable(job, f"key {key!r} cannot be sorted: {error}") from None
         self._key_of[job.index] = key
+        self._arrival_of[job.index] = next(self._arrivals)
         self._keys.insert(position, key)
         self.jobs.insert(position, job)
         self.sizes.insert(position, size)
@@ -193,12 +209,16 @@ class JobQueue:
     def remove(self, job: Job) -> int:
         """Remove a job; return its estimate [s]."""
         row, jobs, position = job.index, self.jobs, self._gone
-        key = self._key_of.pop(row)
+        key, arrival = self._key_of.pop(row), self._arrival_of
         self._oldest = None
         if jobs[position].index != row:
             position = bisect_left(self._keys, key, position)
-            while jobs[position].index != row:
-                position += 1
+            if jobs[position].index != row:  # ties are stored in order of arrival
+                last = bisect_right(self._keys, key, position)
+                position = bisect_left(
+                    jobs, arrival[row], position, last, key=lambda other: arrival[other.index]
+                )
+        del arrival[row]
         if position == self._gone and len(jobs) - position > DEEP:
             return self._leave_in_front()
         estimate = self.estimates.pop(position)
@@ -235,16 +255,17 @@ class JobQueue:
     def _mirror_delete(self, position: int) -> None:
         mirror, size = self._mirror, len(self.jobs)
         assert mirror is not None
-        if size < DEEP // 2:
+        if size < self._mirrored // 2:
             self._mirror = None
             return
         mirror[:, position:size] = mirror[:, position + 1 : size + 1]
 
 
 class ScoredQueue(JobQueue):
-    """Waiting jobs ordered by time-dependent scores, computed for all of them at once.
+    """Waiting jobs ordered by time-dependent scores, computed when they are first needed at an instant.
 
     Jobs are stored in order of arrival; the smallest score comes first, and ties keep the order of arrival.
+    Scores by formula (:meth:`QueueOrder.formula`) are computed job by job in a short queue.
     """
 
     stored_in_order = False
@@ -253,7 +274,9 @@ class ScoredQueue(JobQueue):
         arrival = count()
         super().__init__(system, key=lambda job: next(arrival))
         self._order = order
-        self._scores: NDArray[np.float64] | None = None
+        self._shallow = SHALLOW if order.by_formula else 0
+        self._mirrored = self._shallow
+        self._scores: list[float] | NDArray[np.float64] | None = None
         self._scored_at = -1
 
     def oldest(self, limit: int) -> list[Job]:
@@ -273,22 +296,39 @@ class ScoredQueue(JobQueue):
     @property
     def scores(self) -> NDArray[np.float64]:
         """Scores of the waiting jobs now, float64, shape (jobs,), in order of arrival."""
+        return np.asarray(self._scores_now(), dtype=float)
+
+    def _scores_now(self) -> list[float] | NDArray[np.float64]:
+        """Return the scores of the waiting jobs now, computed once for each instant and set of jobs."""
         now = self._system.now
         if self._scores is None or self._scored_at != now:
-            self._scores = self._checked(self._order.scores(self.columns, now))
             self._scored_at = now
+            if len(self.jobs) < self._shallow:
+                self._scores = self._by_formula(now)
+            else:
+                self._scores = self._checked(self._order.scores(self.columns, now))
         return self._scores
+
+    def _by_formula(self, now: int) -> list[float]:
+        """Return the scores of a short queue, each by the formula."""
+        formula = self._order.formula
+        scores = [formula(job, now) for job in self.jobs]
+        try:
+            total = sum(scores)
+        except TypeError:
+            total = float("nan")
+        return scores if total == total else self._checked(scores).tolist()
 
     def _checked(self, found: Any) -> NDArray[np.float64]:
         """Return the scores after checking that there is a number for each waiting job."""
         try:
-            scores = np.asarray(found, dtype=float)
+            scores = np.array(found, dtype=float)
         except (TypeError, ValueError, OverflowError):
             raise ScheduleError(
                 f"{self._order!r} at t={self._system.now} s: needs one score for each of {len(self)} jobs, "
                 f"found what is no array of numbers: {type(found).__name__}"
             ) from None
-        if scores.shape != (len(self),) or np.isnan(scores).any():
+        if scores.shape != (len(self),) or np.isnan(scores.min()):
             raise ScheduleError(
                 f"{self._order!r} at t={self._system.now} s: needs one score for each of {len(self)} jobs, "
                 f"found shape {scores.shape} with {np.count_nonzero(np.isnan(scores))} not a number"
@@ -297,7 +337,10 @@ class ScoredQueue(JobQueue):
 
     def first(self) -> Job:
         """Return the job with the smallest score."""
-        position = int(self.scores.argmin()) if len(self) > 1 else 0
+        if len(self) == 1:
+            return self.jobs[self._gone]
+        scores = self._scores_now()
+        position = scores.index(min(scores)) if isinstance(scores, list) else int(scores.argmin())
         return self.jobs[self._gone + position]
 
     def ranked(self, positions: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -312,9 +355,14 @@ class ScoredQueue(JobQueue):
 
     def remove(self, job: Job) -> int:
         """Remove a job; the scores of the others are kept."""
-        if self._scores is not None:
+        scores = self._scores
+        if scores is not None:
             position = bisect_left(self._keys, self._key_of[job.index], self._gone) - self._gone
-            self._scores = np.delete(self._scores, position)
+            if isinstance(scores, list):
+                del scores[position]
+            else:
+                scores[position:-1] = scores[position + 1 :]
+                self._scores = scores[:-1]
         return super().remove(job)
 
 

@@ -127,7 +127,9 @@ class Pipeline(Policy):
                 raise UsageError(f"the {seat} of a pipeline needs a {kind.__name__}, found {seated!r}")
         order = self.queue_order
         if type(order).key is Order.key and not order.dynamic:
-            raise UsageError(f"{type(order).__name__} needs a method key(job) or scores(jobs, now)")
+            raise UsageError(
+                f"{type(order).__name__} needs a method key(job), formula(job, now) or scores(jobs, now)"
+            )
         if self.fitting and (self.commit or self.backfiller is not None):
             raise UsageError(
                 "with 'fitting' no job blocks others: nothing to commit to or to backfill behind"

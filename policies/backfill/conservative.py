@@ -55,14 +55,16 @@ class Conservative(Backfiller):
         self._need_machines: set[int] = set()
         self._due_times: list[tuple[int, int]] = []
         self._due: set[int] = set()
+        self._asked: set[int] = set()  # rows for which `level` was called since the last start
         self._seen_ends = self._seen_corrections = self._seen_rejections = 0
         self._seen_version = -1
-        self._moved = self._broken = False
+        self._vacated = 0
+        self._broken = False
 
     def plan(self, system: System) -> None:
         """Update the plan with starts, ends and arrivals, and find the reservations that are due."""
         now = system.now
-        self._take_in_starts(system)
+        self._take_in_starts(system, self._due)
         self._profile.advance(now)
         for row in system.rejected[self._seen_rejections :]:
             self._broken = row in self._slots or self._broken
@@ -92,7 +94,8 @@ class Conservative(Backfiller):
     def level(self, job: Job, system: System) -> Level:
         """Return the capacity for a job that is due: all that is free and not reserved for other jobs."""
         if system.version != self._seen_version:
-            self._take_in_starts(system)
+            self._take_in_starts(system, self._asked)
+        self._asked.add(job.index)
         slot = self._slots[job.index]
         return self._profile.level(slot.estimate, system.free, slot.allocation)
 
@@ -105,13 +108,18 @@ class Conservative(Backfiller):
 
     # --- the plan --------------------------------------------------------------------------------------
 
-    def _take_in_starts(self, system: System) -> None:
-        """Replace the planned allocations of jobs that have started by their actual allocations."""
+    def _take_in_starts(self, system: System, due: set[int]) -> None:
+        """Replace the planned allocations of those due jobs that have started by their actual allocations.
+
+        During a pass, only a job for which a level was asked since the last start can have started.
+        """
         self._seen_version = system.version
-        for row in [row for row in self._due if system.starts[row] >= 0]:
+        started = [row for row in due if system.starts[row] >= 0]
+        self._asked.clear()
+        for row in started:
             start, estimate, planned = self._slots[row]
             if self._profile.replace(start, start + estimate, planned, system.given(row)):
-                self._moved = True
+                self._vacated = max(self._vacated, start + estimate)
             self._forget(row)
 
     def _forget(self, row: int) -> None:
@@ -150,28 +158,28 @@ class Conservative(Backfiller):
     def _compress(self, system: System) -> None:
         """Move each waiting job to an earlier feasible slot if an early end has freed one.
 
-        Without newly freed capacity no job can move, unless the last compression moved jobs: a slot that they
-        vacated may fit a job that precedes them in the queue and was therefore examined before them.
+        A job can move only to a slot that begins before the end of an interval in which capacity became
+        free: by an early end, or because a job moved. The interval vacated by a job that moved may fit a job
+        that precedes it in the queue, which the next compression examines.
         """
-        now = system.now
-        gained = self._moved
+        now, until, self._vacated = system.now, self._vacated, 0
         for row in system.ended[self._seen_ends :]:
             expected_end = system.starts[row] + system.estimates[row]
             if expected_end > now:
                 self._profile.release(now, expected_end, system.given(row))
-                gained = True
-        if not gained:
+                until = max(until, expected_end)
+        if until <= now:
             return
-        self._moved = False
         profile, slots = self._profile, self._slots
         for job in system.queue:
             slot = slots.get(job.index)
             if slot is not None:
-                start, allocation = profile.earlier(job, slot.estimate, slot.start, slot.allocation)
+                start, allocation = profile.earlier(job, *slot, until)
                 if start != slot.start:
-                    self._moved = True
-                    profile.release(slot.start, slot.start + slot.estimate, slot.allocation)
+                    end = slot.start + slot.estimate
+                    profile.release(slot.start, end, slot.allocation)
                     self._put(job.index, Slot(start, slot.estimate, allocation))
+                    until, self._vacated = max(until, end), max(self._vacated, end)
 
     @property
     def _wants_another_profile(self) -> bool:

@@ -18,6 +18,9 @@ Integers = NDArray[np.int64]
 FEWEST = 64
 """Initial number of steps in the array."""
 
+SOME = 8
+"""Number of machines that are examined before all others."""
+
 
 class MachineProfile(LevelProfile):
     """The available capacity of each machine as a step function of time: a fast profile for machines.
@@ -71,27 +74,45 @@ class MachineProfile(LevelProfile):
         ends = begins.searchsorted(begins + duration)
         if self._in_parts(need):
             return self._earliest_in_parts(need, first, begins, ends)
+        machines = self._first_throughout(need, first, first + int(ends[0]))
+        if machines is not None:
+            return int(begins[0]), self._first_of(need, machines)
         found = _first_hole(self._usable(need, first, self._last), ends, need)
         assert found is not None, "the last step lasts for ever, and all is free in it"
-        return int(begins[found[0]]), self._first_of(need, found[1])
+        return int(begins[found[0]]), self._first_of(need, np.flatnonzero(found[1]))
 
-    def earlier(self, job: Job, duration: int, start: int, allocation: Allocation) -> tuple[int, Allocation]:
+    def earlier(
+        self, job: Job, start: int, duration: int, allocation: Allocation, until: int
+    ) -> tuple[int, Allocation]:
         """Find an earlier slot for a job that has a reservation; see :meth:`LevelProfile.earlier`."""
         need = self.cluster.need(job)
         first, present = self._first, self._position(start)
         if present == first:
             return start, allocation
         if self._in_parts(need):
-            return super().earlier(job, duration, start, allocation)
-        last = self._position(start + duration)
+            return super().earlier(job, start, duration, allocation, until)
+        begins = self._begins[first : min(present, self._position(until))]
+        last = self._position(begins[-1] + duration)
         usable = self._usable(need, first, last)
         usable[present - first :, self._numbers(allocation)] = True  # held by its own reservation
-        begins = self._begins[first:present]
         ends = self._begins[first:last].searchsorted(begins + duration)
         found = _first_hole(usable, ends, need)
-        return (
-            (start, allocation) if found is None else (int(begins[found[0]]), self._first_of(need, found[1]))
-        )
+        if found is None:
+            return start, allocation
+        return int(begins[found[0]]), self._first_of(need, np.flatnonzero(found[1]))
+
+    def _first_throughout(self, need: Need, first: int, last: int) -> Places | None:
+        """Return machines that stay usable in all of the steps, or None if there may not be enough.
+
+        Of the machines usable in the first step, only the first ones are examined: as a rule, they suffice.
+        """
+        machines = np.flatnonzero(self._usable(need, first, first + 1))
+        machines = machines[: need.nodes + SOME]
+        if len(machines) >= need.nodes and not need.quotas:
+            machines = machines[self._usable(need, first, last, machines).all(axis=0)]
+            if len(machines) >= need.nodes:
+                return machines
+        return None
 
     def _earliest_in_parts(
         self, need: Need, first: int, begins: Integers, ends: NDArray[np.intp]
@@ -105,9 +126,9 @@ class MachineProfile(LevelProfile):
                 return int(begins[position]), allocation
         raise AssertionError("the last step lasts for ever, and all is free in it")
 
-    def _first_of(self, need: Need, usable: Mask) -> Allocation:
-        """Return an allocation on the first usable machines."""
-        allocation = need.take(self.cluster.capacity, np.flatnonzero(usable))
+    def _first_of(self, need: Need, usable: Places) -> Allocation:
+        """Return an allocation on the first of the usable machines."""
+        allocation = need.take(self.cluster.capacity, usable)
         assert allocation is not None
         return allocation
 
@@ -118,17 +139,17 @@ class MachineProfile(LevelProfile):
         """Return the position of the first step that begins at or after an instant."""
         return self._first + int(self._begins[self._first : self._last].searchsorted(at))
 
-    def _usable(self, need: Need, first: int, last: int) -> Mask:
+    def _usable(self, need: Need, first: int, last: int, machines: Places | slice = slice(None)) -> Mask:
         """Return a mask of the machines that a job can use in each step, shape (steps, machines)."""
-        table = self._table[:, first:last]
+        table = self._table[:, first:last, machines]
         k, amount = need.asked[0]
         usable = table[k] >= amount
         for k, amount in need.asked[1:]:
             usable &= table[k] >= amount
         if need.exclusive:
-            usable &= (table == need.shape.capacity.T[:, None]).all(axis=0)
+            usable &= (table == need.shape.capacity[machines].T[:, None]).all(axis=0)
         if need.allowed is not None:
-            usable &= need.allowed
+            usable &= need.allowed[machines]
         return usable
 
     def _in_parts(self, need: Need) -> bool:
@@ -248,7 +269,7 @@ class TotalsProfile(MachineProfile):
         """Do nothing, since the totals are the same."""
         return False
 
-    def _first_of(self, need: Need, usable: Mask) -> Allocation:
+    def _first_of(self, need: Need, usable: Places) -> Allocation:
         return Allocation((0,), need.amounts[None])
 
     def _in_parts(self, need: Need) -> bool:
@@ -292,6 +313,7 @@ def _throughout(usable: Mask, ends: NDArray[np.intp]) -> Mask:
     [[True, False], [False, True]]
     """
     steps = len(usable)
-    until = np.where(usable, steps, np.arange(steps)[:, None])  # the step at which each stops being usable
+    counted = np.arange(steps + 1, dtype=np.min_scalar_type(steps))
+    until = np.where(usable, counted[-1], counted[:-1, None])  # the step at which each stops being usable
     until = np.minimum.accumulate(until[::-1], axis=0)[::-1]
     return until[: len(ends)] >= ends[:, None]

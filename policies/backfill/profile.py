@@ -89,15 +89,18 @@ class LevelProfile:
                 level = cluster.common(level, levels[last])
             position += 1
 
-    def earlier(self, job: Job, duration: int, start: int, allocation: Allocation) -> tuple[int, Allocation]:
+    def earlier(
+        self, job: Job, start: int, duration: int, allocation: Allocation, until: int
+    ) -> tuple[int, Allocation]:
         """Find an earlier feasible slot for a job with a reservation at `start`; see :meth:`earliest`.
 
         The job may use the capacity of its own reservation. Without an earlier slot, return the current one.
+        No slot that begins at or after `until` [s] is earlier, which saves the search for them.
         """
         self.release(start, start + duration, allocation)
         earlier, other = self.earliest(job, duration, self.begin)
         self.occupy(start, start + duration, allocation)
-        return (earlier, other) if earlier < start else (start, allocation)
+        return (earlier, other) if earlier < min(start, until) else (start, allocation)
 
     def _least(self, duration: int) -> Level:
         """Return the capacity that is free from the start of the profile throughout a duration [s]."""
@@ -237,7 +240,7 @@ class Profile(LevelProfile):
             else:
                 return start, nodes
 
-    def earlier(self, job: Job, duration: int, start: int, allocation: int) -> tuple[int, int]:
+    def earlier(self, job: Job, start: int, duration: int, allocation: int, until: int) -> tuple[int, int]:
         """Find an earlier feasible slot for a job with a reservation at `start`.
 
         Where the new slot overlaps the current one, the job uses the nodes of its own reservation. So nodes
@@ -245,7 +248,7 @@ class Profile(LevelProfile):
         """
         times, levels = self.times, self.levels
         position, last = 0, bisect_left(times, start)
-        while position < last:
+        while position < last and times[position] < until:
             if levels[position] < allocation:
                 position += 1
                 continue
@@ -258,6 +261,26 @@ class Profile(LevelProfile):
                 return begin, allocation
         return start, allocation
 
+    def occupy(self, start: int, end: int, allocation: int) -> None:
+        """Subtract nodes from the free nodes in [start, end) [s]."""
+        if end <= start:
+            return
+        times, levels = self.times, self.levels
+        first = bisect_left(times, start)
+        if first == len(times) or times[first] != start:
+            times.insert(first, start)
+            levels.insert(first, levels[first - 1])
+        last = bisect_left(times, end, first)
+        if last == len(times) or times[last] != end:
+            times.insert(last, end)
+            levels.insert(last, levels[last - 1])
+        for position in range(first, last):
+            levels[position] -= allocation
+        if levels[last] == levels[last - 1]:
+            del times[last], levels[last]
+        if first and levels[first] == levels[first - 1]:
+            del times[first], levels[first]
+
     def release(self, start: int, end: int, allocation: int) -> None:
         """Add nodes to the free nodes in [start, end) [s]."""
         self.occupy(start, end, -allocation)
@@ -265,6 +288,3 @@ class Profile(LevelProfile):
     def replace(self, start: int, end: int, planned: int, actual: int) -> bool:
         """Do nothing, since nodes are interchangeable."""
         return False
-
-    def _same(self, position: int) -> bool:
-        return self.levels[position] == self.levels[position - 1]

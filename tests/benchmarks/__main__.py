@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import agents, machines, partitions, simulators, sweeps
+from tests.benchmarks import agents, corners, machines, partitions, simulators, sweeps
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -118,6 +118,11 @@ def measure_trials(source: str, policy: str, repetitions: int) -> dict[str, floa
     return simulators.trials(workload_of(source).first(5_000), policy, repetitions)
 
 
+def measure_corner(source: str, policy: str, repetitions: int) -> dict[str, Any]:
+    """Simulate a workload on which the SimPy kernel is slow; returns jobs/s and shares of functions."""
+    return corners.corner(TRACES, workload_of, source, policy, repetitions)
+
+
 def measure_partition(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a workload with one partition over the whole cluster, beside none."""
     return partitions.whole(workload_of(source), policy, repetitions)
@@ -172,6 +177,7 @@ MEASURES = {
     "compiled": measure_compiled,
     "trials": measure_trials,
     "partition": measure_partition,
+    "corners": measure_corner,
     "first": simulators.first,
     **{name: partial(measure, TRACES) for name, measure in (
         ("month", machines.month), ("table", machines.table), ("metrics", machines.metrics),
@@ -183,12 +189,13 @@ MEASURES = {
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
 FILES = (
     {name: [file] for name, file in LOGS.items()}
     | {name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()}
+    | {"beocat-03/20000": [machines.MONTHS["beocat-03"], machines.BEOCAT_MACHINES]}
     | {"lublin-1": [agents.LUBLIN]}
 )
 """Which files of the folder of logs a case needs."""
@@ -234,6 +241,17 @@ ALL = [
     ("simulate", "burst:20000", "wfp3+easy", 1),
     ("month", "beocat-03", "fcfs+best-fit+easy", 1),
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
+    ("corners", "KTH-SP2", "fcfs+easy", 5),
+    ("corners", "KTH-SP2", "wfp3+easy", 5),
+    ("corners", "KTH-SP2", "xfactor+easy", 5),
+    ("corners", "KTH-SP2", "unicef+easy", 3),
+    ("corners", "KTH-SP2", "slurm+easy", 2),
+    ("corners", "HPC2N", "wfp3+easy", 2),
+    ("corners", "burst:20000", "fcfs+easy", 2),
+    ("corners", "deep:100000", "fcfs+easy", 2),
+    ("corners", "KTH-SP2", "fcfs+conservative", 3),
+    ("corners", "burst:2000", "fcfs+conservative", 1),
+    ("corners", "beocat-03/20000", "fcfs+conservative", 2),
     ("speed", "KTH-SP2", "wfp3+easy", 2),
     ("speed", "KTH-SP2", "fcfs+easy++", 2),
     ("speed", "KTH-SP2", "fcfs+conservative", 2),
@@ -263,7 +281,7 @@ ALL = [
 ]
 
 
-def in_process_of_its_own(case: tuple[str, str, str, int]) -> dict[str, float]:
+def in_process_of_its_own(case: tuple[str, str, str, int]) -> dict[str, Any]:
     """Measure one case in a fresh interpreter."""
     answer = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", "--case", json.dumps(case)],
@@ -272,7 +290,7 @@ def in_process_of_its_own(case: tuple[str, str, str, int]) -> dict[str, float]:
     return dict(json.loads(answer.stdout))
 
 
-def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
+def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
     """Return one line of the table."""
     measure, source, policy, _ = case
     cells = [f"{measure:9s} {source:15s} {policy:32s} {found['seconds']:8.3f} s"]
@@ -283,6 +301,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, float]) -> str:
         )
     if "per_second" in found:
         cells.append(f"{found['per_second']:9,.0f} {UNITS[measure]}/s")
+    if "shares" in found:
+        cells.append(", ".join(f"{name} {share:.0%}" for name, share in found["shares"]))
     if "decisions_per_second" in found:
         cells.append(f"{found['decisions_per_second']:9,.0f} decisions/s")
     if "ms_per_cell" in found:

@@ -241,5 +241,5 @@ def test_an_order_with_a_misspelt_method_is_no_order() -> None:
         def score(self, jobs: Any, now: int) -> Any:
             return jobs.nodes
 
-    with pytest.raises(UsageError, match=r"Misspelt needs a method key\(job\) or scores\(jobs, now\)"):
+    with pytest.raises(UsageError, match=r"Misspelt needs a method key\(job\), formula\(job, now\) or sc"):
         Simulation(ONE_JOB, Pipeline(order=Misspelt()))

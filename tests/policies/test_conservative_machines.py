@@ -410,8 +410,11 @@ def same_profiles(jobs: Any, data: st.DataObject) -> None:
     _, duration, start, allocation = slots.pop(gone)
     fast.release(start, start + duration, allocation), plain.release(start, start + duration, allocation)
     for job, duration, start, allocation in slots:
-        sooner = plain.earlier(job, duration, start, allocation)
-        assert fast.earlier(job, duration, start, allocation) == sooner
+        sooner = plain.earlier(job, start, duration, allocation, until=start)
+        for until in range(now + 1, start + 1):
+            found = sooner if sooner[0] < until else (start, allocation)
+            assert fast.earlier(job, start, duration, allocation, until) == found
+            assert plain.earlier(job, start, duration, allocation, until) == found
         assert sooner[0] < start or sooner == (start, allocation)
         assert fast.fits(job, duration) == plain.fits(job, duration)
         np.testing.assert_array_equal(fast.level(duration, empty, None), plain.level(duration, empty, None))

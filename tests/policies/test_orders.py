@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import (
+    EASY,
     F1,
     F2,
     F3,
@@ -27,6 +28,7 @@ from hpcsimkit.policies import (
     SRF,
     UNICEF,
     WFP3,
+    Greedy,
     LargestFirst,
     OracleSAF,
     OracleSJF,
@@ -86,6 +88,41 @@ def test_scores_at_100(order: Order, scores: list[float]) -> None:
     )
     assert order.dynamic
     assert order.scores(columns, 100).tolist() == pytest.approx(scores)
+
+
+@pytest.mark.parametrize("order", [WFP3, XFactor])
+@pytest.mark.parametrize("jobs", [20, 200])
+def test_formulas_of_one_job_and_of_columns_give_one_schedule(order: type[Order], jobs: int) -> None:
+    """Bursts on a small cluster, whose queue is at times shorter and at times longer than `SHALLOW`."""
+
+    class ByColumns(order):  # type: ignore[valid-type, misc]
+        def scores(self, jobs: Any, now: int) -> Any:
+            return self.formula(jobs, now)
+
+    rng = np.random.default_rng(jobs)
+    rows = [
+        (int(at), int(run), int(run * over), int(nodes))
+        for at, run, over, nodes in zip(
+            np.sort(rng.integers(0, 4, jobs)) * 300, rng.integers(1, 60, jobs), rng.integers(1, 4, jobs),
+            rng.integers(1, 9, jobs), strict=True,
+        )
+    ]  # fmt: skip
+    log = workload(rows, 8)
+    for backfiller in (None, EASY(), Greedy(), EASY(candidates=SJF())):
+        one = starts(log, Pipeline(order=order(), backfiller=backfiller))
+        assert one == starts(log, Pipeline(order=ByColumns(), backfiller=backfiller))
+    assert not ByColumns().by_formula
+    assert order().by_formula
+
+
+@pytest.mark.parametrize("found", [float("nan"), "high", None])
+def test_a_formula_must_give_a_number(found: Any) -> None:
+    class Wrong(Order):
+        def formula(self, job: Any, now: int) -> Any:
+            return found
+
+    with pytest.raises(ScheduleError, match=r"needs one score for each of 2 jobs"):
+        starts(workload([(0, 9, 9, 4), (1, 9, 9, 4), (2, 9, 9, 4)], 4), Pipeline(order=Wrong()))
 
 
 class Spying(SlurmMultifactor):
