@@ -121,15 +121,17 @@ class RequestsAndMachines(Encoder):
         if not isinstance(cluster, Machines) or len(cluster) != self.machines:
             raise UsageError(f"{self!r} needs {self.machines} machines, found {cluster!r}")
         columns, scale = _columns(cluster), np.array([1000, 1, 1])
-        requested = system.workload.requested_time
+        needs = [cluster.size_of(job) for job in system.jobs]
+        known = np.empty((len(needs), 4), dtype=np.float32)
+        known[:, :3] = cluster.needs.amounts[needs][:, columns] / scale
+        known[:, 3] = system.workload.requested_time
+        of_machines = 4 * self.slots
 
         def encode(decision: Decision, out: Observation) -> None:
             assert isinstance(decision, PairDecision)
-            rows = [job.index for job in decision.jobs]
-            of_jobs = out[: 4 * self.slots].reshape(self.slots, 4)[: len(rows)]
-            of_jobs[:, :3] = cluster.needs.amounts[decision.numbers][:, columns] / scale
-            of_jobs[:, 3] = requested[rows]
-            out[4 * self.slots :].reshape(self.machines, 3)[:] = system.free[:, columns] / scale
+            of_jobs = known.take(decision.rows, axis=0).ravel()
+            out[: len(of_jobs)] = of_jobs
+            out[of_machines:] = (system.free[:, columns] / scale).ravel()
 
         return encode
 

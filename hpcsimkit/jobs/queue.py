@@ -197,6 +197,8 @@ class JobQueue:
         self._oldest = None
         if jobs[position].index != row:
             position = bisect_left(self._keys, key, position)
+            if self._mirror is not None:  # many jobs may have the same key
+                position += int((self._mirror[0, position : len(jobs)] == row).argmax())
             while jobs[position].index != row:
                 position += 1
         if position == self._gone and len(jobs) - position > DEEP:

@@ -219,7 +219,8 @@ class Guard:
             raise self.failure
 
     def __enter__(self) -> None:
-        self.check()
+        if self.failure is not None:
+            raise self.failure
         self.entries += 1
         if Guard.outermost is None:
             Guard.outermost = self

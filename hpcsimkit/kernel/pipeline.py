@@ -13,6 +13,7 @@ from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import JobQueue
 from hpcsimkit.kernel.decision import Answering, Decision, External
 from hpcsimkit.kernel.policy import (
     FCFS,
@@ -152,15 +153,16 @@ class Pipeline(Policy):
             self.backfiller.base if isinstance(self.backfiller, External) else self.backfiller
         )
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
+        seat = self.backfiller if isinstance(self.backfiller, External) else None
         unattended = not (
-            any(isinstance(stage, External) for stage in (self.order, self.placement, self.backfiller))
+            any(isinstance(stage, External) for stage in (self.order, self.placement))
+            or (seat is not None and seat.decline)
             or self.inspector
-            or self.commit
             or self.window
             or self.fitting
             or self._planned
         )
-        self._plain = unattended and self.placement is None and system.allocations is None
+        self._plain = unattended and not (seat or self.placement) and system.allocations is None
         self._settling = self._filler if unattended and isinstance(self._filler, SettlingBackfiller) else None
 
     # --- a pass --------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ class Pipeline(Policy):
         if (
             settling is not None
             and settling.settled == system.version
-            and queue.first() is self._head
+            and self._first(queue) is self._head
             and settling.skip(system)
         ):
             return None
@@ -182,13 +184,16 @@ class Pipeline(Policy):
             return self._run_fitting(system) if self.fitting else self._run(system)
         place, reserved = system.cluster.place, self._reserved
         while queue.jobs:
-            job = queue.first()
+            job = self._first(queue)
             allocation = place(job, system.free)
             if allocation is None:
                 break
+            self._committed = None
             system.start(job, allocation, _RESERVED if job.index in reserved else _READY)
         else:
             return None
+        if self.commit:
+            self._committed = job
         if filler is not None:
             self._block(job, system, filler)
             for other in filler.fill(job, system):
@@ -196,6 +201,11 @@ class Pipeline(Policy):
             if settling is not None:
                 settling.settled = system.version
         return None
+
+    def _first(self, queue: JobQueue) -> Job:
+        """Return the job to start next: the selected one that is kept, or else the first one."""
+        kept = self._committed
+        return queue.first() if kept is None or kept not in queue else kept
 
     def _run(self, system: System) -> Asking:
         """Run a pass that yields the decisions of open seats."""
@@ -358,10 +368,10 @@ class Pipeline(Policy):
         """Start jobs behind the head, one after the other."""
         if isinstance(self.backfiller, External):
             yield from self._ask_to_backfill(head, system, filler, self.backfiller)
-            return
-        for job in filler.fill(head, system):
-            allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
-            system.start(job, allocation, _BACKFILLED)
+        else:
+            for job in filler.fill(head, system):
+                allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
+                system.start(job, allocation, _BACKFILLED)
         if self._settling is not None:
             self._settling.settled = system.version
 
