@@ -205,21 +205,24 @@ class Pipeline(Policy):
     def _first(self, queue: JobQueue) -> Job:
         """Return the job to start next: the selected one that is kept, or else the first one."""
         kept = self._committed
-        return queue.first() if kept is None or kept not in queue else kept
+        if kept is not None and kept in queue:
+            return kept
+        return queue.oldest(self.window)[0] if self.window else queue.first()
 
     def _run(self, system: System) -> Asking:
         """Run a pass that yields the decisions of open seats."""
-        planned = self._planned
+        planned, queue = self._planned, system.queue
         if planned is not None:
             planned.plan(system)
-        while system.queue.jobs:
-            selected: Job | None = yield from self._select(system)
+        while queue.jobs:
+            seat = self.order if isinstance(self.order, External) else None
+            selected: Job | None = (yield from self._select(system, seat)) if seat else self._first(queue)
             if selected is None:  # an open order seat declined
                 return
             job = selected
             if self.inspector is not None and not (yield from self._accept(job, system)):
                 return
-            if job not in system.queue:  # the inspector rejected it permanently
+            if job not in queue:  # the inspector rejected it permanently
                 continue
             if planned is not None and not planned.due(job, system):
                 break
@@ -247,7 +250,7 @@ class Pipeline(Policy):
         while jobs := list(self._fitting_jobs(system)):
             selected = jobs[0]
             if isinstance(self.order, External):
-                selected = yield from self._ask_order(system, jobs.copy)
+                selected = yield from self._ask_order(system, self.order, jobs.copy)
             if selected is None or not (yield from self._start_fitting(selected, system)):
                 return
 
@@ -279,20 +282,17 @@ class Pipeline(Policy):
 
     # --- the decisions -------------------------------------------------------------------------------
 
-    def _select(self, system: System) -> Asking:
-        """Return the job selected by the order, or None to start no further job now."""
-        if self._committed is not None and self._committed in system.queue:
-            return self._committed
-        queue = system.queue
-        if not isinstance(self.order, External):
-            return queue.oldest(self.window)[0] if self.window else queue.first()
+    def _select(self, system: System, seat: External) -> Asking:
+        """Return the job selected by the open order seat, or None to start no further job now."""
+        queue, kept = system.queue, self._committed
+        if kept is not None and kept in queue:
+            return kept
         limit = self.window or len(queue)
-        return (yield from self._ask_order(system, lambda: queue.oldest(limit)))
+        return (yield from self._ask_order(system, seat, lambda: queue.oldest(limit)))
 
-    def _ask_order(self, system: System, jobs: Callable[[], list[Job]]) -> Asking:
+    def _ask_order(self, system: System, seat: External, jobs: Callable[[], list[Job]]) -> Asking:
         """Yield the decision of the open order seat on `jobs`, listed in the order of its heuristic."""
-        assert isinstance(self.order, External)
-        declined = [None] if self.order.decline and self._may_hold(system) else []
+        declined = [None] if seat.decline and self._may_hold(system) else []
         decision = Decision(
             "order",
             system,
@@ -300,7 +300,7 @@ class Pipeline(Policy):
             options=lambda: [*jobs(), *declined],
             default=lambda: jobs()[0],
         )
-        job = yield from ask(self.order, decision)
+        job = yield from ask(seat, decision)
         if job is None:
             self._wake(system)
         return job

@@ -210,20 +210,19 @@ class Simulation:
 
     def answer_position(self, position: int) -> None:
         """Answer the pending decision with the option at a position, counted from 0, or raise UsageError."""
-        decision = self._at_hand()
+        decision, run = self._at_hand(), self._begun()
         options = decision.options
         if not 0 <= position < len(options):
             raise UsageError(f"{decision!r} has no option of position {position}")
-        choice = options[position]
         self.choices.append((decision.stage, int(position)))
         began = time.perf_counter()
         with self.guard:
-            self._begun().resume(decision, choice)
+            run.resume(decision, options[position])
         self._seconds += time.perf_counter() - began
 
     def _at_hand(self) -> Decision:
-        if self._pending is not None:
-            return self._pending
+        if (decision := self._pending) is not None:
+            return decision
         raise UsageError("no decision is at hand: call next_decision() first")
 
     def _begun(self) -> Run:
