@@ -153,24 +153,24 @@ class Pipeline(Policy):
             self.backfiller.base if isinstance(self.backfiller, External) else self.backfiller
         )
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
-        seat = self.backfiller if isinstance(self.backfiller, External) else None
         unattended = not (
             any(isinstance(stage, External) for stage in (self.order, self.placement))
-            or (seat is not None and seat.decline)
             or self.inspector
             or self.window
             or self.fitting
             or self._planned
         )
-        self._plain = unattended and not (seat or self.placement) and system.allocations is None
-        self._settling = self._filler if unattended and isinstance(self._filler, SettlingBackfiller) else None
+        self._plain = unattended and self.placement is None and system.allocations is None
+        settles = unattended and not getattr(self.backfiller, "decline", False)
+        self._settling = self._filler if settles and isinstance(self._filler, SettlingBackfiller) else None
 
     # --- a pass --------------------------------------------------------------------------------------
 
     def schedule(self, system: System) -> Asking | None:
         """Run one scheduling pass; see the class.
 
-        Without decisions to yield, and with counted nodes, a plain loop produces the same schedule faster.
+        Without decisions to yield before a job is blocked, and with counted nodes, a plain loop produces the
+        same schedule faster.
         """
         queue, filler, settling = system.queue, self._filler, self._settling
         if (
@@ -196,6 +196,8 @@ class Pipeline(Policy):
             self._committed = job
         if filler is not None:
             self._block(job, system, filler)
+            if isinstance(self.backfiller, External):
+                return self._backfill(job, system, filler)
             for other in filler.fill(job, system):
                 system.start(other, None, _BACKFILLED)
             if settling is not None:
