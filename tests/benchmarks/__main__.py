@@ -206,6 +206,7 @@ QUICK = [
     ("pairs", "128 x 9", "random", 1),
     ("inspector", "128 jobs", "random", 1),
     ("training", "16 jobs", "MaskablePPO, 32 x 128, batch 512", 1),
+    ("training", "16 jobs", "PPO of the kit, the same settings", 1),
     ("inference", "85-32-16", "dense", 3),
     ("inference", "128 x 6-32-16-8-1", "slots", 3),
     ("backfilling", "lublin-1", "random, environment alone", 3),
