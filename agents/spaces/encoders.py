@@ -53,26 +53,26 @@ class QueueWindow(Encoder):
 
     def bind(self, system: System) -> Encode:
         """Precompute the job features that do not change during the run."""
-        cluster, slots, scale = system.cluster, self.slots, np.float32(1 / self.time_scale)
-        known = np.ones((len(system.jobs), 3), dtype=np.float32)
+        cluster, slots, scale = system.cluster, self.slots, float(np.float32(1 / self.time_scale))
+        known = np.ones((len(system.jobs), 5))
         known[:, 1] = system.workload.requested_time * scale
         known[:, 2] = [cluster.asked(job) / cluster.size for job in system.jobs]
-        submitted = system.column("submit_time")
+        known[:, 3] = -system.column("submit_time")
 
         def encode(decision: Decision, out: Observation) -> None:
             jobs = decision.options
             if jobs[-1] is None or len(jobs) > slots:
                 jobs = [job for job in jobs[:slots] if job is not None]
-            rows = np.array([job.index for job in jobs], dtype=np.intp)
-            of_jobs = out[: len(rows)]
-            of_jobs[:, :3] = known.take(rows, axis=0)
-            of_jobs[:, 3] = (system.now - submitted.take(rows)) * scale
-            of_jobs[:, 4] = cluster.fit_each(jobs, system.free)
-            out[slots, :3] = (
-                cluster.share(system.free),
-                len(system.queue) / slots,
-                len(system.running) / slots,
-            )
+            of_jobs, free = known.take([job.index for job in jobs], axis=0), system.free
+            waits = of_jobs[:, 3]
+            waits += system.now
+            waits *= scale
+            of_jobs[:, 4] = cluster.fit_each(jobs, free)
+            out[: len(of_jobs)] = of_jobs
+            of_machine = out[slots]
+            of_machine[0] = cluster.share(free)
+            of_machine[1] = len(system.queue) / slots
+            of_machine[2] = len(system.running) / slots
 
         return encode
 
@@ -121,15 +121,17 @@ class RequestsAndMachines(Encoder):
         if not isinstance(cluster, Machines) or len(cluster) != self.machines:
             raise UsageError(f"{self!r} needs {self.machines} machines, found {cluster!r}")
         columns, scale = _columns(cluster), np.array([1000, 1, 1])
-        requested = system.workload.requested_time
+        needs = [cluster.size_of(job) for job in system.jobs]
+        known = np.empty((len(needs), 4), dtype=np.float32)
+        known[:, :3] = cluster.needs.amounts[needs][:, columns] / scale
+        known[:, 3] = system.workload.requested_time
+        of_machines = 4 * self.slots
 
         def encode(decision: Decision, out: Observation) -> None:
             assert isinstance(decision, PairDecision)
-            rows = [job.index for job in decision.jobs]
-            of_jobs = out[: 4 * self.slots].reshape(self.slots, 4)[: len(rows)]
-            of_jobs[:, :3] = cluster.needs.amounts[decision.numbers][:, columns] / scale
-            of_jobs[:, 3] = requested[rows]
-            out[4 * self.slots :].reshape(self.machines, 3)[:] = system.free[:, columns] / scale
+            of_jobs = known.take(decision.rows, axis=0).ravel()
+            out[: len(of_jobs)] = of_jobs
+            out[of_machines:] = (system.free[:, columns] / scale).ravel()
 
         return encode
 

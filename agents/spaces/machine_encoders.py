@@ -107,7 +107,7 @@ class JobMachinePairs(Encoder):
         def encode(decision: Decision, out: Observation) -> None:
             if not isinstance(decision, PairDecision):
                 raise UsageError(f"{self!r} needs pairs of jobs and machines, found {decision!r}")
-            rows = np.array([job.index for job in decision.jobs], dtype=np.intp)
+            rows = decision.rows
             amounts = cluster.needs.amounts[decision.numbers]
             pairs = out.reshape(self.slots, self.machines, -1)[: len(rows)]
             pairs[:, :, 0] = 1

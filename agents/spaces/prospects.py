@@ -119,7 +119,7 @@ class PairProspects(Encoder):
         def encode(decision: Decision, out: Observation) -> None:
             if not isinstance(decision, PairDecision):
                 raise UsageError(f"{self!r} needs pairs of jobs and machines, found {decision!r}")
-            rows, needs = np.array([job.index for job in decision.jobs], dtype=np.intp), decision.numbers
+            rows, needs = decision.rows, decision.numbers
             pairs = out.reshape(self.slots, self.machines, -1)[: len(rows)]
             likely, surplus = logarithm(expected.of(rows)), beyond[needs]
             longer = 1 + logarithm(

@@ -18,7 +18,8 @@ from hpcsimkit.results.result import Result
 
 __all__ = ["Episode", "Player"]
 
-NUMBER = (int, float, np.integer, np.floating)
+WHOLE = (int, np.integer)
+NUMBER = (float, *WHOLE, np.floating)
 """Valid types of a reward."""
 
 
@@ -80,10 +81,11 @@ class Episode:
 
     def _encode_of(self, decision: Decision) -> Encode:
         """Return the encoder of a stage, bound to the system of the decision on first use."""
-        key = decision.stage, decision.partition
-        if key not in self._encode:
-            self._encode[key] = self._bound(self.player.encoder, decision)
-        return self._encode[key]
+        key = decision.stage, decision.system.partition
+        encode = self._encode.get(key)
+        if encode is None:
+            encode = self._encode[key] = self._bound(self.players[decision.stage].encoder, decision)
+        return encode
 
     def _bound(self, encoder: Encoder, decision: Decision) -> Encode:
         encode = encoder.bind(decision.system)
@@ -101,17 +103,14 @@ class Episode:
         """Answer the pending decision with an action, and advance the run to the next decision."""
         decision = self._at_hand()
         self.decisions += 1
-        self.simulation.answer_position(self._position(decision, action))
-        self.decision = self.simulation.next_decision()
-        self._let_run()
-
-    def _position(self, decision: Decision, action: int) -> int:
-        mask = self.player.mask
-        with self.simulation.guard:
+        simulation, mask = self.simulation, self.players[decision.stage].mask
+        with simulation.guard:
             position = mask.position(decision, action)
-            if not isinstance(position, int | np.integer) or not 0 <= position < len(decision.options):
+            if not isinstance(position, WHOLE) or not 0 <= position < len(decision.options):
                 raise UsageError(f"{mask!r} takes action {action} for option {position!r} of {decision!r}")
-        return int(position)
+        simulation.answer_position(int(position))
+        self.decision = simulation.next_decision()
+        self._let_run()
 
     def write(self, observation: Observation, valid: Valid) -> None:
         """Write the observation and the valid actions of the pending decision into arrays.
@@ -122,15 +121,16 @@ class Episode:
             No action is valid, or the observation is not finite.
         """
         decision = self._at_hand()
-        observation[...] = 0.0
-        valid[...] = False
+        observation.fill(0.0)
+        valid.fill(False)
+        player = self.players[decision.stage]
         with self.simulation.guard:
             self._encode_of(decision)(decision, observation)
-            self.player.mask.write(decision, valid)
-            if not valid.any():
-                raise UsageError(f"{self.player.mask!r} leaves no action for {decision!r}")
-            if not np.isfinite(observation).all():
-                raise UsageError(f"{self.player.encoder!r} sees what is no finite number at {decision!r}")
+            player.mask.write(decision, valid)
+            if not np.count_nonzero(valid):  # counting is faster than any() and all()
+                raise UsageError(f"{player.mask!r} leaves no action for {decision!r}")
+            if np.count_nonzero(np.isfinite(observation)) < observation.size:
+                raise UsageError(f"{player.encoder!r} sees what is no finite number at {decision!r}")
 
     def reward(self, stage: str) -> float:
         """Return the reward of a stage's agent since the last call.
@@ -159,19 +159,14 @@ class Episode:
     def _let_run(self) -> None:
         """Advance the run to the next decision of an agent."""
         simulation = self.simulation
+        begin = self.scenario.learn_from
         while (decision := self.decision) is not None:
             with simulation.guard:  # options and default are evaluated on first access
-                if self._is_to_be_asked(decision):
+                played = decision.stage in self.players
+                alone = played and len(decision.options) == 1
+                early = begin is not None and decision.system.now < begin
+                if played and not (early or (alone and self.skip)):
                     return
-                alone = decision.stage in self.players and len(decision.options) == 1
                 position = 0 if alone else decision.position(decision.default)
             simulation.answer_position(position)
             self.decision = simulation.next_decision()
-
-    def _is_to_be_asked(self, decision: Decision) -> bool:
-        begin = self.scenario.learn_from
-        return (
-            decision.stage in self.players
-            and (begin is None or decision.system.now >= begin)
-            and not (self.skip and len(decision.options) == 1)
-        )

@@ -183,8 +183,8 @@ class Guard:
 
     Attributes
     ----------
-    outermost : Guard or None
-        The active guard of the process; with nested runs, that of the outer run.
+    active : list of Guard
+        The active guards of the process, from the outermost to the innermost.
     entries : int
         Number of times that the context was entered.
     system : System or None
@@ -199,7 +199,7 @@ class Guard:
     hpcsimkit.errors.PolicyError: mine at t=7 s, in <module>: ZeroDivisionError: division by zero (...:2)
     """
 
-    outermost: ClassVar[Guard | None] = None
+    active: ClassVar[list[Guard]] = []
 
     def __init__(self, name: str, clock: Clock) -> None:
         self.name = name
@@ -219,16 +219,15 @@ class Guard:
             raise self.failure
 
     def __enter__(self) -> None:
-        self.check()
+        if self.failure is not None:
+            raise self.failure
         self.entries += 1
-        if Guard.outermost is None:
-            Guard.outermost = self
+        self.active.append(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        if Guard.outermost is self:
-            Guard.outermost = None
+        self.active.pop()
         if error is None:
             return
         told = self.told(error)

@@ -12,6 +12,7 @@ from hpcsimkit.cluster.base import Room
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.queue import JobQueue
 from hpcsimkit.kernel.decision import Answering, Decision, External
 from hpcsimkit.kernel.policy import (
     FCFS,
@@ -154,28 +155,29 @@ class Pipeline(Policy):
         )
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
         unattended = not (
-            any(isinstance(stage, External) for stage in (self.order, self.placement, self.backfiller))
+            any(isinstance(stage, External) for stage in (self.order, self.placement))
             or self.inspector
-            or self.commit
             or self.window
             or self.fitting
             or self._planned
         )
         self._plain = unattended and self.placement is None and system.allocations is None
-        self._settling = self._filler if unattended and isinstance(self._filler, SettlingBackfiller) else None
+        settles = unattended and not getattr(self.backfiller, "decline", False)
+        self._settling = self._filler if settles and isinstance(self._filler, SettlingBackfiller) else None
 
     # --- a pass --------------------------------------------------------------------------------------
 
     def schedule(self, system: System) -> Asking | None:
         """Run one scheduling pass; see the class.
 
-        Without decisions to yield, and with counted nodes, a plain loop produces the same schedule faster.
+        Without decisions to yield before a job is blocked, and with counted nodes, a plain loop produces the
+        same schedule faster.
         """
         queue, filler, settling = system.queue, self._filler, self._settling
         if (
             settling is not None
             and settling.settled == system.version
-            and queue.first() is self._head
+            and self._first(queue) is self._head
             and settling.skip(system)
         ):
             return None
@@ -183,34 +185,47 @@ class Pipeline(Policy):
             return self._run_fitting(system) if self.fitting else self._run(system)
         place, reserved = system.cluster.place, self._reserved
         while queue.jobs:
-            job = queue.first()
+            job = self._first(queue)
             allocation = place(job, system.free)
             if allocation is None:
                 break
+            self._committed = None
             system.start(job, allocation, _RESERVED if job.index in reserved else _READY)
         else:
             return None
+        if self.commit:
+            self._committed = job
         if filler is not None:
             self._block(job, system, filler)
+            if isinstance(self.backfiller, External):
+                return self._backfill(job, system, filler)
             for other in filler.fill(job, system):
                 system.start(other, None, _BACKFILLED)
             if settling is not None:
                 settling.settled = system.version
         return None
 
+    def _first(self, queue: JobQueue) -> Job:
+        """Return the job to start next: the selected one that is kept, or else the first one."""
+        kept = self._committed
+        if kept is not None and kept in queue:
+            return kept
+        return queue.oldest(self.window)[0] if self.window else queue.first()
+
     def _run(self, system: System) -> Asking:
         """Run a pass that yields the decisions of open seats."""
-        planned = self._planned
+        planned, queue = self._planned, system.queue
         if planned is not None:
             planned.plan(system)
-        while system.queue.jobs:
-            selected: Job | None = yield from self._select(system)
+        while queue.jobs:
+            seat = self.order if isinstance(self.order, External) else None
+            selected: Job | None = (yield from self._select(system, seat)) if seat else self._first(queue)
             if selected is None:  # an open order seat declined
                 return
             job = selected
             if self.inspector is not None and not (yield from self._accept(job, system)):
                 return
-            if job not in system.queue:  # the inspector rejected it permanently
+            if job not in queue:  # the inspector rejected it permanently
                 continue
             if planned is not None and not planned.due(job, system):
                 break
@@ -238,7 +253,7 @@ class Pipeline(Policy):
         while jobs := list(self._fitting_jobs(system)):
             selected = jobs[0]
             if isinstance(self.order, External):
-                selected = yield from self._ask_order(system, jobs.copy)
+                selected = yield from self._ask_order(system, self.order, jobs.copy)
             if selected is None or not (yield from self._start_fitting(selected, system)):
                 return
 
@@ -270,20 +285,17 @@ class Pipeline(Policy):
 
     # --- the decisions -------------------------------------------------------------------------------
 
-    def _select(self, system: System) -> Asking:
-        """Return the job selected by the order, or None to start no further job now."""
-        if self._committed is not None and self._committed in system.queue:
-            return self._committed
-        queue = system.queue
-        if not isinstance(self.order, External):
-            return queue.oldest(self.window)[0] if self.window else queue.first()
+    def _select(self, system: System, seat: External) -> Asking:
+        """Return the job selected by the open order seat, or None to start no further job now."""
+        queue, kept = system.queue, self._committed
+        if kept is not None and kept in queue:
+            return kept
         limit = self.window or len(queue)
-        return (yield from self._ask_order(system, lambda: queue.oldest(limit)))
+        return (yield from self._ask_order(system, seat, lambda: queue.oldest(limit)))
 
-    def _ask_order(self, system: System, jobs: Callable[[], list[Job]]) -> Asking:
+    def _ask_order(self, system: System, seat: External, jobs: Callable[[], list[Job]]) -> Asking:
         """Yield the decision of the open order seat on `jobs`, listed in the order of its heuristic."""
-        assert isinstance(self.order, External)
-        declined = [None] if self.order.decline and self._may_hold(system) else []
+        declined = [None] if seat.decline and self._may_hold(system) else []
         decision = Decision(
             "order",
             system,
@@ -291,7 +303,7 @@ class Pipeline(Policy):
             options=lambda: [*jobs(), *declined],
             default=lambda: jobs()[0],
         )
-        job = yield from ask(self.order, decision)
+        job = yield from ask(seat, decision)
         if job is None:
             self._wake(system)
         return job
@@ -359,10 +371,10 @@ class Pipeline(Policy):
         """Start jobs behind the head, one after the other."""
         if isinstance(self.backfiller, External):
             yield from self._ask_to_backfill(head, system, filler, self.backfiller)
-            return
-        for job in filler.fill(head, system):
-            allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
-            system.start(job, allocation, _BACKFILLED)
+        else:
+            for job in filler.fill(head, system):
+                allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
+                system.start(job, allocation, _BACKFILLED)
         if self._settling is not None:
             self._settling.settled = system.version
 

@@ -163,9 +163,10 @@ class Scheduler(Listener):
         for notify in self.callbacks.on_decision:
             notify(decision, choice, self.system)
         assert self._pass is not None
-        began = time.perf_counter()
+        began = time.perf_counter() if self._timed else 0.0
         self.decision = self._asked(self._pass, choice)
-        self._pass_seconds += time.perf_counter() - began
+        if self._timed:
+            self._pass_seconds += time.perf_counter() - began
         if self.decision is None:
             self._end_pass()
 

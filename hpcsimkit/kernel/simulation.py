@@ -148,7 +148,7 @@ class Simulation:
         """
         if self._result is not None and self._run is None:
             self._advance()  # other simulators keep no state
-        return self._begun().system
+        return self._run.system if self._run is not None else self._begun().system
 
     # --- driving -------------------------------------------------------------------------------------
 
@@ -179,7 +179,10 @@ class Simulation:
     def next_decision(self) -> Decision | None:
         """Advance the simulation to the next decision of an open seat; return None at the end of the run."""
         self.guard.check()
-        if self._pending is None and not self._over:
+        run = self._run
+        if run is not None and run.decision is not None:
+            return run.decision
+        if not self._over:
             began = time.perf_counter()
             self._advance()
             self._seconds += time.perf_counter() - began
@@ -207,19 +210,19 @@ class Simulation:
 
     def answer_position(self, position: int) -> None:
         """Answer the pending decision with the option at a position, counted from 0, or raise UsageError."""
-        decision = self._at_hand()
-        if not 0 <= position < len(decision.options):
+        decision, run = self._at_hand(), self._begun()
+        options = decision.options
+        if not 0 <= position < len(options):
             raise UsageError(f"{decision!r} has no option of position {position}")
-        choice = decision.options[position]
         self.choices.append((decision.stage, int(position)))
         began = time.perf_counter()
         with self.guard:
-            self._begun().resume(decision, choice)
+            run.resume(decision, options[position])
         self._seconds += time.perf_counter() - began
 
     def _at_hand(self) -> Decision:
-        if self._pending is not None:
-            return self._pending
+        if (decision := self._pending) is not None:
+            return decision
         raise UsageError("no decision is at hand: call next_decision() first")
 
     def _begun(self) -> Run:

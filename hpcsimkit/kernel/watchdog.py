@@ -56,7 +56,7 @@ class Progress(NamedTuple):
     @classmethod
     def now(cls) -> Progress | None:
         """Return the progress of the current run of the process; None between runs."""
-        guard = Guard.outermost
+        guard = next(iter(Guard.active), None)
         if guard is None:
             return None
         system = guard.system

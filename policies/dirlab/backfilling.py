@@ -10,6 +10,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.policy import Backfiller, Order
 from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import System
 
 __all__ = ["FittingCandidates", "PartialEASY", "PublishedEASY", "ShortestFitting", "reservation"]
@@ -29,7 +30,7 @@ def reservation(head: Job, system: System, relax: float = 0.0) -> float:
     raise AssertionError(f"job {head.id} does not fit the empty cluster")
 
 
-class PublishedEASY(Backfiller):
+class PublishedEASY(SettlingBackfiller):
     """EASY backfilling as implemented in RLScheduler, SchedInspector and RLBackfilling.
 
     Unlike in :class:`~hpcsimkit.kernel.reservation.EASY`, a job is started only if it is expected to end
@@ -66,6 +67,7 @@ class PublishedEASY(Backfiller):
         self._before = 0.0
         self._list: list[Job] = []
         self._pass = 0
+        self._left_out = False
 
     def fill(self, head: Job, system: System) -> Iterator[Job]:
         """Yield the queued jobs that fit and are expected to end before the reservation."""
@@ -75,6 +77,7 @@ class PublishedEASY(Backfiller):
         elif system.passes != self._pass:
             self._list += system.newcomers
         self._pass = system.passes
+        self._left_out = False
         self._list = system.queue.among(self._list)
         fits, estimate, window = system.cluster.fits, system.estimate, self._before - system.now
         jobs = iter(self._in_order(system))
@@ -82,7 +85,15 @@ class PublishedEASY(Backfiller):
             if estimate(job) < window and fits(job, system.free):
                 yield job
                 if self.skips_after_start and job not in system.queue:
-                    next(jobs, None)
+                    self._left_out |= next(jobs, None) is not None
+
+    def skip(self, system: System) -> bool:
+        """Return whether no job can be started now; a job that was left out of the last pass may start."""
+        if self._left_out or not super().skip(system):
+            return False
+        self._list += system.newcomers
+        self._pass = system.passes
+        return True
 
     def _in_order(self, system: System) -> list[Job]:
         """Return the waiting jobs, including the blocked job, in the order in which they are examined.
@@ -94,7 +105,7 @@ class PublishedEASY(Backfiller):
         return self.candidates.sort(self._list, system)
 
 
-class FittingCandidates(Backfiller):
+class FittingCandidates(SettlingBackfiller):
     """The candidates of RLBackfilling's environment: all waiting jobs that fit, in policy order.
 
     Candidates may delay the blocked job. But if only one job fits, it is a candidate only if it does not

@@ -26,8 +26,9 @@ Pair = tuple[Job, int]
 class Pairs(Sequence[Pair]):
     """Feasible pairs of jobs and machines, by job, then by machine number; created on access."""
 
-    def __init__(self, jobs: Sequence[Job], valid: NDArray[np.bool_]) -> None:
+    def __init__(self, jobs: Sequence[Job], rows: NDArray[np.int64], valid: NDArray[np.bool_]) -> None:
         self._jobs = jobs
+        self._rows = rows
         self._codes = np.flatnonzero(valid)
         self._machines = valid.shape[1]
 
@@ -42,7 +43,7 @@ class Pairs(Sequence[Pair]):
         if isinstance(position, slice):
             return [self[each] for each in range(*position.indices(len(self)))]
         slot, machine = divmod(int(self._codes[position]), self._machines)
-        return self._jobs[slot], machine
+        return self._jobs[self._rows[slot]], machine
 
 
 class PairDecision(Decision):
@@ -50,8 +51,8 @@ class PairDecision(Decision):
 
     Attributes
     ----------
-    jobs : list of Job
-        The first waiting jobs that fit at least one machine, in policy order.
+    rows : array of int64, shape (jobs,)
+        Rows of the first waiting jobs that fit at least one machine, in policy order.
     numbers : array of int64, shape (jobs,)
         The cluster's numbers for the resource demands of these jobs.
     valid : array of bool, shape (jobs, machines)
@@ -60,23 +61,28 @@ class PairDecision(Decision):
         Number of waiting jobs that fit at least one machine.
     """
 
-    __slots__ = ("jobs", "numbers", "valid", "waiting_and_fitting")
+    __slots__ = ("numbers", "rows", "valid", "waiting_and_fitting")
 
     def __init__(self, system: System, slots: int, usable: Usable, *, distinct: bool = False) -> None:
         super().__init__("dispatch", system, None, self._pairs, self._first)
         queue = system.queue
         rows, sizes, _ = queue.table
-        positions = queue.ranked(usable.counts[usable.kinds[rows]].nonzero()[0])
+        positions = queue.ranked(usable.anywhere.take(usable.kinds.take(rows)).nonzero()[0])
         self.waiting_and_fitting = len(positions)
         if distinct:
             positions = positions[usable.first_of_each(rows[positions])]
         first = positions[:slots]
-        self.numbers, rows = sizes[first], rows[first]
-        self.jobs = [system.jobs[row] for row in rows.tolist()]
-        self.valid = usable.machines[usable.kinds[rows]]
+        self.numbers, self.rows = sizes[first], rows[first]
+        self.valid = usable.machines.take(usable.kinds.take(self.rows), axis=1).T.copy()
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs of these rows."""
+        jobs = self.system.jobs
+        return [jobs[row] for row in self.rows.tolist()]
 
     def _pairs(self) -> Pairs:
-        return Pairs(self.jobs, self.valid)
+        return Pairs(self.system.jobs, self.rows, self.valid)
 
     def _first(self) -> Pair:
         return self._pairs()[0]
@@ -89,10 +95,8 @@ class Usable:
     ----------
     kinds : array of int64, shape (jobs of the run,)
         The number of each job's distinct resource demand; jobs with equal demands share a number.
-    machines : array of bool, shape (kinds, machines)
+    machines : array of bool, shape (machines, kinds)
         Mask of the machines with enough available capacity for each demand; read-only.
-    counts : array of int64, shape (kinds,)
-        Number of machines with enough available capacity for each demand.
     """
 
     def __init__(self, cluster: Machines, jobs: Sequence[Job]) -> None:
@@ -101,9 +105,13 @@ class Usable:
         requested = [job.requested_time for job in jobs]
         self._requests = np.unique(np.column_stack([self.kinds, requested]), axis=0, return_inverse=True)[1]
         self._level = cluster.capacity
-        self._ever = cluster.needs.usable(numbers, self._level)
+        self._ever = np.ascontiguousarray(cluster.needs.usable(numbers, self._level).T)
         self.machines = self._ever.copy()
-        self.counts = np.count_nonzero(self.machines, axis=1)
+
+    @property
+    def anywhere(self) -> NDArray[np.bool_]:
+        """Which demands fit any machine, bool, shape (kinds,)."""
+        return np.logical_or.reduce(self.machines)
 
     def first_of_each(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the positions in `rows` of the first job with each distinct request, ascending."""
@@ -114,12 +122,10 @@ class Usable:
         if level is self._level:
             return
         for machine in (level != self._level).any(axis=1).nonzero()[0].tolist():
-            enough = self._ever[:, machine]
+            enough = self.machines[machine]
+            enough[:] = self._ever[machine]
             for amounts, free in zip(self._amounts, level[machine].tolist(), strict=True):
-                enough = enough & (amounts <= free)
-            self.counts += enough
-            self.counts -= self.machines[:, machine]
-            self.machines[:, machine] = enough
+                enough &= amounts <= free
         self._level = level
 
 
@@ -191,7 +197,7 @@ class Dispatch(Policy):
         while len(system.queue):
             self._usable.update(system.free)
             decision = PairDecision(system, self.slots, self._usable, distinct=self.distinct)
-            if not decision.jobs:
+            if not len(decision.rows):
                 return
             job, machine = yield from ask(self.seat, decision)
             system.start(job, Allocation([machine], cluster.need(job).amounts[None]))

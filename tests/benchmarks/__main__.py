@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import agents, corners, machines, partitions, simulators, sweeps
+from tests.benchmarks import agents, corners, machines, partitions, shares, simulators, sweeps
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -184,7 +184,7 @@ MEASURES = {
         ("packing", machines.packing), ("episodes", machines.episodes),
         ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
-        ("games", agents.games),
+        ("games", agents.games), ("shares", shares.shares),
         ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
     )},
 }  # fmt: skip
@@ -196,7 +196,7 @@ FILES = (
     {name: [file] for name, file in LOGS.items()}
     | {name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()}
     | {"beocat-03/20000": [machines.MONTHS["beocat-03"], machines.BEOCAT_MACHINES]}
-    | {"lublin-1": [agents.LUBLIN]}
+    | {"lublin-1": [agents.LUBLIN], "backfilling": [agents.LUBLIN]}
 )
 """Which files of the folder of logs a case needs."""
 
@@ -213,6 +213,7 @@ QUICK = [
     ("pairs", "128 x 9", "random", 1),
     ("inspector", "128 jobs", "random", 1),
     ("training", "16 jobs", "MaskablePPO, 32 x 128, batch 512", 1),
+    ("training", "16 jobs", "PPO of the kit, the same settings", 1),
     ("inference", "85-32-16", "dense", 3),
     ("inference", "128 x 6-32-16-8-1", "slots", 3),
     ("backfilling", "lublin-1", "random, environment alone", 3),
@@ -225,6 +226,14 @@ QUICK = [
 ]
 ALL = [
     *QUICK,
+    ("shares", "window", "random", 1),
+    ("shares", "pairs", "random", 4),
+    ("shares", "inspector", "random", 4),
+    ("shares", "backfilling", "random, environment alone", 3),
+    ("shares", "backfilling", "random, with the baseline", 3),
+    ("shares", "games", "CuSH, random", 1),
+    ("shares", "training", "MaskablePPO, 32 x 128, batch 512", 1),
+    ("shares", "training", "PPO of the kit, the same settings", 1),
     ("workers", "HPC2N", "fcfs+easy", 1),
     ("partition", "KTH-SP2", "fcfs+easy", 9),
     ("partition", "lublin:100000", "fcfs+easy", 3),
@@ -319,6 +328,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(f"{found['longest_queue']:,.0f} jobs wait at most  peak {found['peak_mib']:,.0f} MiB")
     if "of_no_partition" in found:
         cells.append(f"{found['of_no_partition']:.3f} of the time without a partition")
+    if measure == "shares":
+        cells.extend(f"{part} {share:.0f} %" for part, share in found.items() if part != "seconds")
     if measure == "workers":
         cells.append(f"{found['ratio']:.2f} x with two workers")
     return "  ".join(cells)

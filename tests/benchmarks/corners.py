@@ -23,7 +23,7 @@ def corner(
     The source is ``LOG/JOBS``, or a log of which all jobs are taken. The shares are those of another run, under
     Python's profiler, which favours short functions.
     """
-    from hpcsimkit.experiments.registry import make
+    from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.kernel.simulation import Simulation
 
     workload, cluster = _workload_and_cluster(traces, workload_of, source)

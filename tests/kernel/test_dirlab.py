@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcsimkit.agents.seats import RandomChoice, play
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import StalledError, UsageError
 from hpcsimkit.jobs.job import Job
@@ -19,8 +21,9 @@ from hpcsimkit.kernel.policy import Inspector, Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, SJF, WFP3, HoldUnfit
-from hpcsimkit.policies.dirlab import PublishedEASY, published
+from hpcsimkit.policies.dirlab import FittingCandidates, PublishedEASY, published
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3, SmallestSJF
+from hpcsimkit.workloads import default_workload
 from tests.kernel.helpers import Row, rows_and_size, workload
 from tests.kernel.helpers import starts as textbook_starts
 from tests.kernel.naive_dirlab import simulate
@@ -191,6 +194,57 @@ def test_nothing_is_backfilled_on_a_rejection() -> None:
     held = published("schedinspector", backfilling=True, inspector=HoldUnfit())
     assert starts(rows, 2, held) == [0, 10, 15]
     assert starts(rows, 2, published("schedinspector", backfilling=True)) == [0, 10, 2]
+
+
+# --- passes that can start nothing are skipped -------------------------------------------------------------
+
+
+class EveryCandidate(FittingCandidates):
+    """The same, examined at every pass."""
+
+    def skip(self, system: System) -> bool:
+        return False
+
+
+class EveryPass(PublishedEASY):
+    """The same, examined at every pass."""
+
+    def skip(self, system: System) -> bool:
+        return False
+
+
+BUSY = default_workload(np.random.default_rng(4), jobs=300, load=1.2)
+
+
+@pytest.mark.parametrize("semantics", ["textbook", "dirlab"])
+@pytest.mark.parametrize("settings", [{}, {"guarded": True}, {"decline": True}, {"commit": True}])
+def test_skipped_passes_have_no_decision(semantics: Any, settings: dict[str, bool]) -> None:
+    played, scenario = [], Scenario(BUSY, semantics=semantics)
+    for kind in (FittingCandidates, EveryCandidate):
+        seat = External(kind(guarded="guarded" in settings), decline="decline" in settings)
+        simulation = scenario.simulation(Pipeline(SJF(), backfiller=seat, commit="commit" in settings))
+        result = play(simulation, RandomChoice(np.random.default_rng(1)))
+        played.append((result.choices, result.start_time.tolist(), result.mode.tolist()))
+    assert played[0] == played[1] and len(played[0][0]) > 30
+
+
+@pytest.mark.parametrize("settings", [{}, {"skips_after_start": True}, {"relax": 0.5}, {"candidates": SJF()}])
+@pytest.mark.parametrize("commit", [False, True])
+def test_skipped_passes_start_nothing(commit: bool, settings: dict[str, Any]) -> None:
+    found, expected = (
+        Scenario(BUSY, semantics="dirlab")
+        .simulation(Pipeline(backfiller=kind(**settings), commit=commit))
+        .run()
+        for kind in (PublishedEASY, EveryPass)
+    )
+    assert found.start_time.tolist() == expected.start_time.tolist()
+    assert found.mode.tolist() == expected.mode.tolist()
+
+
+def test_a_job_left_out_of_a_pass_starts_at_the_next_arrival() -> None:
+    """The second candidate is left out at 10; nothing has started or ended by 15, when a large job arrives."""
+    rows = [*SKIPPED, (15, 1, 1, 10)]
+    assert starts(rows, 10, Pipeline(backfiller=RLBF, commit=True)) == [0, 0, 100, 10, 15, 150]
 
 
 # --- against lists sorted again and again -----------------------------------------------------------------
