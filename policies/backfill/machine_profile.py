@@ -312,8 +312,6 @@ def _throughout(usable: Mask, ends: NDArray[np.intp]) -> Mask:
     >>> _throughout(usable, np.array([2, 3])).tolist()
     [[True, False], [False, True]]
     """
-    steps = len(usable)
-    counted = np.arange(steps + 1, dtype=np.min_scalar_type(steps))
-    until = np.where(usable, counted[-1], counted[:-1, None])  # the step at which each stops being usable
-    until = np.minimum.accumulate(until[::-1], axis=0)[::-1]
-    return until[: len(ends)] >= ends[:, None]
+    refused = np.zeros((len(usable) + 1, usable.shape[1]), dtype=np.int32)  # number of steps before each
+    np.cumsum(~usable, axis=0, out=refused[1:])
+    return refused[ends] == refused[: len(ends)]
