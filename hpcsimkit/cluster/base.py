@@ -335,9 +335,9 @@ class Nodes(Cluster[int, int]):
             waiting: Iterable[tuple[Job, int, int]]
             if queue.stored_in_order:
                 waiting = zip(queue.jobs, queue.sizes, queue.estimates)  # noqa: B905 - the hottest loop
-            elif min(queue.sizes) > level:  # no order is needed
+            elif len(queue.jobs) > 1 and min(queue.sizes) > level:  # the order is not needed again
                 return []
-            else:
+            else:  # also of a single job: an order that keeps a state sees each pass in which a job waits
                 waiting = queue.entries()
             return [candidate for candidate in waiting if candidate[1] <= level]
         return (queue.table[1] <= level).nonzero()[0]

@@ -106,6 +106,8 @@ class MachineProfile(LevelProfile):
 
         Of the machines usable in the first step, only the first ones are examined: as a rule, they suffice.
         """
+        if self._table.shape[2] <= need.nodes + SOME:
+            return None
         machines = np.flatnonzero(self._usable(need, first, first + 1))
         machines = machines[: need.nodes + SOME]
         if len(machines) >= need.nodes and not need.quotas:
