@@ -306,7 +306,7 @@ def _throughout(usable: Mask, ends: NDArray[np.intp]) -> Mask:
     usable : array of bool, shape (steps, machines)
         Mask of the usable machines in each step.
     ends : array of int, shape (candidates,)
-        End step, exclusive, for each of the first steps as the candidate start.
+        End step, exclusive, for each of the first steps as the candidate start; after that step.
 
     Examples
     --------
@@ -314,6 +314,6 @@ def _throughout(usable: Mask, ends: NDArray[np.intp]) -> Mask:
     >>> _throughout(usable, np.array([2, 3])).tolist()
     [[True, False], [False, True]]
     """
-    refused = np.zeros((len(usable) + 1, usable.shape[1]), dtype=np.int32)  # number of steps before each
-    np.cumsum(~usable, axis=0, out=refused[1:])
-    return refused[ends] == refused[: len(ends)]
+    refused = np.add.accumulate(~usable, axis=0, dtype=np.int32)  # number of steps so far
+    candidates = len(ends)
+    return usable[:candidates] & (refused.take(ends - 1, axis=0) == refused[:candidates])
