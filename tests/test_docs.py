@@ -314,7 +314,8 @@ def test_generated_reference_names_everything(generate: ModuleType) -> None:
     metrics, policies, commands = (
         getattr(generate, f"{name}_page")() for name in ("metrics", "policies", "cli")
     )
-    assert [name for name in METRICS if f"| `{name}` |" not in metrics] == []
+    own = [name for name in METRICS if ":" not in name]  # without those that other tests have added
+    assert [name for name in own if f"| `{name}` |" not in metrics] == []
     assert [entry.name for entry in entries() if f"| `{entry.name}` |" not in policies] == []
     assert ":class:" not in policies
     for text in ("JSSPP 1995", "{class}`~hpcsimkit.kernel.reservation.EASY`", "| `easy-k` | `count` | `2` |"):

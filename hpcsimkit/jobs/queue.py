@@ -312,7 +312,7 @@ class ScoredQueue(JobQueue):
     def _by_formula(self, now: int) -> list[float]:
         """Return the scores of a short queue, each by the formula."""
         formula = self._order.formula
-        scores = [formula(job, now) for job in self.jobs]
+        scores = [formula(job, now) for job in self.jobs[self._gone :]]
         try:
             total = sum(scores)
         except TypeError:
