@@ -107,8 +107,6 @@ class JobQueue:
         self._size_of = system.size_of
         self._key = key
         self._key_of: dict[int, Any] = {}
-        self._arrivals = count()
-        self._arrival_of: dict[int, int] = {}
         self._keys: list[Any] = []
         self._mirror: NDArray[np.int64] | None = None
         self._mirrored = DEEP
@@ -195,7 +193,6 @@ class JobQueue:
         except (TypeError, ValueError) as error:
             raise self._unsortable(job, f"key {key!r} cannot be sorted: {error}") from None
         self._key_of[job.index] = key
-        self._arrival_of[job.index] = next(self._arrivals)
         self._keys.insert(position, key)
         self.jobs.insert(position, job)
         self.sizes.insert(position, size)
@@ -209,16 +206,14 @@ class JobQueue:
     def remove(self, job: Job) -> int:
         """Remove a job; return its estimate [s]."""
         row, jobs, position = job.index, self.jobs, self._gone
-        key, arrival = self._key_of.pop(row), self._arrival_of
+        key = self._key_of.pop(row)
         self._oldest = None
         if jobs[position].index != row:
             position = bisect_left(self._keys, key, position)
-            if jobs[position].index != row:  # ties are stored in order of arrival
-                last = bisect_right(self._keys, key, position)
-                position = bisect_left(
-                    jobs, arrival[row], position, last, key=lambda other: arrival[other.index]
-                )
-        del arrival[row]
+            if self._mirror is not None:  # many jobs may have the same key
+                position += int((self._mirror[0, position : len(jobs)] == row).argmax())
+            while jobs[position].index != row:
+                position += 1
         if position == self._gone and len(jobs) - position > DEEP:
             return self._leave_in_front()
         estimate = self.estimates.pop(position)
