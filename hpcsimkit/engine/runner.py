@@ -70,10 +70,12 @@ def finish(
     tell : callable
         Callback ``tell(name, done)``; at the beginning with the whole size of each task with an outcome.
     """
-    missing = [task for task in tasks if not store.has(task)]
+    missing = []
     for task in tasks:
-        if task not in missing:
+        if store.has(task):
             tell(task.name, task.size)
+        else:
+            missing.append(task)
     perform(missing, store, engine(missing), tell=tell)
     return [store.outcome(task) for task in tasks]
 

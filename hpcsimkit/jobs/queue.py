@@ -210,7 +210,7 @@ class JobQueue:
         self._oldest = None
         if jobs[position].index != row:
             position = bisect_left(self._keys, key, position)
-            if self._mirror is not None:  # many jobs may have the same key
+            if self._mirror is not None and jobs[position].index != row:  # many jobs may have the same key
                 position += int((self._mirror[0, position : len(jobs)] == row).argmax())
             while jobs[position].index != row:
                 position += 1

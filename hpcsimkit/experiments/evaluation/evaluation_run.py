@@ -207,13 +207,17 @@ def _where(verdicts: Sequence[Verdict]) -> str:
     }
     tables["feature", verdicts[0].behind] = verdicts[0].features
     rows = [
-        [*names, *part[:5], *("" if math.isnan(number) else number for number in numbers)]
+        [*names, *part[:5], *map(_cell, [*vars(part.difference).values(), part.share])]
         for names, parts in tables.items()
         for part in parts
-        if (numbers := [*vars(part.difference).values(), part.share])
     ]
     own = ["measure", "other", "by", "label", "jobs", "agent", "of_other"]
     return csv_text([*own, "difference", "low", "high", "share"], rows)
+
+
+def _cell(number: float) -> float | str:
+    """Return a number as the cell of a table; an undefined one is left empty."""
+    return "" if math.isnan(number) else number
 
 
 def _compared(comparison: Comparison, direction: str) -> dict[str, Any]:

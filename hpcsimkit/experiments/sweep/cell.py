@@ -183,7 +183,10 @@ def _of_policies(settings: str) -> str:
 
 @lru_cache(maxsize=POLICIES)
 def _policy(name: str, settings: str, version: str) -> Policy:
-    """Return the policy of a name, which further cells of this process share; simulations copy it."""
+    """Return the policy of a name, which further cells of this process share; simulations copy it.
+
+    Another `version` of its parameters or code is another policy.
+    """
     return JobsOfExperiment(**json.loads(settings)).policy_named(name)
 
 
