@@ -1,1 +1,1 @@
-"""Parts by name: policies, machines, readers, metrics, components of learners; and the trust in their code."""
+"""Parts by name: policies, machines, readers, metrics, components of learners; the trust in their code."""
