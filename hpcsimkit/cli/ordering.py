@@ -78,6 +78,14 @@ def learn(
             "recent weeks.",
         ),
     ] = False,
+    perfect: Annotated[
+        bool,
+        typer.Option(
+            "--perfect",
+            help="Search the parameters with actual run times as predictions as well, which shows how much "
+            "better predictions could gain.",
+        ),
+    ] = False,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-learned]"),
@@ -109,7 +117,7 @@ def learn(
         "longest_wait": _factor("--longest-wait", longest_wait),
         "fairness": None if fairness is None else _factor("--fairness", fairness),
     }
-    given = {"objective": objective, "evaluations": evaluations, "guard": guard}
+    given = {"objective": objective, "evaluations": evaluations, "guard": guard, "perfect": perfect}
     parts = {"choose_from": choose_from, "test_from": test_from}
     study_settings = experiment_of(Learning, {"source": source, **limits, **given, **parts, **settings})
     workload = study_settings.workload()

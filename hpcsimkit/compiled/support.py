@@ -163,7 +163,7 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
         ("estimates", ESTIMATORS),
     ):
         stage = getattr(policy, seat)
-        if type(stage) not in known:
+        if type(stage) not in known or (isinstance(stage, Actual) and not stage.reservations):
             yield f"the {seat} {stage!r} is not compiled"
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"

@@ -60,6 +60,7 @@ class Own(SJF):
         ("fcfs+published-easy", {}, "backfiller"),
         (Pipeline(backfiller=Reservations(0)), {}, "number of reservations is 0"),
         ("slurm+easy", {}, "order"),
+        ("sjf+easy+actual(reservations=false)", {}, "estimates Actual(reservations=False)"),
         ("sjf+fitting+window(3)", {}, "window"),
         ("recorded", {}, "no plain pipeline"),
         (Pipeline(order=Own()), {}, "order Own()"),

@@ -56,6 +56,10 @@ def collected(folder: Path) -> str:
     logs = [list(group) for _, group in groupby(studies, key=lambda study: study["log"])]
     parts = ["Logs\n", markdown(HEADS["summary"], _summary(logs))]
     parts += ["Share of the gap to the clairvoyant order that is closed\n", _gaps(logs)]
+    if all(study.get("perfect") for study in studies):
+        known = [[{**study, **study["perfect"]} for study in seeds] for seeds in logs]
+        parts += ["Logs, with perfect predictions\n", markdown(HEADS["summary"], _summary(known))]
+        parts += ["Share of the gap that is closed, with perfect predictions\n", _gaps(known)]
     parts += ["Policies\n", markdown(HEADS["policies"], map(_policies, logs))]
     for metric, (title, unit) in UNITS.items():
         rows = [_means(seeds, metric, unit) for seeds in logs]

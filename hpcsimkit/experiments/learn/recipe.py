@@ -14,6 +14,8 @@ __all__ = [
     "BEHIND",
     "CLAIRVOYANT",
     "FEATURES",
+    "PERFECT",
+    "PREDICTOR",
     "RANGES",
     "RIVALS",
     "keys",
@@ -58,8 +60,11 @@ RANGES = ((log(600.0), log(3.0e7)), (log(1e-6), log(1e9)), *[(-3.0, 3.0)] * len(
 FIRST_SCALE, FIRST_EXPONENTS = 5.0, (0.5, 0.5, 0.1)
 """Scale, for a job of typical size, and exponents with which each search begins."""
 
-BEHIND = "+easy-weighted(mean=1)+history"
-"""Stages behind the order: backfilling, shortest predicted run time first, and the predictor."""
+BEHIND = "+easy-weighted(mean=1)+"
+"""Backfilling behind the order, shortest predicted run time first; a predictor follows."""
+
+PREDICTOR, PERFECT = "history", "actual(reservations=false)"
+"""The predictor of an order, and one that reads run times."""
 
 
 def start(longest: float, size: Floats) -> list[float]:
@@ -103,13 +108,13 @@ def keys(found: Mapping[str, float], submit: Floats, logarithms: Mapping[str, Fl
     return KeyColumn(submit + np.exp(np.minimum(slack, log(found["bound"]))))
 
 
-def policy_of(found: Mapping[str, float]) -> str:
-    """Return the name of the policy of some parameters.
+def policy_of(found: Mapping[str, float], predictor: str = PREDICTOR) -> str:
+    """Return the name of the policy of some parameters, with a predictor.
 
     >>> policy_of(parameters([log(3600), 0.0, 0.5, 0.5, 0.0])).split("+")[0]
     'bounded(bound=3600.0,scale=1.0,mean=0.5,requested=0.5,size=0.0)'
     """
-    return f"bounded({','.join(f'{name}={value!r}' for name, value in found.items())}){BEHIND}"
+    return f"bounded({','.join(f'{name}={value!r}' for name, value in found.items())}){BEHIND}{predictor}"
 
 
 def with_guard(policy: str, fallback: str, metric: str) -> str:

@@ -81,6 +81,10 @@ def write_records(
     workload = results[policy].workload
     mask = periods.masks(workload)["test"]
     outcome["differences"] = _differences(policy, results, mask)
+    if outcome["perfect"]:
+        perfect = outcome["perfect"]["policy"]
+        known = {perfect: result_of(perfect)} | {name: results[name] for name in rivals}
+        outcome["perfect"]["differences"] = _differences(perfect, known, mask)
     outcome["sensitivity"] = {
         condition: {
             "figures": {name: figures_of(result, mask) for name, result in schedules.items()},
@@ -248,6 +252,8 @@ def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, p
         limited: "best heuristic on the past within the limit",
         outcome["clairvoyant"]: "reads run times",
     }
+    if outcome["perfect"]:
+        roles[outcome["perfect"]["policy"]] = "learned with perfect predictions: reads run times"
     rows = [
         (f"`{name}`", *figures_cells(each), roles.get(name, "")) for name, each in outcome["test"].items()
     ]
@@ -270,6 +276,7 @@ def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, p
         "## Differences\n",
         intervals,
         _difference_table(outcome["differences"]),
+        *_perfect(outcome),
         *_guard(outcome, periods),
         "## Utilisation\n",
         markdown(
@@ -295,6 +302,17 @@ def _difference_table(differences: Mapping[str, Any]) -> str:
         for other, each in differences.items()
     ]
     return markdown(("other", "mean bounded slowdown", "mean wait [h]"), rows)
+
+
+def _perfect(outcome: Mapping[str, Any]) -> list[str]:
+    """Return the section on perfect predictions, if they were asked for."""
+    if not outcome["perfect"]:
+        return []
+    text = (
+        "The same search and the same order with actual run times as predictions, which no scheduler knows, "
+        "minus other: no better predictor can be expected to gain more.\n"
+    )
+    return ["## Perfect predictions\n", text, _difference_table(outcome["perfect"]["differences"])]
 
 
 def _sensitivity(sensitivity: Mapping[str, Any]) -> Iterator[str]:

@@ -35,6 +35,9 @@ class Learning(Source, Parallel):
     guard : bool
         Whether a learned order has a guard: it falls back to the order of the best heuristic while that is
         better in recent weeks, see :class:`~hpcsimkit.policies.portfolio.guarded.Guarded`. Default: False.
+    perfect : bool
+        Whether the parameters are searched with actual run times as predictions as well, which shows how much
+        better predictions could gain. Default: False.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Learning(Source, Parallel):
     choose_from: int | None = Field(None, ge=1)
     test_from: int | None = Field(None, ge=2)
     guard: bool = False
+    perfect: bool = False
 
     @field_validator("objective")
     @classmethod

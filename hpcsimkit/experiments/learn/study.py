@@ -18,7 +18,14 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
-from hpcsimkit.experiments.learn.recipe import CLAIRVOYANT, RIVALS, policy_of, with_guard
+from hpcsimkit.experiments.learn.recipe import (
+    CLAIRVOYANT,
+    PERFECT,
+    PREDICTOR,
+    RIVALS,
+    policy_of,
+    with_guard,
+)
 from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
@@ -37,9 +44,6 @@ PAST = ("learn", "choose")
 
 PACKAGES = ("simpy", "numpy", "scipy", "cma", "numba", "pandas")
 """Packages with recorded versions."""
-
-RECORDED = f"{REFERENCE}+history"
-"""Policy whose run records the predictions."""
 
 CHANGED = 4
 """Maximum number of policies that are simulated under changed conditions as well."""
@@ -99,8 +103,8 @@ class Study:
     @property
     def steps(self) -> int:
         """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
-        past = 3 + len(RIVALS)
-        tests = 1 + self.settings.guard + len(RIVALS) + len(CLAIRVOYANT)
+        past = 3 + len(RIVALS) + 2 * self.settings.perfect
+        tests = 1 + self.settings.guard + self.settings.perfect + len(RIVALS) + len(CLAIRVOYANT)
         return past + tests + len(CONDITIONS) * CHANGED
 
     def run(self, tell: Callable[[int, int, int], None] = lambda done, failed, of: None) -> dict[str, Any]:
@@ -171,21 +175,8 @@ class Study:
         past = self._on_the_past(RIVALS)
         keeping = [rival for rival in RIVALS if past[rival]["keeps_limit"]]
         fallback = min(keeping, key=lambda rival: past[rival]["loss"])
-        recording = self._simulated(RECORDED, "past", records=True)
-        self._perform([recording])
-        masks = self.periods.masks(self.past)
-        search = Search(
-            self.past,
-            {part: masks[part] for part in PAST},
-            recording,
-            fallback,
-            self.store,
-            self.goal.stricter(),
-            self.settings.evaluations,
-            self.settings.seed,
-        )
-        self._perform([search])
-        refined = policy_of(self.store.outcome(search)["parameters"])
+        recording = self._recording(PREDICTOR)
+        refined = self._searched(PREDICTOR, fallback)
         past |= self._on_the_past([refined])
         learned = past[refined]["loss"] < past[fallback]["loss"]
         guards = learned and self.settings.guard
@@ -198,8 +189,30 @@ class Study:
             "candidates": past,
             "rival": min(RIVALS, key=lambda rival: past[rival]["unlimited"]),
             "limited_rival": fallback,
-            "calibration": recording.calibration(self.store, masks["choose"]),
+            "perfect": self._searched(PERFECT, fallback) if self.settings.perfect else None,
+            "calibration": recording.calibration(self.store, self.periods.masks(self.past)["choose"]),
         }
+
+    def _recording(self, predictor: str) -> Simulated:
+        """Return the simulation that records what a predictor predicts."""
+        return self._simulated(f"{REFERENCE}+{predictor}", "past", records=True)
+
+    def _searched(self, predictor: str, rival: str) -> str:
+        """Return the policy with the parameters that a search finds for a predictor."""
+        recording, masks = self._recording(predictor), self.periods.masks(self.past)
+        self._perform([recording])
+        search = Search(
+            self.past,
+            {part: masks[part] for part in PAST},
+            recording,
+            rival,
+            self.store,
+            self.goal.stricter(),
+            self.settings.evaluations,
+            self.settings.seed,
+        )
+        self._perform([search])
+        return policy_of(self.store.outcome(search)["parameters"], predictor)
 
     def _on_the_past(self, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return the metrics of policies in the two parts of the past, and what they are worth."""
@@ -228,8 +241,9 @@ class Study:
 
     def _test(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outcome: the metrics of all policies on the third part."""
-        unguarded = [chosen["refined"]] if chosen["guarded"] else []
-        policies = list(dict.fromkeys([chosen["policy"], *unguarded, *RIVALS, *CLAIRVOYANT]))
+        others = [chosen["refined"]] if chosen["guarded"] else []
+        others += [chosen["perfect"]] if chosen["perfect"] else []
+        policies = list(dict.fromkeys([chosen["policy"], *others, *RIVALS, *CLAIRVOYANT]))
         tasks = [self._simulated(policy, "whole") for policy in policies]
         self._perform(tasks)
         mask = self.periods.masks(self.workload)["test"]
@@ -250,7 +264,15 @@ class Study:
             "test": figures,
             "clairvoyant": min(CLAIRVOYANT, key=lambda name: free.loss(figures[name], figures[REFERENCE])),
             "keeps_limit": self.goal.keeps_limit(figures[chosen["policy"]], figures[REFERENCE]),
+            "perfect": self._perfect(chosen["perfect"], figures),
         }
+
+    def _perfect(self, policy: str | None, figures: Mapping[str, Figures]) -> dict[str, Any] | None:
+        """Return what differs in the outcome with perfect predictions, if they were asked for."""
+        if policy is None:
+            return None
+        keeps_limit = self.goal.keeps_limit(figures[policy], figures[REFERENCE])
+        return {"policy": policy, "learned": True, "keeps_limit": keeps_limit}
 
     def _changed(self, outcome: Mapping[str, Any]) -> dict[str, Schedules]:
         """Return the schedules of the policies that matter under each changed condition."""

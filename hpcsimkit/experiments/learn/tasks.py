@@ -232,7 +232,6 @@ class Search(Task):
     """
 
     kind = "search"
-    name = label = "search"
 
     def __init__(
         self,
@@ -253,6 +252,16 @@ class Search(Task):
         self.goal = goal
         self.evaluations = evaluations
         self.seed = seed
+
+    @property
+    def name(self) -> str:
+        """Name of the recording, for predictions are all in which two searches of a study differ."""
+        return f"search-{self.recording.name}"
+
+    @property
+    def label(self) -> str:
+        """The word for what is done."""
+        return "search"
 
     @property
     def size(self) -> int:

@@ -20,7 +20,17 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.collection import UNITS, collected
 from hpcsimkit.experiments.learn.goal import Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
-from hpcsimkit.experiments.learn.recipe import BEHIND, RANGES, RIVALS, keys, parameters, policy_of, start
+from hpcsimkit.experiments.learn.recipe import (
+    BEHIND,
+    PERFECT,
+    PREDICTOR,
+    RANGES,
+    RIVALS,
+    keys,
+    parameters,
+    policy_of,
+    start,
+)
 from hpcsimkit.experiments.learn.records import _guard, weekly_difference
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS, TITLES, other_users
 from hpcsimkit.experiments.learn.settings import Learning
@@ -116,7 +126,7 @@ def test_columns_of_a_search_are_the_named_order() -> None:
     logarithms = {"mean": requested, "requested": requested, "size": size}  # requests are the predictions
     order = keys(found, SMALL.submit_time.astype(float), logarithms)
     searched = Simulation(SMALL, Pipeline(order, backfiller=EASY())).run()
-    named = Simulation(SMALL, make(policy_of(found).replace(BEHIND, "+easy"))).run()
+    named = Simulation(SMALL, make(policy_of(found).replace(BEHIND + PREDICTOR, "+easy"))).run()
     np.testing.assert_array_equal(searched.start_time, named.start_time)
     fcfs = Simulation(SMALL, make("fcfs+easy")).run()
     assert (named.start_time != fcfs.start_time).any()
@@ -124,7 +134,8 @@ def test_columns_of_a_search_are_the_named_order() -> None:
 
 def test_all_names_are_policies() -> None:
     for position in (*zip(*RANGES, strict=True), start(3600.0, np.zeros(3))):
-        check(policy_of(parameters(position)))
+        for predictor in (PREDICTOR, PERFECT):
+            check(policy_of(parameters(position), predictor))
     for rival in RIVALS:
         check(rival)
 
@@ -233,6 +244,7 @@ def test_collected_seeds_by_hand(tmp_path: Path) -> None:
             }
             for name, mean in means.items()
         }
+        won = {"mean": -6.0, "low": -7.0, "high": -5.0}
         interval = {"mean": high - 2, "low": high - 4, "high": high}
         differences = {rival: dict.fromkeys(UNITS, interval) for rival in ("saf", "f1")}
         outcome = {
@@ -246,6 +258,12 @@ def test_collected_seeds_by_hand(tmp_path: Path) -> None:
             "keeps_limit": seed != 1,
             "test": test,
             "differences": differences,
+            "perfect": {
+                "policy": "oracle",
+                "learned": True,
+                "keeps_limit": log == "a",
+                "differences": {rival: dict.fromkeys(UNITS, won) for rival in ("saf", "f1")},
+            },
         }
         (tmp_path / f"{log}-{seed}").mkdir()
         (tmp_path / f"{log}-{seed}" / "outcome.json").write_text(json.dumps(outcome))
@@ -260,8 +278,30 @@ def test_collected_seeds_by_hand(tmp_path: Path) -> None:
     assert "| b | 0.00 | 0.00 | -0.50 | -0.50 |" in text
     assert "| mean | 0.25 (2 logs) | 0.25 (2 logs) | -0.12 (2 logs) | -0.12 (2 logs) |" in text
     assert "| b | 7.00 | 7.00 | 5.00 | 1.00 | 9.00 |" in text
+    perfect = text.partition("Logs, with perfect predictions")[2]
+    assert (
+        "| both significantly lower than the best heuristic within the limit | 2 of 2 | 2 of 2 |" in perfect
+    )
+    assert "| limit of the longest wait kept | 1 of 2 | 1 of 2 |" in perfect
+    assert "| b | 1.00 | 1.00 | 1.00 | 1.00 |" in perfect
     assert "| b | 6.00, 7.00, 8.00 | 7.00 | 5.00 | 1.00 | 9.00 |" in text
     assert "| b | -3.00 [-5.00, -1.00] *; -1.00 [-3.00, 1.00]; -1.00 [-3.00, 1.00] |" in text
+
+
+def test_perfect_predictions_are_searched_and_tested_alike(complete: Study, tmp_path: Path) -> None:
+    """They leave everything else as it is; reservations go by requested times in both."""
+    without, place = complete_outcome(complete), tmp_path / "out"
+    outcome = study(place, perfect=True).run()
+    perfect = outcome["perfect"]
+    assert without["perfect"] is None and without["policy"] == outcome["policy"]
+    assert perfect["policy"].endswith("+easy-weighted(mean=1)+actual(reservations=false)")
+    schedule = Simulation(SMALL, make(perfect["policy"])).run()
+    test = complete.periods.masks(SMALL)["test"]
+    assert outcome["test"][perfect["policy"]]["mean_wait_time"] == schedule.wait_time[test].mean()
+    assert set(perfect["differences"]) == {"fcfs+easy", outcome["rival"], outcome["limited_rival"]}
+    report = (place / "report.md").read_text()
+    assert "## Perfect predictions" in report and "reads run times |" in report
+    assert "Share of the gap that is closed, with perfect predictions" in collected(tmp_path)
 
 
 def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
