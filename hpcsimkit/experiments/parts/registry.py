@@ -282,9 +282,19 @@ def with_parameter(
         given = dict(zip(names, having[0].args, strict=False)) | having[0].kwargs | {parameter: value}
         changed = having[0], f"{having[0].key}({', '.join(f'{key}={each}' for key, each in given.items())})"
     else:
-        is_option = parameter in CATALOGUE["option"] and isinstance(make(name, folder, trust), Pipeline)
+        is_option = parameter in CATALOGUE["option"] and _is_pipeline(components, name, folder, trust)
         return f"{name}+{parameter}({value})" if is_option else None
     return "+".join(changed[1] if part is changed[0] else part.text for part in components)
+
+
+def _is_pipeline(components: list[_Component], name: str, folder: str | None, trust: Trust) -> bool:
+    """Return whether a policy is a pipeline; only a single part may be a whole policy of another kind."""
+    if len(components) > 1:
+        return True
+    factory = None if components[0].is_agent else _factory(components[0], name, folder, trust)
+    if isinstance(factory, type):  # its instances need not be constructed
+        return not issubclass(factory, Policy) or issubclass(factory, Pipeline)
+    return isinstance(make(name, folder, trust), Pipeline)
 
 
 def _parameters(component: _Component, name: str, folder: str | None, trust: Trust) -> list[str]:
