@@ -22,6 +22,7 @@ from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
+from hpcsimkit.results.metrics import Metric
 
 __all__ = [
     "AGENT",
@@ -168,7 +169,9 @@ def entries() -> list[Entry]:
 def plugged(plug_in: EntryPoint, kind: str) -> Entry:
     """Return the description of a plug-in, which is imported; the error if it cannot be."""
     try:
-        summary = first_paragraph(inspect.getdoc(loaded(plug_in))) or plug_in.value
+        found = loaded(plug_in)
+        about = found.summary if isinstance(found, Metric) else first_paragraph(inspect.getdoc(found))
+        summary = about or plug_in.value
     except UsageError as error:
         summary = str(error)
     origin = plug_in.dist.name if plug_in.dist is not None else plug_in.module.partition(".")[0]
