@@ -12,6 +12,7 @@ __all__ = [
     "PolicyError",
     "ScheduleError",
     "StalledError",
+    "StorageError",
     "UsageError",
     "WorkloadError",
     "close_words",
@@ -37,6 +38,10 @@ class UsageError(HpcsimkitError):
 
 class WorkloadError(HpcsimkitError):
     """A log, the parameters of a generator or a set of columns is not a valid workload."""
+
+
+class StorageError(WorkloadError):
+    """A file or folder cannot be written, for example because the disk is full."""
 
 
 class ScheduleError(HpcsimkitError):

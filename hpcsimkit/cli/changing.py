@@ -40,8 +40,9 @@ def what_if(
         typer.Option(
             "--set",
             metavar="PARTITION.KEY=VALUE",
-            help="Change: nodes, max_nodes, priority, max_time, default_time, order of a partition, or "
-            "policy=NAME; += and -= add and subtract; repeat the option for several.",
+            help="Change: nodes, max_nodes, priority, max_time, default_time, order, or a limit such as "
+            "in_use.gpus of a partition, or policy=NAME; += and -= add and subtract; repeat the option for "
+            "several.",
         ),
     ] = None,
     policy: Annotated[
@@ -76,18 +77,22 @@ def what_if(
     if not changes:
         raise UsageError("at least one change is needed, such as --set gpu.nodes+=20")
     experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
-    asked = [Change.of(text) for text in changes]
     jobs = experiment.part(experiment.whole())
     cluster: AnyCluster | None = experiment.scheduled
     if cluster is None:
         cluster = Nodes(experiment.workload().machine_size or 1)
     results: list[Result] = []
     rows: list[NDArray[np.intp]] = []
-    changed = changed_cluster(cluster, asked)
-    if isinstance(changed, Partitions):
-        changed = experiment.with_orders(changed)
-    after = [str(change.value) for change in asked if change.key == "policy"] or [policy]
-    for each, name in ((cluster, policy), (changed, after[-1])):
+    try:
+        asked = [Change.of(text) for text in changes]
+        changed = changed_cluster(cluster, asked)
+        if isinstance(changed, Partitions):
+            changed = experiment.with_orders(changed)
+        after = [policy, *(str(change.value) for change in asked if change.key == "policy")][-1]
+        experiment.policy_named(after)
+    except UsageError as error:
+        raise UsageError(f"--set: {error}") from None
+    for each, name in ((cluster, policy), (changed, after)):
         places = places_in(each, jobs)
         if not places.any():
             raise WorkloadError(f"{jobs.name}: no job may run on {each!r}")

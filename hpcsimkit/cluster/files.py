@@ -27,7 +27,6 @@ in either all rows or none.
 from __future__ import annotations
 
 import csv
-import io
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsimkit.cluster.scontrol import NODE, is_scontrol, nodes_of_scontrol
 from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.io.budget import refuse_beyond
-from hpcsimkit.io.documents import toml_values
+from hpcsimkit.io.documents import csv_text, toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes
 
@@ -324,9 +323,7 @@ def machines_text(machines: MachineTable) -> str:
     """
     features = any(machines.features)
     columns = [f"{TOTAL}{SPELLED.get(name, name)}" for name in machines.resources]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([NAME, *columns, *[FEATURES] * features])
+    rows = []
     for name, amounts, words in zip(
         machines.names, machines.capacity.tolist(), machines.features, strict=True
     ):
@@ -334,8 +331,8 @@ def machines_text(machines: MachineTable) -> str:
             _exact_memory(amount) if resource == "memory" else amount
             for resource, amount in zip(machines.resources, amounts, strict=True)
         ]
-        writer.writerow([name, *cells, *[";".join(sorted(words))] * features])
-    return text.getvalue()
+        rows.append([name, *cells, *[";".join(sorted(words))] * features])
+    return csv_text([NAME, *columns, *[FEATURES] * features], rows)
 
 
 def _exact_memory(amount: int) -> str:

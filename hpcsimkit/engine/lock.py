@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.io.files import make_folder
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def in_use(
     ------
     UsageError
         Another process holds the lock, or one of the others.
-    HpcsimkitError
+    StorageError
         The folder cannot be written.
     """
     message = f"{folder}: another run is writing there now"
@@ -108,11 +108,11 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
     Raises
     ------
-    HpcsimkitError
+    StorageError
         Writing failed, for example ``results: cannot be written: No space left on device``.
     """
     try:
         yield
     except OSError as error:
         where = error.filename if isinstance(error.filename, str) else path
-        raise HpcsimkitError(f"{where}: cannot be written: {error.strerror or error}") from None
+        raise StorageError(f"{where}: cannot be written: {error.strerror or error}") from None

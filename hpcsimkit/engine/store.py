@@ -12,7 +12,7 @@ from typing import Any
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.lock import remove_temporary_files, writing
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.errors import HpcsimkitError, StorageError
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 
@@ -127,7 +127,9 @@ class Store:
         Raises
         ------
         HpcsimkitError
-            The task fails, or its outcome cannot be written.
+            The task fails.
+        StorageError
+            The disk is full, for example; this is no failure of the task.
         """
         self.set_aside(task)
         folder, mark = self.folder(task), task.fingerprint
@@ -142,7 +144,7 @@ class Store:
         except BaseException as error:  # interrupted or failed: its time counts too
             with suppress(HpcsimkitError):
                 stopwatch.note()
-                if isinstance(error, Exception):
+                if isinstance(error, Exception) and not isinstance(error, StorageError):
                     self.fail(task, error)
             raise
         record = {"fingerprint": mark, "seconds": stopwatch.seconds(), "outcome": outcome}

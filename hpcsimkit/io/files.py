@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from hpcsimkit.errors import WorkloadError
+from hpcsimkit.errors import StorageError, WorkloadError
 from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
 
 __all__ = [
@@ -153,7 +153,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
 
     Raises
     ------
-    WorkloadError
+    StorageError
         The folder is missing or not writable, the disk is full, or the path is a directory or a link.
     """
     target = Path(path)
@@ -167,7 +167,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         else:
             _replace(target, data)
     except (OSError, ValueError) as error:
-        raise WorkloadError(f"{path}: cannot be written: {_why(error)}") from None
+        raise StorageError(f"{path}: cannot be written: {_why(error)}") from None
 
 
 def make_folder(path: str | os.PathLike[str], *, parents: bool = True) -> None:
@@ -182,7 +182,7 @@ def make_folder(path: str | os.PathLike[str], *, parents: bool = True) -> None:
 
     Raises
     ------
-    WorkloadError
+    StorageError
         The folder cannot be created, or the path is a symbolic link.
     """
     try:
@@ -191,7 +191,7 @@ def make_folder(path: str | os.PathLike[str], *, parents: bool = True) -> None:
         Path(path).mkdir(parents=parents, exist_ok=True)
     except (OSError, ValueError) as error:
         where = getattr(error, "filename", None) or path
-        raise WorkloadError(f"{where}: cannot be written: {_why(error)}") from None
+        raise StorageError(f"{where}: cannot be written: {_why(error)}") from None
 
 
 def unlinked(path: str | os.PathLike[str]) -> Path:

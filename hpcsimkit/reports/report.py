@@ -203,8 +203,8 @@ def _offered_load(saved: SavedResults) -> Iterator[tuple[str, str]]:
 def _metrics(values: Mapping[str, Mapping[str, float | None]]) -> list[Row]:
     """Return a row for each computed metric of `METRICS`, with its values and its best value."""
     rows = []
-    saved = {name for metrics in values.values() for name in metrics if name not in METRICS}
-    for name in [*METRICS, *sorted(saved)]:
+    saved = sorted({name for metrics in values.values() for name in metrics})
+    for name in dict.fromkeys([*METRICS, *saved]):
         # The report of a folder may be drawn again where the code of the user's metrics is not imported.
         metric = METRICS.get(name) or Metric(name, "1", "", "none", "", lambda result, selection: math.nan)
         of_policy = {policy: metrics.get(name) for policy, metrics in values.items()}

@@ -104,7 +104,7 @@ def select(result: Result, *, warmup: float = 0, cooldown: float = 0) -> Selecti
 
 
 def evaluate(
-    result: Result, *, warmup: float = 0, cooldown: float = 0, names: Iterable[str] | None = None
+    result: Result, *, warmup: float = 0, cooldown: float = 0, names: Iterable[str | Metric] | None = None
 ) -> dict[str, float]:
     """Compute metrics of a result.
 
@@ -115,8 +115,8 @@ def evaluate(
     warmup, cooldown : float
         Durations to exclude after the first and before the last submission [s]; see :func:`select`. Default:
         0.
-    names : iterable of str, optional
-        Names of the metrics, from `METRICS`; by default all.
+    names : iterable of str or Metric, optional
+        Names of the metrics, from `METRICS`, or metrics of your own; by default all of `METRICS`.
 
     Returns
     -------
@@ -136,9 +136,13 @@ def evaluate(
     >>> evaluate(r, names=["mean_wait_time", "makespan"])
     {'mean_wait_time': 4.0, 'makespan': 13.0}
     """
-    chosen = {name: METRICS.named(name) for name in (METRICS if names is None else names)}
+    chosen = dict(map(_named, METRICS if names is None else names))
     selection = select(result, warmup=warmup, cooldown=cooldown)
     return {name: float(metric.function(result, selection)) for name, metric in chosen.items()}
+
+
+def _named(metric: str | Metric) -> tuple[str, Metric]:
+    return (metric.name, metric) if isinstance(metric, Metric) else (metric, METRICS.named(metric))
 
 
 # --- metrics of jobs -------------------------------------------------------------------------------------
@@ -443,20 +447,24 @@ GROUP = "hpcsimkit.metrics"
 
 
 class Metrics(Mapping[str, Metric]):
-    """Table of metrics by name: those of the kit, of plug-ins, and added ones."""
+    """Table of metrics by name: those of the kit and of plug-ins.
+
+    Metrics of the user are found by their names, too, once they were imported. They are not listed: only a
+    run that names them computes them.
+    """
 
     kind = "metric"
 
     def __init__(self, known: Iterable[Metric]) -> None:
         self.known = {metric.name: metric for metric in known}
+        self.own: dict[str, Metric] = {}
 
     def __getitem__(self, name: str) -> Metric:
-        if name in self.known:
-            return self.known[name]
-        return _checked(name, loaded(_installed(tuple(sys.path))[name]))
+        found = self.known.get(name) or self.own.get(name)
+        return found or _checked(name, loaded(_installed(tuple(sys.path))[name]))
 
     def __contains__(self, name: object) -> bool:
-        return name in self.known or name in _installed(tuple(sys.path))
+        return name in self.known or name in self.own or name in _installed(tuple(sys.path))
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self.known, **_installed(tuple(sys.path))})
@@ -465,14 +473,14 @@ class Metrics(Mapping[str, Metric]):
         return len(list(iter(self)))
 
     def add(self, name: str, metric: Metric) -> None:
-        """Add a metric, which is then computed for every result.
+        """Let a metric of the user be found by its name.
 
         Raises
         ------
         UsageError
             The object is no metric.
         """
-        self.known[name] = _checked(name, metric)
+        self.own[name] = _checked(name, metric)
 
     def named(self, name: str) -> Metric:
         """Return the metric of a name.

@@ -165,3 +165,29 @@ def test_failure_of_all_cells(apart: CLI, file: Path, tmp_path: Path) -> None:
     assert outcome.err == "hpcsimkit: all 6 cells failed; reasons are in out\n"
     assert "results: out/" in outcome.out, "the table has the reasons"
     assert apart("sweep", "--status", "out").code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
+@pytest.mark.parametrize("engine", ["processes:1", "processes:2"])
+def test_a_full_disk_is_no_failure_of_a_cell(
+    start: Start, apart: CLI, file: Path, tmp_path: Path, engine: str
+) -> None:
+    """Files of at most 20 kB, which the tables of 500 jobs exceed: the sweep ends at once, and goes on later."""
+
+    def small_files() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+
+    flags = ["s.toml", "--out", "out", "--axis", "jobs=50,500", "--engine", engine]
+    process = start("sweep", *flags, before=small_files)
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert re.fullmatch(
+        r"hpcsimkit: out/cells/\w+/jobs.parquet: cannot be written: File too large; "
+        r"(\d+) of 24 cells are finished; the same command goes on\n",
+        err,
+    ), err
+    assert not [*tmp_path.glob("out/cells/*/failure.json"), *tmp_path.glob("out/cells/*/.*.tmp")]
+    assert apart("sweep", *flags, "-q") == (0, "", "")
+    assert {row["status"] for row in rows_of(tmp_path / "out")} == {"done"}

@@ -52,6 +52,16 @@ def test_without_partitions(cli: CLI, weeks: Path) -> None:
     ("change", "message"),
     [
         ("1.node+=2", "'1.node+=2': unknown key 'node'; nearest: nodes, order, max_nodes"),
+        (
+            "1.in_use.gpus=2",
+            "partition '1': in_use of counted nodes needs at least 1 of nodes, found 2 of gpus",
+        ),
+        ("1.in_use.nodes+=2", "1.in_use.nodes is unlimited: += needs a present value"),
+        (
+            "1.in_use.memory=2",
+            "'1.in_use.memory=2': memory needs a unit (B, kB, MB, GB, TB, PB, KiB, ...), found '2'",
+        ),
+        ("1.in_use=2", "'1.in_use=2': unknown key 'in_use'; nearest: in_use.gpus"),
         ("3.nodes=2", "unknown partition '3'; known: 1, 2"),
         ("1.nodes=2h", "'1.nodes=2h': a whole number is needed, found '2h'"),
         ("1.max_time=long", "'1.max_time=long': a time such as 36h or 2d is needed, found 'long'"),
@@ -66,7 +76,9 @@ def test_without_partitions(cli: CLI, weeks: Path) -> None:
     ],
 )
 def test_mistakes_are_one_line(cli: CLI, weeks: Path, change: str, message: str) -> None:
-    assert cli("what-if", "weeks.swf", "--partitions", "two.toml", "--set", change).line() == message
+    assert (
+        cli("what-if", "weeks.swf", "--partitions", "two.toml", "--set", change).line() == f"--set: {message}"
+    )
     assert not (weeks / "results").exists()
 
 

@@ -261,7 +261,7 @@ def check_agent(agent: Agent, *, cluster: AnyCluster | int | None = None, seed: 
 
 def _report(part: Any, runner: _Runner, checks: dict[str, Failure]) -> PartReport:
     """Apply the checks to all workloads."""
-    names = list(checks)
+    names, text = list(checks), _text_of(part)
     if not isinstance(part, Agent):
         names.insert(0, "parameters")
         problem = parameter_problem(part)
@@ -271,11 +271,18 @@ def _report(part: Any, runner: _Runner, checks: dict[str, Failure]) -> PartRepor
         for name, failure in checks.items():
             problem = problem_of(failure, workload)
             if problem is not None:
-                raise CheckError(f"{part!r} fails {name!r}: {problem}; on {workload.name}")
+                raise CheckError(f"{text} fails {name!r}: {problem}; on {workload.name}")
     decisions = sum(1 for workload in runner.workloads for _ in runner.decisions(workload))
     if not decisions:
         raise UsageError(f"there is no decision for the {runner.stage} seat on {runner.cluster!r}")
-    return PartReport(repr(part), tuple(names), len(runner.workloads), decisions)
+    return PartReport(text, tuple(names), len(runner.workloads), decisions)
+
+
+def _text_of(part: Any) -> str:
+    """Return a part as text; an agent without the facts of its training."""
+    if not isinstance(part, Agent):
+        return repr(part)
+    return repr(Agent(part.encoder, part.mask, part.network, part.stage, sample=part.sample, base=part.base))
 
 
 # --- episodes ----------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +15,11 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.named_parts import metric_named
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import Metric, evaluate
 
 if TYPE_CHECKING:
     import pandas
@@ -32,6 +33,7 @@ def compare(
     cluster: Cluster[Any, Any] | None = None,
     *,
     seeds: Iterable[int] = (0,),
+    metrics: Iterable[str | Metric] | None = None,
     engine: Engine | None = None,
     **settings: Any,
 ) -> pandas.DataFrame:
@@ -47,6 +49,9 @@ def compare(
         Cluster of all runs; by default the counted nodes of each workload.
     seeds : iterable of int
         Random seeds of the runs. Default: 0 only.
+    metrics : iterable of str or Metric, optional
+        Metrics to compute: names in :data:`~hpcsimkit.results.metrics.METRICS`, and those of your own as
+        objects or as ``module:Name`` or ``file.py:Name``; by default all of `METRICS`.
     engine : Engine, optional
         Engine that executes the runs; by default this process. ``Processes(4)`` runs four at a time.
     **settings
@@ -55,13 +60,12 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        A row for each run: ``workload, policy, seed``, and all metrics of
-        :data:`~hpcsimkit.results.metrics.METRICS` (float, NaN where undefined).
+        A row for each run: ``workload, policy, seed``, and the metrics (float, NaN where undefined).
 
     Raises
     ------
     UsageError
-        Two workloads or two policies have the same name, or a name is unknown.
+        Two workloads, two policies or two metrics have the same name, or a name is unknown.
     HpcsimkitError
         A run fails.
 
@@ -72,19 +76,19 @@ def compare(
     >>> workload = default_workload(np.random.default_rng(1), jobs=200)
     >>> from dataclasses import replace
     >>> loads = [replace(workload.scale_load(x), name=f"load {x}") for x in (1.0, 1.2)]
-    >>> table = compare(loads, ["fcfs", "fcfs+easy"])
-    >>> table[["workload", "policy", "mean_wait_time"]].round()
-       workload     policy  mean_wait_time
-    0  load 1.0       fcfs         17985.0
-    1  load 1.0  fcfs+easy          6317.0
-    2  load 1.2       fcfs         20893.0
-    3  load 1.2  fcfs+easy          8444.0
+    >>> compare(loads, ["fcfs", "fcfs+easy"], metrics=["mean_wait_time"]).round()
+       workload     policy  seed  mean_wait_time
+    0  load 1.0       fcfs     0         17985.0
+    1  load 1.0  fcfs+easy     0          6317.0
+    2  load 1.2       fcfs     0         20893.0
+    3  load 1.2  fcfs+easy     0          8444.0
     """
     import pandas
 
     named = _distinct("workloads", _with_names(workloads))
+    computed = None if metrics is None else [*_distinct("metrics", map(_metric, metrics)).values()]
     runs = [
-        ComparisonRun(f"run-{number}", workload, name, policy, cluster, seed, settings)
+        ComparisonRun(f"run-{number}", workload, name, policy, cluster, seed, computed, settings)
         for number, (workload, (name, policy), seed) in enumerate(
             product(named.values(), _distinct("policies", _policies(policies)).items(), seeds)
         )
@@ -113,6 +117,8 @@ class ComparisonRun(Task):
         Cluster of the run.
     seed : int
         Random seed.
+    metrics : sequence of str or Metric, optional
+        Metrics to compute; by default all.
     settings : mapping
         Further keyword arguments of a simulation.
     """
@@ -127,12 +133,14 @@ class ComparisonRun(Task):
         policy: Policy,
         cluster: Cluster[Any, Any] | None,
         seed: int,
+        metrics: Sequence[str | Metric] | None,
         settings: Mapping[str, Any],
     ) -> None:
         self.name = name
         self.workload = workload
         self.policy = policy
         self.cluster = cluster
+        self.metrics = metrics
         self.values = {"workload": workload.name, "policy": label, "seed": seed}
         self.settings = {**settings, "seed": seed, "name": label}
 
@@ -148,7 +156,9 @@ class ComparisonRun(Task):
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and return the metrics."""
         simulation = Simulation(self.workload, self.policy, self.cluster, **self.settings)
-        return evaluate(simulation.run())
+        for metric in self.metrics or ():
+            _metric(metric)  # a worker imports it, too
+        return evaluate(simulation.run(), names=self.metrics)
 
 
 def _with_names(workloads: Workload | Iterable[Workload]) -> Iterator[tuple[str, Workload]]:
@@ -164,6 +174,22 @@ def _policies(policies: Iterable[str | Policy] | Mapping[str, Policy]) -> Iterat
         yield (policy, registry.make(policy)) if isinstance(policy, str) else (repr(policy), policy)
 
 
+def _metric(metric: str | Metric) -> tuple[str, str | Metric]:
+    """Return the name of a metric, and the metric; a name is imported."""
+    if isinstance(metric, Metric):
+        return metric.name, metric
+    metric_named(metric)
+    return metric, metric
+
+
+HOW = {
+    "workloads": "replace(w, name=...)",
+    "policies": "give a mapping of names to policies",
+    "metrics": "replace(metric, name=...)",
+}
+"""Ways to tell apart two values of the same name."""
+
+
 def _distinct(what: str, named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return values by name.
 
@@ -175,7 +201,6 @@ def _distinct(what: str, named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in named:
         if name in found:
-            how = "replace(w, name=...)" if what == "workloads" else "give a mapping of names to policies"
-            raise UsageError(f"two {what} have the name {name!r}; rename one: {how}")
+            raise UsageError(f"two {what} have the name {name!r}; rename one: {HOW[what]}")
         found[name] = value
     return found

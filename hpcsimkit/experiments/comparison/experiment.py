@@ -182,7 +182,7 @@ class Experiment(Source, Parallel):
     @property
     def metric_names(self) -> list[str]:
         """Names of the metrics of every run: those of the kit and of plug-ins, then those of the user."""
-        return [*(name for name in METRICS if ":" not in name), *self._names_of_own_metrics]
+        return [*METRICS, *self._names_of_own_metrics]
 
     def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
         """Read or generate the workload; see :meth:`Source.workload`. Void dependencies are noted."""

@@ -15,6 +15,7 @@ from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.io.units import memory_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.breakdown import By, classes_of
 from hpcsimkit.results.result import Result
@@ -28,7 +29,11 @@ __all__ = ["Change", "WhatIf", "changed_cluster", "places_in"]
 
 AnyCluster = Cluster[Any, Any]
 
-CHANGE = re.compile(r"(?:(?P<partition>[^=]+)\.)?(?P<key>\w+)\s*(?P<sign>[-+]?)=\s*(?P<value>.+)")
+LIMITS = ("in_use", "max_per_job", "max_per_node")
+CHANGE = re.compile(
+    rf"(?:(?P<partition>[^=]+?)\.)?(?P<key>(?:(?:{'|'.join(LIMITS)})\.)?\w+)"
+    r"\s*(?P<sign>[-+]?)=\s*(?P<value>.+)"
+)
 TIME = re.compile(r"(\d{1,9})([smhdw]?)")
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 WEEK = SECONDS["w"]
@@ -37,6 +42,7 @@ TIMES = ("max_time", "default_time")
 NUMBERS = ("nodes", "max_nodes", "priority")
 NAMES = ("order", "policy")
 KEYS = (*NUMBERS, *TIMES, *NAMES)
+EXAMPLES = (*KEYS, *(f"{limit}.gpus" for limit in LIMITS))
 
 WAYS: tuple[By, ...] = ("partition", "qos", "group", "user")
 TOP = 10
@@ -50,11 +56,11 @@ class Change(NamedTuple):
     partition : str
         Name of the partition; empty for a cluster without partitions, and for the policy.
     key : str
-        Parameter to change: one of `KEYS`.
+        Parameter to change: one of `KEYS`, or one of `LIMITS` with a resource, such as ``in_use.gpus``.
     sign : {"", "+", "-"}
         Whether the value replaces the present one, is added to it, or is subtracted from it.
     value : int or str
-        Number, time [s], or name of an order or of a policy.
+        Number, time [s], memory [bytes], or name of an order or of a policy.
     """
 
     partition: str
@@ -75,6 +81,8 @@ class Change(NamedTuple):
         --------
         >>> Change.of("gpu.nodes+=20"), Change.of("long.max_time=2d").value
         (Change(partition='gpu', key='nodes', sign='+', value=20), 172800)
+        >>> Change.of("gpu.in_use.memory=1 TB")
+        Change(partition='gpu', key='in_use.memory', sign='', value=1000000000000)
         >>> Change.of("gpu.node=3")
         Traceback (most recent call last):
         ...
@@ -83,18 +91,15 @@ class Change(NamedTuple):
         found = CHANGE.fullmatch(text.strip())
         if found is None:
             raise UsageError(f"a change such as gpu.nodes+=20 or long.max_time=2d is needed, found {text!r}")
-        if found["key"] not in KEYS:
-            raise UsageError(f"{text!r}: unknown key {found['key']!r}{nearest(found['key'], KEYS)}")
-        if found["key"] in NAMES:
-            return cls._named(
-                text, found["partition"] or "", found["key"], found["sign"], found["value"].strip()
-            )
-        value = TIME.fullmatch(found["value"].strip())
-        if value is None or (value[2] and found["key"] not in TIMES):
-            needed = "a time such as 36h or 2d" if found["key"] in TIMES else "a whole number"
-            raise UsageError(f"{text!r}: {needed} is needed, found {found['value']!r}")
-        number = int(value[1]) * SECONDS[value[2]]
-        return cls(found["partition"] or "", found["key"], found["sign"], number)
+        partition, key, sign, value = (found[name] or "" for name in ("partition", "key", "sign", "value"))
+        if key not in KEYS and "." not in key:
+            raise UsageError(f"{text!r}: unknown key {key!r}{nearest(key, EXAMPLES)}")
+        if key in NAMES:
+            return cls._named(text, partition, key, sign, value.strip())
+        try:
+            return cls(partition, key, sign, _amount(key, value.strip()))
+        except UsageError as error:
+            raise UsageError(f"{text!r}: {error}") from None
 
     @classmethod
     def _named(cls, text: str, partition: str, key: str, sign: str, name: str) -> Change:
@@ -113,6 +118,17 @@ class Change(NamedTuple):
         if self.sign and present is None:
             raise UsageError(f"{self.partition}.{self.key} is unlimited: {self.sign}= needs a present value")
         return self.value if not self.sign else (present or 0) + int(f"{self.sign}1") * self.value
+
+
+def _amount(key: str, text: str) -> int:
+    """Return a number, a time [s], or an amount of memory [bytes]."""
+    if key.endswith(".memory"):
+        return memory_bytes(text)
+    value = TIME.fullmatch(text)
+    if value is None or (value[2] and key not in TIMES):
+        needed = "a time such as 36h or 2d" if key in TIMES else "a whole number"
+        raise UsageError(f"{needed} is needed, found {text!r}")
+    return int(value[1]) * SECONDS[value[2]]
 
 
 def changed_cluster(cluster: AnyCluster, changes: Sequence[Change]) -> AnyCluster:
@@ -153,8 +169,10 @@ def _changed(cluster: AnyCluster, change: Change) -> AnyCluster:
     if change.key == "nodes" and cluster.machines is not None:
         return _with_machines(cluster, place, change)
     part = cluster.parts[place]
-    value: Any = change.applied(getattr(part, change.key))
-    new = replace(part, **{change.key: value})
+    limits, _, name = change.key.rpartition(".")
+    present = getattr(part, limits) if limits else vars(part)
+    value: Any = change.applied(present.get(name))
+    new = replace(part, **({limits: {**present, name: value}} if limits else {name: value}))
     return replace(cluster, parts=[new if each is part else each for each in cluster.parts])
 
 

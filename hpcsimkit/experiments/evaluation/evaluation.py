@@ -33,6 +33,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
+from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.result import Result
 
 __all__ = ["AGENT", "Contest", "Evaluation", "RandomAgent"]
@@ -197,6 +198,11 @@ class Contest:
         return self.evaluation.metrics or [str(self.trained.get("metric", "mean_bounded_slowdown"))]
 
     @property
+    def measures(self) -> list[str]:
+        """Names of the metrics of every run: all that are known, and those of the user to compare."""
+        return [*dict.fromkeys([*METRICS, *self.metrics])]
+
+    @property
     def about(self) -> str:
         """One-line description of the agent, its seat, and the selection of its actions."""
         how = "draws actions" if self.agent.sample else "takes the best action"
@@ -298,7 +304,9 @@ class Contest:
             "sequence": number,
             "first_job": int(jobs.id[jobs.arrival_order[self.evaluation.warmup]]),
             "seed": scenario.seed,
-            "metrics": {name: _finite(measured(result, scenario)) for name, result in results.items()},
+            "metrics": {
+                name: _finite(measured(result, scenario, self.measures)) for name, result in results.items()
+            },
             "classes": {
                 name: class_sums(result, warmup_of(result, scenario)) for name, result in results.items()
             },

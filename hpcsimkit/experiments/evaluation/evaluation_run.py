@@ -127,7 +127,7 @@ class EvaluationRun:
         with self.folder.session(FINISHED, resume=resume, kept=self._kept):
             outcomes = finish(self.tasks, self.store, self._engine_of, tell=tell)
             verdicts = [verdict_of(metric, self.contest, outcomes) for metric in self.contest.metrics]
-            write_bytes(work / TABLE, _csv(outcomes).encode())
+            write_bytes(work / TABLE, _csv(outcomes, self.contest.measures).encode())
             write_bytes(work / WHERE, _where(verdicts).encode())
             write_bytes(work / PAGE, evaluation_page(self.contest, verdicts).encode())
             write_json(work / STATISTICS, self._statistics(verdicts))
@@ -187,7 +187,7 @@ class EvaluationRun:
 # --- files -----------------------------------------------------------------------------------------------
 
 
-def _csv(outcomes: Sequence[Mapping[str, Any]]) -> str:
+def _csv(outcomes: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> str:
     """Return a row for each sequence and policy; an undefined metric is left empty."""
     about = ("sequence", "first_job", "seed")
     rows = (
@@ -195,7 +195,7 @@ def _csv(outcomes: Sequence[Mapping[str, Any]]) -> str:
         for outcome in outcomes
         for name, values in outcome["metrics"].items()
     )
-    return csv_text([*about, "policy", *METRICS], rows)
+    return csv_text([*about, "policy", *metrics], rows)
 
 
 def _where(verdicts: Sequence[Verdict]) -> str:

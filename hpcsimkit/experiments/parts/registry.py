@@ -22,6 +22,7 @@ from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
+from hpcsimkit.results.metrics import Metric
 
 __all__ = [
     "AGENT",
@@ -168,7 +169,9 @@ def entries() -> list[Entry]:
 def plugged(plug_in: EntryPoint, kind: str) -> Entry:
     """Return the description of a plug-in, which is imported; the error if it cannot be."""
     try:
-        summary = first_paragraph(inspect.getdoc(loaded(plug_in))) or plug_in.value
+        found = loaded(plug_in)
+        about = found.summary if isinstance(found, Metric) else first_paragraph(inspect.getdoc(found))
+        summary = about or plug_in.value
     except UsageError as error:
         summary = str(error)
     origin = plug_in.dist.name if plug_in.dist is not None else plug_in.module.partition(".")[0]
@@ -282,9 +285,19 @@ def with_parameter(
         given = dict(zip(names, having[0].args, strict=False)) | having[0].kwargs | {parameter: value}
         changed = having[0], f"{having[0].key}({', '.join(f'{key}={each}' for key, each in given.items())})"
     else:
-        is_option = parameter in CATALOGUE["option"] and isinstance(make(name, folder, trust), Pipeline)
+        is_option = parameter in CATALOGUE["option"] and _is_pipeline(components, name, folder, trust)
         return f"{name}+{parameter}({value})" if is_option else None
     return "+".join(changed[1] if part is changed[0] else part.text for part in components)
+
+
+def _is_pipeline(components: list[_Component], name: str, folder: str | None, trust: Trust) -> bool:
+    """Return whether a policy is a pipeline; only a single part may be a whole policy of another kind."""
+    if len(components) > 1:
+        return True
+    factory = None if components[0].is_agent else _factory(components[0], name, folder, trust)
+    if isinstance(factory, type):  # its instances need not be constructed
+        return not issubclass(factory, Policy) or issubclass(factory, Pipeline)
+    return isinstance(make(name, folder, trust), Pipeline)
 
 
 def _parameters(component: _Component, name: str, folder: str | None, trust: Trust) -> list[str]:

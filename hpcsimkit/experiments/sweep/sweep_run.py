@@ -17,7 +17,7 @@ from hpcsimkit.engine.results_folder import PROVENANCE, head_of_toml
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.experiments.comparison.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.sweep.cell import Cell
@@ -124,8 +124,10 @@ class SweepRun:
 
         Raises
         ------
-        HpcsimkitError
-            The folder cannot be written, or another process is working on it.
+        UsageError
+            Another process is working on the folder.
+        StorageError
+            A file cannot be written; finished cells are kept.
         Stopped
             Ctrl-C or SIGTERM was received; finished cells are kept.
         """
@@ -137,12 +139,16 @@ class SweepRun:
             try:
                 frame = self._perform(own, retry, tell)
             except KeyboardInterrupt as interrupt:
-                done = sum(map(self.store.has, own))
-                line = f"stopped; {done} of {len(own)} cells are finished; the same command goes on"
-                raise Stopped(line, signal_of(interrupt)) from None
+                raise Stopped(f"stopped; {self._to_go_on(own)}", signal_of(interrupt)) from None
+            except StorageError as error:
+                raise StorageError(f"{error}; {self._to_go_on(own)}") from None
             if self.shard == WHOLE:
                 self._conclude(frame, provenance)
         return frame
+
+    def _to_go_on(self, cells: Sequence[Cell]) -> str:
+        done = sum(map(self.store.has, cells))
+        return f"{done} of {len(cells)} cells are finished; the same command goes on"
 
     def collect(self) -> pandas.DataFrame:
         """Write the table of all cells with an outcome, after shards, and return it.
@@ -211,7 +217,9 @@ class SweepRun:
             tell(states["done"], states["failed"], len(cells))
 
         def fail(task: Task, error: Exception) -> None:
-            if self.store.failure(task) is None:  # its process died, or its folder cannot be written
+            if isinstance(error, StorageError):  # other cells cannot be written either
+                raise error
+            if self.store.failure(task) is None:  # its process died
                 self.store.fail(task, error)
             count(task.name, "failed")
 

@@ -189,7 +189,7 @@ class Validation:
         return float(np.mean(values))
 
 
-def measured(result: Result, scenario: Scenario, names: Sequence[str] | None = None) -> dict[str, float]:
+def measured(result: Result, scenario: Scenario, names: Sequence[str]) -> dict[str, float]:
     """Return metrics of a run over the jobs after its warm-up; NaN for undefined ones."""
     return evaluate(result, warmup=warmup_of(result, scenario), names=names)
 

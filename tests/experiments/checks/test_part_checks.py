@@ -291,7 +291,9 @@ class Unscored(Network):
 
 
 def test_an_agent_that_passes() -> None:
-    report = check_agent(Agent(QueueWindow(4), Slots(4), FIRST, "order"))
+    plain = Agent(QueueWindow(4), Slots(4), FIRST, "order")
+    report = check_agent(Agent(QueueWindow(4), Slots(4), FIRST, "order", about={"seed": 1, "steps": 2048}))
+    assert report.part == repr(plain)  # without what is known of its training
     assert report.checks[0] == "encoder: parameters"
     assert report.checks[-1] == "rules of policies"
 

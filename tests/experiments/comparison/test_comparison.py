@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -16,6 +17,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.settings.engine_table import EngineTable
 from hpcsimkit.policies import SJF
+from hpcsimkit.results.metrics import Metric
 
 
 def test_rows_are_what_simulations_give() -> None:
@@ -37,6 +39,33 @@ def test_rows_are_what_simulations_give() -> None:
     again = compare([one, other], {"mine": make("sjf+easy"), "random": make("random")}, seeds=[1, 2],
                     walltime="kill", engine=Processes(2))  # fmt: skip
     assert again.equals(table)
+
+
+OWN = Metric(
+    "longest", "s", "max_i wait_i", "lower", "Longest wait", lambda result, _: result.wait_time.max()
+)
+
+
+def test_metrics_are_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names, objects, and names of code that each worker imports."""
+    (tmp_path / "mine.py").write_text(
+        "from hpcsimkit.results.metrics import Metric\n"
+        "JOBS = Metric('n', 'jobs', 'n', 'none', 'Jobs', lambda result, _: len(result.workload))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    workload = default_workload(np.random.default_rng(0), jobs=40)
+    for engine in (None, Processes(2)):
+        table = compare(
+            workload, ["fcfs", "sjf"], metrics=["max_wait_time", OWN, "mine.py:JOBS"], engine=engine
+        )
+        assert [*table] == ["workload", "policy", "seed", "max_wait_time", "longest", "mine.py:JOBS"]
+        assert table["longest"].tolist() == table["max_wait_time"].tolist()
+        assert table["mine.py:JOBS"].tolist() == [40, 40]
+    assert {"longest", "mine.py:JOBS"}.isdisjoint(compare(workload, ["fcfs"]))  # not in later tables
+    with pytest.raises(UsageError, match="unknown metric 'makespann'; nearest: makespan"):
+        compare(workload, ["fcfs"], metrics=["makespann"])
+    with pytest.raises(UsageError, match="two metrics have the name 'longest'; rename one: replace"):
+        compare(workload, ["fcfs"], metrics=[OWN, OWN])
 
 
 def test_names_are_distinct() -> None:

@@ -34,3 +34,16 @@ def test_removed_machines_are_removed_from_all_partitions() -> None:
 def test_machines_without_partitions() -> None:
     found = changed_cluster(MACHINES, [Change.of("nodes=4"), Change.of("nodes+=1")])
     assert found.names == ("node1", "node2", "node3", "gpu1", "node-new1")
+
+
+def test_limits_of_resources() -> None:
+    changes = ["gpu.in_use.cpus=8", "gpu.in_use.cpus+=4", "gpu.in_use.nodes=1", "all.max_per_job.cpus=4"]
+    found = changed_cluster(CLUSTER, [Change.of(text) for text in changes])
+    assert isinstance(found, Partitions)
+    assert [part.in_use for part in found.parts] == [{"cpus": 12, "nodes": 1}, {}]
+    assert [part.max_per_job for part in found.parts] == [{}, {"cpus": 4}]
+    assert found.views[0].cluster.limits == {"cpus": 12, "nodes": 1}
+    with pytest.raises(
+        UsageError, match="partition 'gpu': in_use needs amounts of nodes, cpus, found 'gpus'"
+    ):
+        changed_cluster(CLUSTER, [Change.of("gpu.in_use.gpus=1")])

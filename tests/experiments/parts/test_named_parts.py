@@ -78,9 +78,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def metrics_of_the_kit() -> Iterator[None]:
     """What a test adds to the table of metrics is not in that of the next."""
-    before = dict(METRICS.known)
     yield
-    METRICS.known = before
+    METRICS.own.clear()
 
 
 @pytest.fixture
@@ -112,6 +111,7 @@ def test_plug_ins_everywhere(installed: None, cli: CLI, log: Path, tmp_path: Pat
 
 def test_they_are_listed_with_their_origin(installed: None) -> None:
     listed = {kind: {part.name: part for part in parts(kind)} for kind in ("metric", "reader", "machines")}
+    assert listed["metric"]["most_jobs"].summary == "Number of jobs"
     assert listed["metric"]["most_jobs"].origin == listed["machines"]["four"].origin == "tests"
     assert listed["machines"]["four"].summary == "Four machines."
     assert listed["reader"]["swf"].origin == listed["metric"]["makespan"].origin == "hpcsimkit"
