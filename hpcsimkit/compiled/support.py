@@ -31,6 +31,7 @@ from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predicting.bounded import KeyColumn
 from hpcsimkit.policies.predicting.predicted import CORRECTIONS
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
-CONSTANT, VARYING = (*KEYS, KeyColumn), FORMULAS
+CONSTANT, VARYING = (*KEYS, KeyColumn), (*FORMULAS, SlurmMultifactor)
 ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo, Remembered)
 BACKFILLERS = (type(None), EASY, Greedy, Reservations, Conservative)
 
@@ -168,7 +169,7 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
     candidates = _candidates(policy)
-    if type(candidates) not in (type(None), ShortestPredicted, *VARYING, *CONSTANT):
+    if type(candidates) not in (type(None), ShortestPredicted, *FORMULAS, *CONSTANT):
         yield f"the order of candidates {candidates!r} is not compiled"
 
 
@@ -197,7 +198,9 @@ def run(simulation: Parameters) -> Result:
     state = new_run(jobs, _estimates(workload, policy, streams), nodes)
     if simulation.begun is not None:
         take_over(simulation.begun, jobs, state)
-    simulate(jobs, rules, state, new_queue(len(workload)), *_optional_parts(parts, jobs, nodes))
+    simulate(
+        jobs, rules, state, new_queue(len(workload)), *_optional_parts(parts, policy, workload, jobs, nodes)
+    )
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -226,6 +229,7 @@ def _parts(policy: Policy) -> tuple[str, ...]:
         "sizes": not (gone or profile or plan),
         "listing": gone or profile or plan or _candidates(policy) is not None,
         "gone": gone,
+        "shares": isinstance(policy.queue_order, SlurmMultifactor),
         "histories": isinstance(policy.estimates, LastTwo),
         "profile": profile,
         "plan": plan,
@@ -238,18 +242,22 @@ def _kind(parts: tuple[str, ...]) -> str:
     return "-".join(parts)
 
 
-def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> Iterator[Any]:
+def _optional_parts(
+    parts: tuple[str, ...], policy: Pipeline, workload: Workload, jobs: Jobs, nodes: int
+) -> Iterator[Any]:
     """Yield the optional parts of the state in the order in which the compiled function takes them."""
+    from hpcsimkit.compiled.fair_shares import new_shares
     from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.plan import new_plan
     from hpcsimkit.compiled.predictions import new_histories
     from hpcsimkit.compiled.profile import new_profile
     from hpcsimkit.compiled.queue import new_sizes
 
-    count = len(jobs.submit_time)
+    count, order = len(workload), policy.queue_order
     yield new_sizes(count, nodes) if "sizes" in parts else None
     yield new_listing(count) if "listing" in parts else None
     yield np.empty(count, dtype=np.int64) if "gone" in parts else None
+    yield new_shares(order, workload, nodes) if isinstance(order, SlurmMultifactor) else None
     yield new_histories(_users(jobs), count, CORRECTIONS) if "histories" in parts else None
     yield new_profile(count, nodes) if "profile" in parts else None
     yield new_plan(count, nodes) if "plan" in parts else None

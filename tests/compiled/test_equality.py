@@ -39,6 +39,9 @@ ORDERS = [
     "wfp3",
     "unicef",
     "xfactor",
+    "slurm(size=300)",
+    "slurm(shares=log, half_life=0)",
+    "slurm(shares_by=group, half_life=40, max_age=50, attribute=200)",
 ]
 BACKFILLING = [
     "none",
@@ -92,6 +95,8 @@ def workloads(draw: Any) -> Workload:
         "requested_time": requested,
         "nodes": nodes,
         "user": numbers.integers(-1, 3, jobs),
+        "group": numbers.integers(0, 9, jobs),
+        "queue": numbers.integers(0, 3, jobs),
     }
     return Workload(columns, machine_size=size)
 
@@ -240,4 +245,4 @@ def test_other_real_logs(log: str, policy: str, shared: Path) -> None:
 
 def test_every_compiled_policy_is_tested() -> None:
     tested = {type(make(f"{order}+easy").queue_order) for order in ORDERS}
-    assert tested >= {*KEYS, *support.FORMULAS}
+    assert tested >= {*KEYS, *support.VARYING}

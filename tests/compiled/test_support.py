@@ -30,7 +30,7 @@ from hpcsimkit.kernel.observers import Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import SJF
+from hpcsimkit.policies import EASY, SJF, SlurmMultifactor
 from hpcsimkit.policies.backfill.backfilling import Reservations
 from hpcsimkit.results.result import Result
 
@@ -59,7 +59,7 @@ class Own(SJF):
         ("fcfs+commit", {}, "commits"),
         ("fcfs+published-easy", {}, "backfiller"),
         (Pipeline(backfiller=Reservations(0)), {}, "number of reservations is 0"),
-        ("slurm+easy", {}, "order"),
+        (Pipeline(backfiller=EASY(SlurmMultifactor())), {}, "the order of candidates SlurmMultifactor()"),
         ("sjf+fitting+window(3)", {}, "window"),
         ("recorded", {}, "no plain pipeline"),
         (Pipeline(order=Own()), {}, "order Own()"),
@@ -178,8 +178,18 @@ def test_a_line_on_a_terminal_before_it_compiles(
 
 def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:
     marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C  \w", line)}
-    assert {"fcfs", "wfp3", "easy", "easy-k", "conservative", "greedy", "fitting", "last-two"} <= marked
-    assert not marked & {"slurm", "published-easy", "commit", "best-fit", "bfbp"}
+    assert {
+        "fcfs",
+        "wfp3",
+        "slurm",
+        "easy",
+        "easy-k",
+        "conservative",
+        "greedy",
+        "fitting",
+        "last-two",
+    } <= marked
+    assert not marked & {"published-easy", "commit", "best-fit", "bfbp"}
 
 
 def test_provenance_has_the_simulator(tmp_path: Path) -> None:
