@@ -68,10 +68,11 @@ class SlurmMultifactor(Order):
     * QOS: the priority of the job's quality of service (column ``qos``) / the largest one.
 
     By default, the order uses no future information: all users who have submitted a job so far are entitled
-    to equal shares, and the longest requested time is that of the jobs submitted so far. Priorities of partitions and QOS are part of
-    Slurm's configuration and not recorded in logs. If they are not given, Slurm's defaults apply, equal for
-    all: 1 for a partition (``PriorityJobFactor``), 0 for a QOS (``Priority``). Usage decays with Slurm's
-    default half-life of a week, and the billing of a job is its size: nodes, or CPUs on machines.
+    to equal shares, and the longest requested time is that of the jobs submitted so far. Priorities of
+    partitions and QOS are part of Slurm's configuration and not recorded in logs. If they are not given,
+    Slurm's defaults apply, equal for all: 1 for a partition (``PriorityJobFactor``), 0 for a QOS
+    (``Priority``). Usage decays with Slurm's default half-life of a week, and the billing of a job is its
+    size: nodes, or CPUs on machines.
 
     On a cluster with :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own queue, in
     which the factor of that partition would be equal for all jobs. It needs no priorities here: which

@@ -39,10 +39,9 @@ ORDERS = [
     "wfp3",
     "unicef",
     "xfactor",
-    "slurm(size=300)",
-    "slurm(shares=log, half_life=0)",
-    "slurm(shares_by=group, half_life=40, max_age=50, attribute=200)",
+    "slurm",
 ]
+SHARES = ["slurm(shares=log, half_life=0)", "slurm(shares_by=group, half_life=40, max_age=50, size=300)"]
 BACKFILLING = [
     "none",
     "easy",
@@ -109,7 +108,7 @@ def check_random(jobs: Workload, order: str, backfilling: str, window: str, wall
 
 CASES = given(
     workloads(),
-    st.sampled_from(ORDERS),
+    st.sampled_from([*ORDERS, *SHARES]),
     st.sampled_from(BACKFILLING),
     st.sampled_from(WINDOWS),
     st.sampled_from(["run", "kill"]),
