@@ -25,12 +25,15 @@ from hpcsimkit.compiled.scores import BY_RANK, score
 from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
 
 __all__ = [
+    "BACKFILLED",
     "EASY",
     "FITTING",
     "GREEDY",
     "NONE",
     "NO_LIMIT",
     "PLANNED",
+    "READY",
+    "RESERVED",
     "scored_pass",
     "sorted_pass",
     "update_plan",

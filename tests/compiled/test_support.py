@@ -46,12 +46,17 @@ class Own(SJF):
     """An order of a user, about which nothing is known."""
 
 
+class OwnOrder(DirlabOrder):
+    """An order of events of a user."""
+
+
 @pytest.mark.parametrize(
     ("policy", "parameters", "reason"),
     [
         ("fcfs+easy", {"dependencies": True}, "no dependencies"),
         ("fcfs+easy", {"period": 60}, "no period"),
-        ("fcfs+easy", {"event_order": DirlabOrder()}, "'dirlab'"),
+        ("fcfs+easy", {"event_order": DirlabOrder()}, "backfiller EASY()"),
+        ("fcfs", {"event_order": OwnOrder()}, "no order of events 'dirlab'"),
         ("fcfs+easy", {"cluster": Machines.of(1, cpus=4)}, "counted nodes only"),
         ("fcfs+easy", {"cluster": TWO}, "no partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
