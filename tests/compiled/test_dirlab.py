@@ -42,6 +42,12 @@ PIPELINES = st.builds(
     estimates=st.sampled_from([None, Actual()]),
 )
 
+PUBLISHED = [
+    published("rlbackfilling", "fcfs", backfilling=True, candidates=SJF()),
+    published("schedinspector", "sjf", backfilling=True),
+    published("rlscheduler", "f1", backfilling=True),
+]
+
 
 def check_random(jobs: Workload, policy: Pipeline, walltime: str) -> None:
     assert_equal_results(jobs, policy, walltime=walltime, event_order=DirlabOrder())
@@ -50,6 +56,20 @@ def check_random(jobs: Workload, policy: Pipeline, walltime: str) -> None:
 CASES = given(workloads(), PIPELINES, st.sampled_from(["run", "kill"]))
 test_random_workloads = settings(max_examples=200)(CASES(check_random))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASES(check_random)))
+
+
+@pytest.mark.parametrize("policy", [Pipeline(backfiller=PublishedEASY()), *PUBLISHED], ids=repr)
+def test_many_jobs_end_together(policy: Pipeline) -> None:
+    """Most ends share their instant with others, and many jobs wait, so that their order matters."""
+    numbers = np.random.default_rng(8)
+    for _ in range(60):
+        columns = {
+            "submit_time": np.cumsum(numbers.integers(0, 2, 50)),
+            "run_time": numbers.integers(1, 6, 50),
+            "requested_time": numbers.integers(1, 9, 50),
+            "nodes": numbers.integers(1, 9, 50),
+        }
+        check_random(Workload(columns, machine_size=8), policy, "run")
 
 
 @pytest.mark.slow
