@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from math import exp2, log
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobColumns
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.kernel.system import System
 
-__all__ = ["SlurmMultifactor"]
+__all__ = ["SlurmMultifactor", "SlurmTerms"]
 
 Shares = NDArray[np.float64]
 Priorities = Mapping[str, float]
 
+LN2 = log(2)
+
 WEIGHTS = ("age", "fair_share", "size", "attribute", "partition", "qos")
+
+
+class SlurmTerms(NamedTuple):
+    """What the priorities depend on besides time.
+
+    Attributes
+    ----------
+    user : array of int64, shape (jobs,)
+        Number of each job's user or group, from 0.
+    share : array of float64, shape (users,)
+        Share of each user, relative to the sum of the shares of the users seen so far.
+    entitled : float
+        Sum of these shares at the beginning of a run: 0, or 1 if all users count from then on.
+    longest : float
+        Longest requested time known at the beginning of a run [s].
+    billing : array of float64, shape (jobs,)
+        Usage of each job per second.
+    standing : array of float64, shape (jobs,)
+        Part of each job's priority that depends on its size, partition and QOS.
+    """
+
+    user: NDArray[np.intp]
+    share: Shares
+    entitled: float
+    longest: float
+    billing: Shares
+    standing: Shares
 
 
 class SlurmMultifactor(Order):
@@ -36,11 +67,12 @@ class SlurmMultifactor(Order):
     * partition: the priority of the job's partition (column ``queue``) / the largest one;
     * QOS: the priority of the job's quality of service (column ``qos``) / the largest one.
 
-    By default, the order uses no future information: all users seen so far are entitled to equal shares, and
-    the longest requested time is that of the jobs seen so far. Priorities of partitions and QOS are part of
-    Slurm's configuration and not recorded in logs. If they are not given, Slurm's defaults apply, equal for
-    all: 1 for a partition (``PriorityJobFactor``), 0 for a QOS (``Priority``). Usage decays with Slurm's
-    default half-life of a week, and the billing of a job is its size: nodes, or CPUs on machines.
+    By default, the order uses no future information: all users who have submitted a job so far are entitled
+    to equal shares, and the longest requested time is that of the jobs submitted so far. Priorities of
+    partitions and QOS are part of Slurm's configuration and not recorded in logs. If they are not given,
+    Slurm's defaults apply, equal for all: 1 for a partition (``PriorityJobFactor``), 0 for a QOS
+    (``Priority``). Usage decays with Slurm's default half-life of a week, and the billing of a job is its
+    size: nodes, or CPUs on machines.
 
     On a cluster with :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own queue, in
     which the factor of that partition would be equal for all jobs. It needs no priorities here: which
@@ -129,35 +161,44 @@ class SlurmMultifactor(Order):
 
     def reset(self, system: System) -> None:
         """Compute the shares and reset the usage."""
-        self._check()
         workload = system.workload
         self._system = system
-        self._charged, self._decayed_at = 0, system.now
-        users, self._user_of = np.unique(workload.column(self.shares_by), return_inverse=True)
-        self._billing = _billing(self.billing, workload).tolist()
+        self._terms = self.terms(workload, system.cluster.size)
         self._billing_in = {
             name: _billing(_in_log(weights, workload), workload).tolist()
             for name, weights in (system.billing.items() if self.billing is None else ())
         }
-        self._used = np.zeros(len(users))
-        self._seen = np.zeros(len(users), dtype=bool)
-        self._longest = 1.0
-        self._share: Shares | None = None
-        factors = {
-            "partition": _factors("partition", workload, "queue", self.partition_priority, 1),
-            "qos": _factors("qos", workload, "qos", self.qos_priority, 0),
-        }
+        self._billing, self._user_of = self._terms.billing.tolist(), self._terms.user.tolist()
+        self._entitled, self._longest = self._terms.entitled, self._terms.longest
+        self._seen = np.full(len(self._terms.share), bool(self._entitled))
+        self._used = np.zeros(len(self._seen) + 1)
+        self._charged, self._charged_at = 0, system.now
+
+    def terms(self, workload: Workload, size: int) -> SlurmTerms:
+        """Return what does not change during a run on a cluster of a size (number of nodes or CPUs).
+
+        Raises
+        ------
+        UsageError
+            A parameter is out of its range or a priority is missing.
+        """
+        self._check()
+        users, user = np.unique(workload.column(self.shares_by), return_inverse=True)
+        share, entitled, longest = np.ones(len(users)), 0.0, 1.0
+        partition = _factors("partition", workload, "queue", self.partition_priority, 1)
+        qos = _factors("qos", workload, "qos", self.qos_priority, 0)
         if isinstance(self.shares, Mapping):
-            self._given = _named("shares", workload, self.shares_by, self.shares, users.tolist())
+            share = _named("shares", workload, self.shares_by, self.shares, users.tolist())
         if self.shares == "log":
             area = np.multiply(workload.run_time, workload.size, dtype=np.float64)
-            self._share = _parts_of(area, self._user_of, len(users))
-            self._longest = float(workload.requested_time.max(initial=1))
+            share, entitled = _parts_of(area, user, len(users)), 1.0
+            longest = float(workload.requested_time.max(initial=1))
             if self.partition_priority is None:
                 queues, queue_of = np.unique(workload.queue, return_inverse=True)
                 queue_share = _parts_of(area, queue_of, len(queues))
-                factors["partition"] = (queue_share / queue_share.max(initial=1e-300))[queue_of]
-        self._standing = self.partition * factors["partition"] + self.qos * factors["qos"]
+                partition = (queue_share / queue_share.max(initial=1e-300))[queue_of]
+        standing = self.size * workload.size / size + self.partition * partition + self.qos * qos
+        return SlurmTerms(user, share, entitled, longest, _billing(self.billing, workload), standing)
 
     def _check(self) -> None:
         if not isinstance(self.shares, Mapping) and self.shares not in ("equal", "log"):
@@ -173,19 +214,51 @@ class SlurmMultifactor(Order):
             if not (isinstance(value, int | float) and least <= value < float("inf")):
                 raise UsageError(f"slurm: {name} needs a number of at least {least}, found {value!r}")
 
+    @property
+    def unit(self) -> float:
+        """Usage of a job with a billing of 1 that never ends, if usage decays [s]."""
+        return self.half_life / LN2
+
+    def arrive(self, job: Job) -> None:
+        """Record the user and the requested time of a job."""
+        self._see(job.index, job.requested_time)
+
+    def _see(self, row: int, requested_time: int) -> None:
+        user = self._user_of[row]
+        if not self._seen[user]:
+            self._seen[user] = True
+            self._entitled += float(self._terms.share[user])
+        self._longest = max(self._longest, requested_time)
+
     def _usage(self, now: int) -> Shares:
-        """Return each user's fraction of all usage so far."""
+        """Return the usage so far of each user and, in the last position, of all, as it counts now."""
         system = self._counted
-        if self.half_life:
-            self._used *= 0.5 ** ((now - self._decayed_at) / self.half_life)
-            self._decayed_at = now
         for row in system.ended[self._charged :]:
-            self._used[self._user_of[row]] += self._usage_of(row, system.finishes[row], now)
+            end = system.finishes[row]
+            self._used *= self._decayed(end - self._charged_at)
+            self._charge(self._used, row, end)
+            self._charged_at = end
         self._charged = len(system.ended)
-        used = self._used.copy()
+        used: Shares = self._used * self._decayed(now - self._charged_at)
         for row in self._running():
-            used[self._user_of[row]] += self._usage_of(row, now, now)
-        return used / max(used.sum(), 1e-9)
+            self._charge(used, row, now)
+        return used
+
+    def _decayed(self, seconds: int) -> float:
+        """Return what a unit of usage counts after some time."""
+        return exp2(-seconds / self.half_life) if self.half_life else 1.0
+
+    def _charge(self, used: Shares, row: int, now: int) -> None:
+        """Add the usage of a job that has run until now."""
+        seconds: float = now - self._system.starts[row]
+        if self.half_life:
+            seconds = (1.0 - exp2(-seconds / self.half_life)) * self.unit
+        billing = self._billing
+        if self._billing_in:
+            billing = self._billing_in.get(self._system.started_in[row], billing)
+        usage = billing[row] * seconds
+        used[self._user_of[row]] += usage
+        used[-1] += usage
 
     @property
     def _counted(self) -> System:
@@ -199,38 +272,27 @@ class SlurmMultifactor(Order):
             return rows
         return [row for row in rows if system.started_in.get(row) == system.partition]
 
-    def _usage_of(self, row: int, end: int, now: int) -> float:
-        """Return what the usage of a job until `end` is worth now."""
-        start, half_life = self._system.starts[row], self.half_life
-        billing = self._billing[row]
-        if self._billing_in:
-            billing = self._billing_in.get(self._system.started_in[row], self._billing)[row]
-        if not half_life:
-            return float(billing * (end - start))
-        worth = 0.5 ** ((now - end) / half_life) - 0.5 ** ((now - start) / half_life)
-        return float(billing * worth * half_life / np.log(2))
-
-    def _look_at(self, jobs: JobColumns) -> Shares:
-        """Record the users and requested times of waiting jobs, and return the shares of all users."""
-        if self._share is not None:
-            return self._share
-        self._seen[self._user_of[jobs.index]] = True
-        if self.usage == "cluster":
-            self._seen[self._user_of[self._system.everywhere.queue.columns.index]] = True
-        self._longest = max(self._longest, float(jobs.requested_time.max()))
-        given = self._given if isinstance(self.shares, Mapping) else np.ones(len(self._seen))
-        return given / given[self._seen].sum()
+    def _look_at(self, jobs: JobColumns) -> None:
+        """Record jobs that have not joined a queue of this order, but others."""
+        users = self._terms.user[jobs.index]
+        for position in np.flatnonzero(~self._seen[users] | (jobs.requested_time > self._longest)).tolist():
+            self._see(int(jobs.index[position]), int(jobs.requested_time[position]))
 
     def scores(self, jobs: JobColumns, now: int) -> np.ndarray[Any, Any]:
         """Return minus the current priorities."""
-        users = self._user_of[jobs.index]
-        fair = 2.0 ** (-self._usage(now)[users] / self._look_at(jobs)[users])
+        self._look_at(jobs)
+        if self.usage == "cluster":
+            self._look_at(self._system.everywhere.queue.columns)
+        terms, used = self._terms, self._usage(now)
+        users = terms.user[jobs.index]
+        ratios = (used[users] / max(used[-1], 1e-9)) / (terms.share[users] / self._entitled)
+        # numpy's power depends on the processor in the last digit
+        fair = np.fromiter(map(exp2, (-ratios).tolist()), dtype=np.float64, count=len(ratios))
         return -(
             self.age * np.minimum((now - jobs.submit_time) / self.max_age, 1.0)
             + self.fair_share * fair
-            + self.size * jobs.size / self._system.cluster.size
             + self.attribute * (1.0 - jobs.requested_time / self._longest)
-            + self._standing[jobs.index]
+            + terms.standing[jobs.index]
         )
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["CACHE", "KINDS", "counted", "least_jobs", "load"]
+__all__ = ["CACHE", "DIRLAB", "KINDS", "counted", "least_jobs", "load"]
 
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 1_000_000
 """Numbers of jobs from which ``simulator="auto"`` considers the compiled simulator.
@@ -29,8 +29,11 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) 
 """Folder of the compiled functions, named by the content of all files of this package."""
 
 
+DIRLAB = "dirlab"
+"""The kind of all policies by the rules of :mod:`hpcsimkit.compiled.dirlab`."""
+
 KINDS: dict[str, Callable[..., None]] = {}
-"""The function of :mod:`hpcsimkit.compiled.loop` as compiled for each kind of policy used in this process."""
+"""The function ``simulate`` as compiled for each kind of policy used in this process."""
 
 SHORT_RUNS: Counter[str] = Counter()
 """Number of jobs in the short runs of this process that could be compiled, by kind of policy."""
@@ -61,8 +64,9 @@ def load(kind: str) -> Callable[..., None]:
     if kind not in KINDS:
         if sys.stderr.isatty() and not _is_compiled(kind):
             print("compiling the simulator, once for this version and kind of policy ...", file=sys.stderr)
+        from hpcsimkit.compiled import dirlab, loop
         from hpcsimkit.compiled.compilation import entry
-        from hpcsimkit.compiled.loop import simulate
 
+        simulate: Callable[..., None] = dirlab.simulate if kind == DIRLAB else loop.simulate
         KINDS[kind] = entry(simulate, CACHE / kind)
     return KINDS[kind]

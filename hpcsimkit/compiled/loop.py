@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.passes import NO_LIMIT, PLANNED, scored_pass, sorted_pass, update_plan
 from hpcsimkit.compiled.plan import Plan, next_wake, note_end
@@ -23,6 +24,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     sizes: Sizes | None,
     listing: Listing | None,
     gone: Integers | None,
+    shares: Shares | None,
     histories: Histories | None,
     profile: Profile | None,
     plan: Plan | None,
@@ -44,6 +46,8 @@ def simulate(  # noqa: PLR0913 - parts of the state
         Space for lists of jobs, unless all decisions follow the order of the queue.
     gone : array of int64, shape (jobs,), optional
         Space for marks of listed jobs, if scores of this instant or a window decide which job is next.
+    shares : Shares, optional
+        Shares and usage of users, if they are in the scores.
     histories : Histories, optional
         Knowledge of users, if it predicts run times.
     profile : Profile, optional
@@ -56,9 +60,9 @@ def simulate(  # noqa: PLR0913 - parts of the state
         now = max(_next_instant(jobs, run, queue, plan), rules.begin)
         if now == NO_LIMIT:
             return
-        changed = _end_jobs(jobs, run, histories, plan, now)
+        changed = _end_jobs(jobs, run, shares, histories, plan, now)
         first = run.counters[ARRIVED]
-        _submit_jobs(jobs, run, queue, sizes, histories, now)
+        _submit_jobs(jobs, run, queue, sizes, shares, histories, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
@@ -68,9 +72,9 @@ def simulate(  # noqa: PLR0913 - parts of the state
         else:
             corrected = False
         if plan is not None and listing is not None:
-            update_plan(jobs, rules, run, queue, listing, gone, plan, first, now, corrected)
+            update_plan(jobs, rules, run, queue, listing, gone, shares, plan, first, now, corrected)
         if gone is not None and listing is not None:
-            scored_pass(jobs, run, rules, queue, sizes, listing, gone, profile, plan, now)
+            scored_pass(jobs, run, rules, queue, sizes, listing, gone, shares, profile, plan, now)
         elif changed or rules.backfilling == PLANNED or not _settled(jobs, run, queue, head, first, now):
             head = sorted_pass(jobs, run, rules, queue, sizes, listing, profile, plan, now)
 
@@ -88,12 +92,16 @@ def _next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
 
 
 @machine_code
-def _end_jobs(jobs: Jobs, run: Run, histories: Histories | None, plan: Plan | None, now: int) -> bool:
+def _end_jobs(
+    jobs: Jobs, run: Run, shares: Shares | None, histories: Histories | None, plan: Plan | None, now: int
+) -> bool:
     """End all jobs that end now, and return whether there are any; mirrors ``Run.end``."""
     ended = False
     while run.counters[RUNNING] and run.ends[0, 0] == now:
         row = end_next(jobs, run)
         ended = True
+        if shares is not None:
+            charge_ended(shares, run, row, now)
         if histories is not None:
             observe(jobs, histories, row, now - run.start_time[row])
         if plan is not None:
@@ -103,12 +111,20 @@ def _end_jobs(jobs: Jobs, run: Run, histories: Histories | None, plan: Plan | No
 
 @machine_code
 def _submit_jobs(
-    jobs: Jobs, run: Run, queue: Queue, sizes: Sizes | None, histories: Histories | None, now: int
+    jobs: Jobs,
+    run: Run,
+    queue: Queue,
+    sizes: Sizes | None,
+    shares: Shares | None,
+    histories: Histories | None,
+    now: int,
 ) -> None:
     """Add all jobs that are submitted now; mirrors ``Run.submit``."""
     arrived = run.counters[ARRIVED]
     while arrived < len(jobs.arrival_order) and jobs.submit_time[jobs.arrival_order[arrived]] <= now:
         row = jobs.arrival_order[arrived]
+        if shares is not None:
+            see(shares, jobs, row)
         if histories is not None:
             run.estimate[row] = predict(jobs, histories, row)
         add(queue, sizes, row, jobs.rank, jobs.nodes, run.estimate)

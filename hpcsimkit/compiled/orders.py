@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import log10
 from typing import Any
 
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.policies import orders
+from hpcsimkit.policies.dirlab import orders as published
 from hpcsimkit.policies.oracles import OracleSAF, OracleSJF
 from hpcsimkit.policies.predicting.bounded import KeyColumn
 
-__all__ = ["KEYS", "dense_ranks", "keys_of", "logarithms"]
+__all__ = ["KEYS", "ONE_BY_ONE", "dense_ranks", "keys_of", "logarithms"]
 
 Column = NDArray[Any]
 
@@ -28,6 +30,26 @@ def logarithms(values: NDArray[np.int64]) -> NDArray[np.float64]:
 def _age(jobs: Workload) -> NDArray[np.float64]:
     return logarithms(np.maximum(jobs.submit_time, 1))
 
+
+def _one_by_one(order: type[Order], jobs: Workload) -> tuple[NDArray[np.float64], ...]:
+    """Return the keys that an order gives each job, which numpy might round differently."""
+    keys = np.array(list(map(order().key, jobs.jobs)), dtype=np.float64)
+    return tuple(keys.reshape(len(jobs), -1).T)
+
+
+ONE_BY_ONE: tuple[type[Order], ...] = (
+    published.SmallestSJF,
+    published.LRF,
+    published.InvertedWFP3,
+    published.InvertedUNICEF,
+    published.ShortestExpansion,
+    published.LongestExpansion,
+    published.PublishedF1,
+    published.PublishedF2,
+    published.PublishedF3,
+    published.PublishedF4,
+)
+"""Orders of the published simulators; their sequences of jobs are short."""
 
 KEYS: dict[type[Order], Callable[[Workload], tuple[Column, ...]]] = {
     orders.FCFS: lambda jobs: (jobs.submit_time,),
@@ -46,6 +68,7 @@ KEYS: dict[type[Order], Callable[[Workload], tuple[Column, ...]]] = {
     orders.F4: lambda jobs: (jobs.requested_time * np.sqrt(jobs.size) + 530_000 * _age(jobs),),
     OracleSJF: lambda jobs: (jobs.run_time,),
     OracleSAF: lambda jobs: (jobs.run_time * jobs.size,),
+    **{order: partial(_one_by_one, order) for order in ONE_BY_ONE},
 }
 """Keys by class of order: columns of shape (jobs,), the most significant first."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.fair_shares import Shares, minus_priority, value_usage
 from hpcsimkit.compiled.listing import Listing, sort
 from hpcsimkit.compiled.plan import (
     ENDED,
@@ -24,12 +25,15 @@ from hpcsimkit.compiled.scores import BY_RANK, score
 from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
 
 __all__ = [
+    "BACKFILLED",
     "EASY",
     "FITTING",
     "GREEDY",
     "NONE",
     "NO_LIMIT",
     "PLANNED",
+    "READY",
+    "RESERVED",
     "scored_pass",
     "sorted_pass",
     "update_plan",
@@ -83,12 +87,19 @@ def _blocked(jobs: Jobs, run: Run, plan: Plan | None, row: int, now: int) -> boo
 
 
 @machine_code
-def _list_waiting(jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, now: int) -> int:
+def _list_waiting(
+    jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, shares: Shares | None, now: int
+) -> int:
     """List all waiting jobs in the order of the queue, with their scores, and return their number."""
     count = gather(queue, listing.rows)
+    if shares is not None:
+        value_usage(shares, run, now)
     for position in range(count):
         row = listing.rows[position]
-        listing.scores[position] = score(jobs, run.estimate[row], rules.order, row, now, jobs.weight[0])
+        if shares is not None:
+            listing.scores[position] = minus_priority(shares, jobs, row, now)
+        else:
+            listing.scores[position] = score(jobs, run.estimate[row], rules.order, row, now, jobs.weight[0])
     return count
 
 
@@ -100,6 +111,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     queue: Queue,
     listing: Listing,
     gone: Integers | None,
+    shares: Shares | None,
     plan: Plan,
     first: int,
     now: int,
@@ -114,7 +126,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     elif plan.counters[ENDED] and release_ended(plan, jobs, run, now):
         count = gather(queue, listing.rows)
         if gone is not None:
-            count = _list_waiting(jobs, run, rules, queue, listing, now)
+            count = _list_waiting(jobs, run, rules, queue, listing, shares, now)
             sort(listing, count)
         compress(plan, jobs, run, listing, count)
     for place in range(first, run.counters[ARRIVED]):
@@ -301,6 +313,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     sizes: Sizes | None,
     listing: Listing,
     gone: Integers,
+    shares: Shares | None,
     profile: Profile | None,
     plan: Plan | None,
     now: int,
@@ -315,7 +328,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
         Row of the first job that does not fit, -1 if there is none.
     """
     rows = listing.rows
-    count = _list_waiting(jobs, run, rules, queue, listing, now)
+    count = _list_waiting(jobs, run, rules, queue, listing, shares, now)
     for position in range(count):
         gone[position] = 0
     while queue.counters[WAITING]:

@@ -6,7 +6,7 @@ from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Run
 
-__all__ = ["end_next", "expect", "forget", "reserve", "start"]
+__all__ = ["end_next", "enter", "expect", "forget", "leave", "reserve", "start"]
 
 
 @machine_code
@@ -84,28 +84,38 @@ def forget(expected: Integers, count: int, end: int, row: int) -> None:
 
 
 @machine_code
-def start(jobs: Jobs, run: Run, row: int, now: int, mode: int) -> None:
-    """Start a job that fits; mirrors ``System.start`` and ``Run.on_start``."""
+def enter(jobs: Jobs, run: Run, row: int, now: int, mode: int) -> None:
+    """Let a job that fits run; mirrors ``System.start``."""
     counters = run.counters
-    count = counters[RUNNING]
     run.start_time[row] = now
     run.mode[row] = mode
     counters[FREE] -= jobs.nodes[row]
-    expect(run.expected, count, now + run.estimate[row], row)
-    _push(run.ends, count, now + jobs.run_time[row], counters[STARTED], row)
+    expect(run.expected, counters[RUNNING], now + run.estimate[row], row)
     counters[RUNNING] += 1
     counters[STARTED] += 1
 
 
 @machine_code
-def end_next(jobs: Jobs, run: Run) -> int:
-    """End the job that ends first, and return its row; mirrors ``System.end``."""
+def leave(jobs: Jobs, run: Run, row: int) -> None:
+    """End a job; mirrors ``System.end``."""
     counters = run.counters
-    count = counters[RUNNING]
-    row = _pop(run.ends, count)
-    forget(run.expected, count, run.start_time[row] + run.estimate[row], row)
+    forget(run.expected, counters[RUNNING], run.start_time[row] + run.estimate[row], row)
     counters[FREE] += jobs.nodes[row]
     counters[RUNNING] -= 1
+
+
+@machine_code
+def start(jobs: Jobs, run: Run, row: int, now: int, mode: int) -> None:
+    """Start a job that fits, and schedule its end; mirrors ``Run.on_start``."""
+    _push(run.ends, run.counters[RUNNING], now + jobs.run_time[row], run.counters[STARTED], row)
+    enter(jobs, run, row, now, mode)
+
+
+@machine_code
+def end_next(jobs: Jobs, run: Run) -> int:
+    """End the job that ends first, and return its row."""
+    row = _pop(run.ends, run.counters[RUNNING])
+    leave(jobs, run, row)
     return row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hpcsimkit.compiled.compilation import machine_code
-from hpcsimkit.compiled.state import Integers
+from hpcsimkit.compiled.state import Integers, Numbers
 
 __all__ = ["close_gap", "open_gap", "place_of"]
 
@@ -14,7 +14,7 @@ place_of = np.uintp
 
 
 @machine_code
-def open_gap(values: Integers, place: int, count: int) -> None:
+def open_gap(values: Integers | Numbers, place: int, count: int) -> None:
     """Move the values from a place on by one; `count` places are in use."""
     for at in range(count, place, -1):
         values[place_of(at)] = values[place_of(at - 1)]

@@ -18,19 +18,21 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
-from hpcsimkit.kernel.event_order import TextbookOrder
+from hpcsimkit.kernel.event_order import DirlabOrder, TextbookOrder
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy, Requested
 from hpcsimkit.kernel.reservation import EASY
-from hpcsimkit.kernel.run import RunParameters
+from hpcsimkit.kernel.run import EventOrder, RunParameters
 from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
+from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predicting.bounded import KeyColumn
 from hpcsimkit.policies.predicting.predicted import CORRECTIONS
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
@@ -39,9 +41,22 @@ if TYPE_CHECKING:
 __all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
-CONSTANT, VARYING = (*KEYS, KeyColumn), FORMULAS
-ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo, Remembered)
-BACKFILLERS = (type(None), EASY, Greedy, Reservations, Conservative)
+CONSTANT, VARYING = (type(None), *KEYS, KeyColumn), (*FORMULAS, SlurmMultifactor)
+KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
+    TextbookOrder: {
+        "order": (orders.RandomOrder, *VARYING, *CONSTANT),
+        "backfiller": (type(None), EASY, Greedy, Reservations, Conservative),
+        "estimates": (type(None), Requested, Actual, Noisy, LastTwo, Remembered),
+        "order of candidates": (ShortestPredicted, *FORMULAS, *CONSTANT),
+    },
+    DirlabOrder: {
+        "order": CONSTANT,
+        "backfiller": (type(None), PublishedEASY),
+        "estimates": (type(None), Requested, Actual),
+        "order of candidates": CONSTANT,
+    },
+}
+"""Classes of the stages of a pipeline, by the rules for the order of events."""
 
 Integers = NDArray[np.int64]
 
@@ -62,7 +77,8 @@ def takes(simulation: Parameters) -> bool:
     """Return whether the compiled simulator is to run a simulation.
 
     With ``simulator="auto"`` it takes those that it can run and that are long enough to be worth its loading.
-    Begun runs are short, and policies that try orders make thousands of them: their jobs count together.
+    Begun runs are short, and policies that try orders make thousands of them: their jobs count together. So
+    do those of the baselines in trainings by the rules of :mod:`~hpcsimkit.policies.dirlab`.
 
     Raises
     ------
@@ -70,10 +86,10 @@ def takes(simulation: Parameters) -> bool:
         The simulation asks for the compiled simulator, which cannot run it; the message says why.
     """
     if simulation.simulator == "auto":
-        jobs, short = len(simulation.workload), simulation.begun is not None
+        jobs, short = len(simulation.workload), simulation.begun is not None or _by_dirlab(simulation)
         if (jobs < loading.WHEN_LOADED and not short) or obstacle(simulation) is not None:
             return False
-        kind = _kind(_parts(simulation.policy))
+        kind = _kind(_parts(simulation))
         if short:
             jobs = loading.counted(kind, jobs)
         return jobs >= loading.least_jobs(kind)
@@ -94,15 +110,16 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         yield "it knows no partitions besides one over the whole cluster"
     elif type(cluster.whole if isinstance(cluster, Partitions) else cluster) is not Nodes:
         yield "it knows counted nodes only, not machines"
-    if type(simulation.event_order) is not TextbookOrder:
-        yield f"it knows the textbook's rules only, found {simulation.event_order.name!r}"
+    rules = type(simulation.event_order)
+    if rules not in KNOWN:
+        yield f"it knows no order of events {simulation.event_order.name!r}"
     for name in ("dependencies", "period", "service_time"):
         if getattr(simulation, name):
             yield f"it knows no {name}, found {getattr(simulation, name)!r}"
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
-    found = obstacle_of_policy(simulation.policy)
+    found = obstacle_of_policy(simulation.policy, rules)
     if found is not None:
         yield found
     yield from _obstacles_of_begun(simulation, simulation.begun)
@@ -140,12 +157,12 @@ def _too_large(simulation: Parameters) -> Iterator[str]:
             yield "its estimates are too large"
 
 
-def obstacle_of_policy(policy: Policy) -> str | None:
-    """Return the first reason why the compiled simulator cannot run a policy, or None."""
-    return next(_obstacles_of_policy(policy), None)
+def obstacle_of_policy(policy: Policy, rules: type[EventOrder] = TextbookOrder) -> str | None:
+    """Return the first reason why the compiled simulator cannot run a policy by some rules, or None."""
+    return next(_obstacles_of_policy(policy, rules), None)
 
 
-def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
+def _obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str]:
     if type(policy) is not Pipeline:
         yield f"{type(policy).__name__} is no plain pipeline"
         return
@@ -153,27 +170,36 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
         stage = getattr(policy, seat)
         if stage is not None:
             yield f"the pipeline has the {seat} {stage!r}"
-    if policy.commit:
-        yield "the pipeline commits to a job"
-    if policy.fitting and policy.window:
-        yield "the pipeline has 'fitting' with a window"
-    for seat, known in (
-        ("order", (type(None), orders.RandomOrder, *VARYING, *CONSTANT)),
-        ("backfiller", BACKFILLERS),
-        ("estimates", ESTIMATORS),
-    ):
-        stage = getattr(policy, seat)
+    yield from _unknown_options(policy, rules)
+    for seat, known in KNOWN[rules].items():
+        stage = _candidates(policy) if seat == "order of candidates" else getattr(policy, seat)
         if type(stage) not in known or (isinstance(stage, Actual) and not stage.reservations):
             yield f"the {seat} {stage!r} is not compiled"
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
-    candidates = _candidates(policy)
-    if type(candidates) not in (type(None), ShortestPredicted, *VARYING, *CONSTANT):
-        yield f"the order of candidates {candidates!r} is not compiled"
+
+
+def _unknown_options(policy: Pipeline, rules: type[EventOrder]) -> Iterator[str]:
+    if rules is DirlabOrder:
+        if policy.fitting or policy.window:
+            yield "the pipeline has 'fitting' or a window"
+    elif policy.commit:
+        yield "the pipeline commits to a job"
+    elif policy.fitting and policy.window:
+        yield "the pipeline has 'fitting' with a window"
 
 
 def _candidates(policy: Pipeline) -> Any:
-    return policy.backfiller.candidates if isinstance(policy.backfiller, EASY) else None
+    """Return the order of the candidates of backfilling, or None for that of the policy."""
+    backfiller = policy.backfiller
+    if isinstance(backfiller, PublishedEASY):
+        return backfiller.candidates or orders.FCFS()
+    return backfiller.candidates if isinstance(backfiller, EASY) else None
+
+
+def _by_dirlab(simulation: Parameters) -> bool:
+    """Return whether events are in the order of the published simulators."""
+    return type(simulation.event_order) is DirlabOrder
 
 
 # --- runs --------------------------------------------------------------------------------------------------
@@ -183,9 +209,10 @@ def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
     policy, nodes = simulation.policy, simulation.cluster.size
     assert isinstance(policy, Pipeline)
-    parts = _parts(policy)
+    parts = _parts(simulation)
     simulate = loading.load(_kind(parts))
     from hpcsimkit.compiled.begun import take_over
+    from hpcsimkit.compiled.dirlab import new_published
     from hpcsimkit.compiled.queue import new_queue
     from hpcsimkit.compiled.state import PASSES, new_run
 
@@ -193,11 +220,15 @@ def run(simulation: Parameters) -> Result:
     logged = simulation.workload
     workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.seed)
-    jobs, rules = _jobs_and_rules(workload, policy, nodes, simulation.begun, streams)
+    jobs, rules = _jobs_and_rules(simulation, workload, policy, nodes, streams)
     state = new_run(jobs, _estimates(workload, policy, streams), nodes)
     if simulation.begun is not None:
         take_over(simulation.begun, jobs, state)
-    simulate(jobs, rules, state, new_queue(len(workload)), *_optional_parts(parts, jobs, nodes))
+    queue = new_queue(len(workload))
+    if _by_dirlab(simulation):
+        simulate(jobs, state, queue, new_published(policy, len(workload)))
+    else:
+        simulate(jobs, rules, state, queue, *_optional_parts(parts, policy, workload, jobs, nodes))
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -216,9 +247,12 @@ def run(simulation: Parameters) -> Result:
     )
 
 
-def _parts(policy: Policy) -> tuple[str, ...]:
-    """Return the optional parts of the state that a policy needs; each combination is compiled on its own."""
+def _parts(simulation: Parameters) -> tuple[str, ...]:
+    """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
+    policy = simulation.policy
     assert isinstance(policy, Pipeline)
+    if _by_dirlab(simulation):
+        return (loading.DIRLAB,)
     backfiller = policy.backfiller
     gone = _is_scored(policy)
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
@@ -226,6 +260,7 @@ def _parts(policy: Policy) -> tuple[str, ...]:
         "sizes": not (gone or profile or plan),
         "listing": gone or profile or plan or _candidates(policy) is not None,
         "gone": gone,
+        "shares": isinstance(policy.queue_order, SlurmMultifactor),
         "histories": isinstance(policy.estimates, LastTwo),
         "profile": profile,
         "plan": plan,
@@ -238,18 +273,22 @@ def _kind(parts: tuple[str, ...]) -> str:
     return "-".join(parts)
 
 
-def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> Iterator[Any]:
+def _optional_parts(
+    parts: tuple[str, ...], policy: Pipeline, workload: Workload, jobs: Jobs, nodes: int
+) -> Iterator[Any]:
     """Yield the optional parts of the state in the order in which the compiled function takes them."""
+    from hpcsimkit.compiled.fair_shares import new_shares
     from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.plan import new_plan
     from hpcsimkit.compiled.predictions import new_histories
     from hpcsimkit.compiled.profile import new_profile
     from hpcsimkit.compiled.queue import new_sizes
 
-    count = len(jobs.submit_time)
+    count, order = len(workload), policy.queue_order
     yield new_sizes(count, nodes) if "sizes" in parts else None
     yield new_listing(count) if "listing" in parts else None
     yield np.empty(count, dtype=np.int64) if "gone" in parts else None
+    yield new_shares(order, workload, nodes) if isinstance(order, SlurmMultifactor) else None
     yield new_histories(_users(jobs), count, CORRECTIONS) if "histories" in parts else None
     yield new_profile(count, nodes) if "profile" in parts else None
     yield new_plan(count, nodes) if "plan" in parts else None
@@ -273,14 +312,18 @@ def _started_in(simulation: Parameters) -> NDArray[np.str_] | None:
 
 
 def _jobs_and_rules(
-    workload: Workload, policy: Pipeline, nodes: int, begun: Begun | None, streams: np.random.SeedSequence
+    simulation: Parameters, workload: Workload, policy: Pipeline, nodes: int, streams: np.random.SeedSequence
 ) -> tuple[Jobs, Rules]:
     """Return the columns and the rules of a run."""
     from hpcsimkit.compiled.plan import NEVER
     from hpcsimkit.compiled.scores import BY_RANK
     from hpcsimkit.compiled.state import Jobs, Rules
 
-    arrival_order = workload.arrival_order.astype(np.int64)
+    begun = simulation.begun
+    if _by_dirlab(simulation):
+        arrival_order = np.arange(len(workload))
+    else:
+        arrival_order = workload.arrival_order.astype(np.int64)
     arrival = _inverse(arrival_order)
     order, candidates, scored = policy.queue_order, _candidates(policy), _is_scored(policy)
     keys = _keys(workload, order, arrival, streams)

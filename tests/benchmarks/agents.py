@@ -34,6 +34,18 @@ def _random_steps(env: Any, repetitions: int, episodes: int = 1) -> dict[str, fl
     return {"seconds": 1 / best, "per_second": best}
 
 
+def _compile_baselines(env: Any, episodes: int) -> None:
+    """Begin episodes with the compiled simulator loaded, until it simulates all baselines, as in a training."""
+    from hpcsimkit.kernel.event_order import DirlabOrder
+    from hpcsimkit.kernel.simulation import Simulation
+
+    env.reset(seed=10**6)
+    jobs = env.episode.scenario.workload
+    Simulation(jobs, env.reward.baseline, event_order=DirlabOrder(), simulator="compiled").run()
+    for episode in range(episodes):
+        env.reset(seed=10**6 + episode)
+
+
 def window(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Choose among 16 jobs of a log of 5 000 on counted nodes."""
     from hpcsimkit import External, Pipeline
@@ -84,7 +96,9 @@ def inspector(traces: Path, source: str, policy: str, repetitions: int) -> dict[
     from hpcsimkit.workloads import default_workload
 
     log = default_workload(np.random.default_rng(1), jobs=5_000, load=1.0)
-    return _random_steps(inspector_environment(log), 10 * repetitions)
+    env = inspector_environment(log)
+    _compile_baselines(env, 30)
+    return _random_steps(env, 10 * repetitions)
 
 
 def backfilling(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -99,6 +113,8 @@ def backfilling(traces: Path, source: str, policy: str, repetitions: int) -> dic
         env = SchedulingEnv(
             env.episodes, env.policy, env.encoder, env.mask, MinusMeanBoundedSlowdown(), stage=env.stage
         )
+    else:
+        _compile_baselines(env, 20)
     env.reset(seed=10**6)
     return _random_steps(env, repetitions, episodes=20)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsimkit.compiled import support
-from hpcsimkit.compiled.orders import KEYS
+from hpcsimkit.compiled.orders import KEYS, ONE_BY_ONE
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_at
@@ -39,7 +39,9 @@ ORDERS = [
     "wfp3",
     "unicef",
     "xfactor",
+    "slurm",
 ]
+SHARES = ["slurm(shares=log, half_life=0)", "slurm(shares_by=group, half_life=40, max_age=50, size=300)"]
 BACKFILLING = [
     "none",
     "easy",
@@ -92,6 +94,8 @@ def workloads(draw: Any) -> Workload:
         "requested_time": requested,
         "nodes": nodes,
         "user": numbers.integers(-1, 3, jobs),
+        "group": numbers.integers(0, 9, jobs),
+        "queue": numbers.integers(0, 3, jobs),
     }
     return Workload(columns, machine_size=size)
 
@@ -104,7 +108,7 @@ def check_random(jobs: Workload, order: str, backfilling: str, window: str, wall
 
 CASES = given(
     workloads(),
-    st.sampled_from(ORDERS),
+    st.sampled_from([*ORDERS, *SHARES]),
     st.sampled_from(BACKFILLING),
     st.sampled_from(WINDOWS),
     st.sampled_from(["run", "kill"]),
@@ -239,5 +243,6 @@ def test_other_real_logs(log: str, policy: str, shared: Path) -> None:
 
 
 def test_every_compiled_policy_is_tested() -> None:
+    """Those of the published simulators are tested by their rules, in ``test_dirlab``."""
     tested = {type(make(f"{order}+easy").queue_order) for order in ORDERS}
-    assert tested >= {*KEYS, *support.FORMULAS}
+    assert tested >= {*KEYS, *support.VARYING}.difference(ONE_BY_ONE)

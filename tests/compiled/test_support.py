@@ -30,7 +30,7 @@ from hpcsimkit.kernel.observers import Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import SJF
+from hpcsimkit.policies import EASY, SJF, SlurmMultifactor
 from hpcsimkit.policies.backfill.backfilling import Reservations
 from hpcsimkit.results.result import Result
 
@@ -46,12 +46,17 @@ class Own(SJF):
     """An order of a user, about which nothing is known."""
 
 
+class OwnOrder(DirlabOrder):
+    """An order of events of a user."""
+
+
 @pytest.mark.parametrize(
     ("policy", "parameters", "reason"),
     [
         ("fcfs+easy", {"dependencies": True}, "no dependencies"),
         ("fcfs+easy", {"period": 60}, "no period"),
-        ("fcfs+easy", {"event_order": DirlabOrder()}, "'dirlab'"),
+        ("fcfs+easy", {"event_order": DirlabOrder()}, "backfiller EASY()"),
+        ("fcfs", {"event_order": OwnOrder()}, "no order of events 'dirlab'"),
         ("fcfs+easy", {"cluster": Machines.of(1, cpus=4)}, "counted nodes only"),
         ("fcfs+easy", {"cluster": TWO}, "no partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
@@ -59,8 +64,8 @@ class Own(SJF):
         ("fcfs+commit", {}, "commits"),
         ("fcfs+published-easy", {}, "backfiller"),
         (Pipeline(backfiller=Reservations(0)), {}, "number of reservations is 0"),
-        ("slurm+easy", {}, "order"),
         ("sjf+easy+actual(reservations=false)", {}, "estimates Actual(reservations=False)"),
+        (Pipeline(backfiller=EASY(SlurmMultifactor())), {}, "the order of candidates SlurmMultifactor()"),
         ("sjf+fitting+window(3)", {}, "window"),
         ("recorded", {}, "no plain pipeline"),
         (Pipeline(order=Own()), {}, "order Own()"),
@@ -179,8 +184,9 @@ def test_a_line_on_a_terminal_before_it_compiles(
 
 def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:
     marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C  \w", line)}
-    assert {"fcfs", "wfp3", "easy", "easy-k", "conservative", "greedy", "fitting", "last-two"} <= marked
-    assert not marked & {"slurm", "published-easy", "commit", "best-fit", "bfbp"}
+    known = "fcfs wfp3 slurm easy easy-k conservative greedy fitting last-two"
+    assert set(known.split()) <= marked
+    assert not marked & {"published-easy", "commit", "best-fit", "bfbp"}
 
 
 def test_provenance_has_the_simulator(tmp_path: Path) -> None:

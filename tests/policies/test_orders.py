@@ -189,6 +189,18 @@ def test_slurm_usage_decays() -> None:
     assert Spying.seen[300] == pytest.approx({3: 2 ** (-1 / 8 / 0.75), 4: 2 ** (-7 / 8 / 0.25)})
 
 
+def test_slurm_counts_users_from_their_first_submission() -> None:
+    """Job 1 (user 2) starts at once, so that its priority is never asked for; a third belongs to each user.
+
+    At 10, user 2 has used 10 node-seconds, user 3 has used 9.
+    """
+    Spying.seen.clear()
+    rows = [(0, 10, 10, 1), (1, 10, 10, 1), (2, 10, 10, 4), (3, 10, 10, 4)]
+    order = Spying(age=0, fair_share=1, attribute=0, partition=0, half_life=0)
+    starts(workload(rows, 4, user=[2, 3, 3, 1]), Pipeline(order=order))
+    assert Spying.seen[10] == pytest.approx({3: 2 ** (-9 / 19 * 3), 4: 1})
+
+
 def test_slurm_charges_gpus() -> None:
     """Users 0 and 1 used 4 CPUs for 10 s each, and user 1 two GPUs; a GiB costs as much as a CPU."""
     from hpcsimkit import Machines, Simulation, Workload
