@@ -83,9 +83,10 @@ def train(
     validates at intervals on jobs outside the training set, and writes a folder with the agents
     (best.hpcsim, last.hpcsim), the learning curve, and all settings and seeds to repeat the training.
     """
-    from hpcsimkit.experiments.parts.learner_parts import require_packages
+    from hpcsimkit.errors import require_packages
+    from hpcsimkit.experiments.parts.learner_parts import PACKAGES
 
-    require_packages()
+    require_packages("training", "rl", *PACKAGES)
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.progress import show_training
