@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
+from importlib.util import find_spec
 
 __all__ = [
     "HpcsimkitError",
@@ -18,6 +19,7 @@ __all__ = [
     "close_words",
     "lacking",
     "nearest",
+    "require_packages",
 ]
 
 
@@ -106,3 +108,33 @@ def nearest(word: str, words: Iterable[str]) -> str:
     known = list(words)
     close = close_words(word, known)
     return f"; nearest: {', '.join(close)}" if close else f"; known: {', '.join(known)}"
+
+
+def require_packages(who: str, extra: str, *packages: str) -> None:
+    """Check that packages of an extra are installed.
+
+    Parameters
+    ----------
+    who : str
+        Name of the part that needs them, for the message.
+    extra : str
+        Name of the extra of hpcsimkit with these packages.
+    *packages : str
+        Names under which they are imported.
+
+    Raises
+    ------
+    UsageError
+        A package is missing; the message contains the command to install it.
+
+    Examples
+    --------
+    >>> require_packages("learn", "learn", "json", "no_such_package")
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.UsageError: learn needs the package no_such_package: pip install 'hpcsimkit[learn]'
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        named = f"package{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        raise UsageError(f"{who} needs the {named}: pip install 'hpcsimkit[{extra}]'")

@@ -83,12 +83,13 @@ def train(
     validates at intervals on jobs outside the training set, and writes a folder with the agents
     (best.hpcsim, last.hpcsim), the learning curve, and all settings and seeds to repeat the training.
     """
-    from hpcsimkit.experiments.parts.learner_parts import require_packages
+    from hpcsimkit.errors import require_packages
+    from hpcsimkit.experiments.parts.learner_parts import PACKAGES
 
-    require_packages()
+    require_packages("training", "rl", *PACKAGES)
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.training.progress import show_training
+    from hpcsimkit.experiments.progress import show_training
     from hpcsimkit.experiments.training.training import Training
     from hpcsimkit.experiments.training.training_run import TrainingRun
 
@@ -123,8 +124,8 @@ def train(
 def _train_on_problem(training: Training, *, resume: bool, quiet: bool) -> None:
     """Train by an algorithm that brings its own problem; only the first of several workers reports."""
     from hpcsimkit.engine.results_folder import next_free
+    from hpcsimkit.experiments.progress import show_training
     from hpcsimkit.experiments.training.problem_run import ProblemRun, rank_of_process
-    from hpcsimkit.experiments.training.progress import show_training
 
     quiet = quiet or rank_of_process() > 0
     run = ProblemRun(
@@ -245,7 +246,7 @@ def evaluate(
     from hpcsimkit.experiments.evaluation.evaluation import Contest, Evaluation
     from hpcsimkit.experiments.evaluation.evaluation_run import EvaluationRun
     from hpcsimkit.experiments.evaluation.tables import console_text
-    from hpcsimkit.experiments.training.progress import show_evaluation
+    from hpcsimkit.experiments.progress import show_evaluation
 
     flags = {name: value for name, value in arguments.items() if name in Evaluation.model_fields}
     evaluation = Evaluation.of_flags({**flags, "log": source, "allow_code": allowed_code(arguments)})

@@ -109,6 +109,7 @@ def learn(
     from hpcsimkit.experiments.learn.records import HEADINGS, figures_cells
     from hpcsimkit.experiments.learn.settings import Learning
     from hpcsimkit.experiments.learn.study import Study
+    from hpcsimkit.experiments.progress import show_cells
 
     if collect is not None:
         show(collected(collect))
@@ -125,7 +126,7 @@ def learn(
         show(*console.loaded(workload))
     place = Path(out) if out else RESULTS / f"{workload.name}-learned"
     study = Study(study_settings, workload, place, sys.orig_argv)
-    with console.show_cells("steps", quiet=quiet) as tell:
+    with show_cells("steps", quiet=quiet) as tell:
         outcome = study.run(tell)
     if not quiet:
         names = dict.fromkeys(

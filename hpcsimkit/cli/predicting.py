@@ -58,6 +58,7 @@ def predict(
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.comparison.policy_run import simulated
+    from hpcsimkit.experiments.progress import show_policies
     from hpcsimkit.io.files import make_folder, write_bytes
     from hpcsimkit.policies.predicting.catalogue import predictor_named
     from hpcsimkit.policies.predicting.quality import Forecasts, quality_table
@@ -71,7 +72,7 @@ def predict(
         show(*console.loaded(workload, experiment.cluster))
     place = Path(out) if out else RESULTS / f"{workload.name}-predicted"
     found = experiment.policy_named(policy)
-    with console.show_progress([policy], len(workload), quiet=quiet) as tell:
+    with show_policies([policy], len(workload), quiet=quiet) as tell:
         simulated(
             policy,
             found,

@@ -83,9 +83,10 @@ def reproduce(
     folder belongs to one seed, size preset and set of logs. Results of another version of hpcsimkit are
     computed again; the old ones are kept beside the new ones.
     """
-    from hpcsimkit.experiments.parts.learner_parts import require_packages
+    from hpcsimkit.errors import require_packages
+    from hpcsimkit.experiments.parts.learner_parts import PACKAGES
 
-    require_packages()
+    require_packages("training", "rl", *PACKAGES)
     from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments.settings.engine_table import Parallel
     from hpcsimkit.reproductions.plans.planned import reproduction_named

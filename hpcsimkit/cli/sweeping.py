@@ -85,7 +85,7 @@ def sweep(
     Writes a row for each cell to OUT/cells.csv and cells.parquet, and a report. The same command resumes an
     interrupted sweep; a failed cell does not stop the others.
     """
-    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.progress import show_cells
     from hpcsimkit.experiments.sweep.axes import parsed_axis
     from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
     from hpcsimkit.experiments.sweep.sweep import Sweep
@@ -110,7 +110,7 @@ def sweep(
     if collect:
         frame = run.collect()
     else:
-        with console.show_cells(quiet=quiet) as tell:
+        with show_cells(quiet=quiet) as tell:
             frame = run.run(retry=retry, tell=tell)
     results = SweepResults(place)
     if not quiet and (shard is None or collect):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property, partial
-from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +19,12 @@ from hpcsimkit.engine.dask_worker import Origin, attempt
 from hpcsimkit.engine.engines import ATTEMPTS, Engine, Failed, Work
 from hpcsimkit.engine.task import Task
 from hpcsimkit.engine.waiting import Waiting
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.errors import HpcsimkitError, UsageError, require_packages
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-__all__ = ["Dask", "require_packages"]
+__all__ = ["Dask"]
 
 SECONDS_TO_ANSWER = 5
 """Time in which a scheduler has to answer [s]."""
@@ -93,7 +92,7 @@ class Dask(Engine):
     @contextmanager
     def _connected(self, tasks: int) -> Iterator[Client]:
         """Connect to the scheduler, or start one; its workers are checked."""
-        require_packages("distributed")
+        require_packages("this engine", "cluster", "distributed")
         import dask
 
         silent = dict.fromkeys(("distributed", "distributed.client"), "critical")
@@ -211,18 +210,3 @@ class _Submission:
         if isinstance(error, KilledWorker):
             line = f"its worker ended, {error.allowed_failures + 1} times; is there enough memory?"
         self.messages.put((task, HpcsimkitError(f"{task.label}: {line}")))
-
-
-def require_packages(*packages: str) -> None:
-    """Check that packages for clusters are installed.
-
-    Raises
-    ------
-    UsageError
-        A package is missing; the message contains the command to install it.
-    """
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"this engine needs the package {', '.join(missing)}: pip install 'hpcsimkit[cluster]'"
-        )

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from hpcsimkit.engine.dask import Dask, require_packages
-from hpcsimkit.errors import UsageError
+from hpcsimkit.engine.dask import Dask
+from hpcsimkit.errors import UsageError, require_packages
 from hpcsimkit.io.units import memory_bytes
 
 __all__ = ["Slurm"]
@@ -59,7 +59,7 @@ class Slurm(Dask):
 
     @contextmanager
     def _submitted(self, workers: int) -> Iterator[Any]:
-        require_packages("dask_jobqueue")
+        require_packages("this engine", "cluster", "dask_jobqueue")
         if shutil.which("sbatch") is None:
             raise UsageError("the engine slurm submits jobs with sbatch, which is not on this machine")
         with _cluster_class()(

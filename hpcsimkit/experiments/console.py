@@ -1,14 +1,12 @@
-"""Output of the command line: lines, tables and progress; with rich on a terminal, plain text elsewhere."""
+"""Output of the command line: lines and tables; with rich on a terminal, plain text elsewhere."""
 
 from __future__ import annotations
 
 import math
 import re
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled.support import obstacle_of_policy
@@ -32,9 +30,7 @@ __all__ = [
     "part_lines",
     "plain_table",
     "policy_lines",
-    "show_cells",
     "show_comparison",
-    "show_progress",
 ]
 
 HEADLINES = {
@@ -53,8 +49,6 @@ HEADLINES = {
 BEST = "*"
 
 WIDER_THAN_ANY_TABLE = 1000
-
-Tell = Callable[[str, int], None]
 
 
 def grouped(number: float) -> str:
@@ -251,101 +245,3 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     for *cells, last in rows:
         padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
         yield "  ".join([*padded, last]).rstrip()
-
-
-# --- progress --------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def show_progress(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterator[Tell]:
-    """Show a progress bar of a campaign; yields the callback ``tell(policy, jobs)``.
-
-    The bar counts the jobs of all policies. It is drawn on standard error, unless `quiet` is True or standard
-    error is not a terminal, and redrawn only by the callback: a thread could interfere with forked processes.
-    """
-    done = dict.fromkeys(policies, 0)
-    with _progress_bar("jobs", quiet=quiet) as bar:
-
-        def tell(policy: str, ended: int) -> None:
-            if not policy:
-                bar.conclude()
-                return
-            done[policy] = ended
-            finished = sum(each >= jobs for each in done.values())
-            bar.show(f"{finished} of {len(done)} policies", sum(done.values()), len(done) * jobs)
-
-        yield tell
-
-
-@contextmanager
-def show_cells(unit: str = "cells", *, quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
-    """Show a progress bar of a sweep, as of a campaign; yields the callback ``tell(done, failed, of)``."""
-    with _progress_bar(unit, quiet=quiet) as bar:
-
-        def tell(done: int, failed: int, total: int) -> None:
-            failures = f", {grouped(failed)} failed" if failed else ""
-            bar.show(f"{grouped(done)} of {grouped(total)} {unit}{failures}", done + failed, total)
-            if done + failed == total:
-                bar.conclude()
-
-        yield tell
-
-
-@contextmanager
-def _progress_bar(unit: str, *, quiet: bool) -> Iterator[_Bar]:
-    """Yield a progress bar on standard error, which shows nothing if `quiet` or without a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield _Bar(None, unit)
-        return
-    from rich import progress
-    from rich.console import Console
-
-    bar = progress.Progress(
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.TextColumn("{task.fields[rate]}"),
-        progress.TimeRemainingColumn(),
-        progress.TextColumn("left"),
-        console=Console(stderr=True),
-        auto_refresh=False,
-        transient=True,
-    )
-    with bar:
-        yield _Bar(bar, unit)
-
-
-class _Bar:
-    """Progress bar, redrawn at most ten times a second.
-
-    Parameters
-    ----------
-    bar : rich.progress.Progress, optional
-        Bar of rich; without it, nothing is shown.
-    unit : str
-        Unit of the rate.
-    """
-
-    def __init__(self, bar: Any, unit: str) -> None:
-        self.bar = bar
-        self.unit = unit
-        self.task = None if bar is None else bar.add_task("", total=None, rate="")
-        self.began = self.drawn = time.monotonic()
-        self.first: int | None = None
-
-    def show(self, description: str, completed: int, total: int) -> None:
-        """Show the completed part of the total; the rate is that since the first call."""
-        if self.first is None:
-            self.first = completed
-        now = time.monotonic()
-        if self.bar is None or now - self.drawn < 0.1:
-            return
-        self.drawn = now
-        rate = f"{number_text((completed - self.first) / (now - self.began))} {self.unit}/s"
-        self.bar.update(self.task, description=description, completed=completed, total=total, rate=rate)
-        self.bar.refresh()
-
-    def conclude(self) -> None:
-        """Show that the report is being drawn."""
-        if self.bar is not None:
-            self.bar.update(self.task, description="drawing the report", completed=None, rate="")
-            self.bar.refresh()

@@ -19,9 +19,9 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.progress import progress_bar
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.experiments.training.progress import progress_bar
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
@@ -141,7 +141,7 @@ class ReproductionRun:
         self._set_aside(to_do, say)
         pace = Pace(to_do, self.reproduction.rates, self.workers)
         say(self._plan(len(tasks), pace))
-        with progress_bar(quiet=quiet) as draw:
+        with progress_bar(quiet=quiet) as bar:
 
             def tell(name: str, done: int) -> None:
                 pace.tell(name, done)
@@ -150,7 +150,7 @@ class ReproductionRun:
                 over = (
                     len(tasks) - len(to_do) + sum(pace.done[each] >= pace.sizes[each] for each in pace.done)
                 )
-                draw(f"{over} of {len(tasks)} tasks", decisions, of, rate, "decisions/s")
+                bar.show(f"{over} of {len(tasks)} tasks", decisions, of, rate, "decisions/s")
 
             perform(to_do, self.store, self.engine, tell=tell)
 

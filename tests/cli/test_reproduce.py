@@ -218,7 +218,7 @@ def test_a_folder_with_something_else_in_it(cli, logs, tmp_path) -> None:
 
 def test_packages_that_are_not_installed(cli, logs, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)  # type: ignore[arg-type]
-    assert cli("reproduce", "masked-ppo", *logs).line().startswith("training needs the packages torch")
+    assert cli("reproduce", "masked-ppo", *logs).line().startswith("training needs the package torch")
 
 
 # --- the real log ------------------------------------------------------------------------------------------

@@ -548,12 +548,12 @@ def test_flags_that_are_not_understood(cli, tiny, tmp_path, arguments, message) 
     assert names(tmp_path) == ["tiny.toml"]
 
 
-@pytest.mark.parametrize(("missing", "named"), [(["torch"], "torch"), (["gymnasium", "safetensors"], "gymnasium, safetensors")])  # fmt: skip
+@pytest.mark.parametrize(("missing", "named"), [(["torch"], "package torch"), (["gymnasium", "safetensors"], "packages gymnasium, safetensors")])  # fmt: skip
 def test_packages_that_are_not_installed(cli, tiny, tmp_path, monkeypatch, missing, named) -> None:
     for name in missing:
         monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
     line = cli("train", tiny).line()
-    assert line == f"training needs the packages {named}: pip install 'hpcsimkit[rl]'"
+    assert line == f"training needs the {named}: pip install 'hpcsimkit[rl]'"
     assert names(tmp_path) == ["tiny.toml"]
 
 

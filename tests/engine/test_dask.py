@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from hpcsimkit import errors
 from hpcsimkit.engine import dask
 from hpcsimkit.engine.dask import Dask
 from hpcsimkit.engine.engines import ATTEMPTS, InProcess
@@ -337,7 +338,7 @@ def test_workers_with_another_version(tmp_path: Path, root: Path, version: str |
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(dask, "find_spec", lambda name: None)
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
     line = r"^this engine needs the package distributed: pip install 'hpcsimkit\[cluster\]'$"
     with pytest.raises(UsageError, match=line):
         perform([Step("x")], Store(tmp_path), engine_named("dask:2"))

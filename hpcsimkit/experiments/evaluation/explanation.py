@@ -14,6 +14,7 @@ from hpcsimkit.envs.interfaces import Encoder
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation.choices import Observe, Watched
+from hpcsimkit.io.documents import csv_text
 from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector, Policy
@@ -110,13 +111,12 @@ class Explanation:
     def table(self) -> bytes:
         """Return the distributions as CSV: feature, value, and the shares of decisions up to it."""
         at = np.linspace(0, 1, POINTS)
-        lines = ["feature,value,all,rejected"]
-        for number, name in enumerate(self.names):
-            columns = (at, *self.distributions(number, at))
-            lines += [
-                ",".join([name, *(f"{each:.6g}" for each in row)]) for row in zip(*columns, strict=True)
-            ]
-        return ("\n".join(lines) + "\n").encode()
+        rows = (
+            [name, *(f"{each:.6g}" for each in row)]
+            for number, name in enumerate(self.names)
+            for row in zip(at, *self.distributions(number, at), strict=True)
+        )
+        return csv_text(["feature", "value", "all", "rejected"], rows).encode()
 
 
 def explained(policy: Policy, scenario: Scenario) -> Explanation:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hpcsimkit.engine.results_folder import PROVENANCE
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, require_packages
 from hpcsimkit.experiments.learn.goal import REFERENCE, Figures, Goal, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.recipe import (
@@ -122,8 +121,7 @@ class Study:
         Stopped
             Ctrl-C or SIGTERM was received; finished steps are kept.
         """
-        if find_spec("cma") is None:
-            raise UsageError("learn needs the package cma: pip install 'hpcsimkit[learn]'")
+        require_packages("learn", "learn", "cma")
         provenance = Provenance(self.command, PACKAGES)
         self._tell, self._done = tell, 0
         with self._session():

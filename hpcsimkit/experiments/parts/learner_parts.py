@@ -6,7 +6,6 @@ import copy
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import is_dataclass
-from importlib.util import find_spec
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from hpcsimkit.agents.catalogue import ENCODERS, EPISODES, MASKS, REWARDS
@@ -30,6 +29,7 @@ from hpcsimkit.policies.one_seat.two_level import STAGE as TWO_LEVEL
 
 __all__ = [
     "OWN_EPISODES",
+    "PACKAGES",
     "Part",
     "TrainerPart",
     "algorithm_named",
@@ -38,7 +38,6 @@ __all__ = [
     "heuristic_behind",
     "parameters_of",
     "part_of",
-    "require_packages",
     "seated",
     "trainer_part",
 ]
@@ -55,19 +54,6 @@ CHOICES: Mapping[str, Collection[str]] = {
 """Allowed values of parameters of hpcsimkit's components, by name.
 
 Numbers have the ranges beside their types (:mod:`hpcsimkit.agents.ranges`), or else are 0 or more."""
-
-
-def require_packages() -> None:
-    """Check that the packages needed for training are installed.
-
-    Raises
-    ------
-    UsageError
-        A package is missing; the message contains the command to install it.
-    """
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"training needs the packages {', '.join(missing)}: pip install 'hpcsimkit[rl]'")
 
 
 # --- the seat ------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from hpcsimkit.experiments.parts.trust import CALLER, Trust
 from hpcsimkit.io.units import memory_text
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.locality import LOCALITIES
-from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Order, Placement
 from hpcsimkit.kernel.service_time import ServiceTime, as_service_time
 from hpcsimkit.workloads import Description, describe
@@ -51,9 +50,8 @@ def placement_of(name: str, folder: str | None = None, trust: Trust = CALLER) ->
     >>> placement_of("best-fit")
     BestFit()
     """
-    made = registry.make(name, folder, trust)
-    placement = made.placement if isinstance(made, Pipeline) else None
-    if not isinstance(placement, Placement) or made != Pipeline(placement=placement):
+    placement: Placement | None = registry.only_stage(registry.make(name, folder, trust), "placement")
+    if placement is None:
         known = ", ".join(entry.name for entry in registry.entries() if entry.kind == "placement")
         raise UsageError(f"{name!r} is no placement alone; placements are {known}")
     return placement
@@ -177,11 +175,10 @@ def with_orders(partitions: Partitions, folder: str | None = None, trust: Trust 
 
 def _order_of(part: Partition, folder: str | None, trust: Trust) -> Order:
     try:
-        made = registry.make(part.order, folder, trust)
+        order: Order | None = registry.only_stage(registry.make(part.order, folder, trust), "order")
     except UsageError as error:
         raise UsageError(f"partition {part.name!r}: order: {error}") from None
-    order = made.order if isinstance(made, Pipeline) else None
-    if not isinstance(order, Order) or made != Pipeline(order=order):
+    if order is None:
         raise UsageError(f"partition {part.name!r}: order needs the name of an order, found {part.order!r}")
     return order
 

@@ -34,6 +34,7 @@ __all__ = [
     "entries",
     "first_paragraph",
     "make",
+    "only_stage",
     "parameters_of",
     "parsed",
     "plugged",
@@ -461,15 +462,26 @@ def called(factory: Callable[..., Any], component: _Component) -> Any:
     return importing(lambda: factory(*bound.args, **bound.kwargs), text, "made")
 
 
+def only_stage(policy: Policy, seat: str) -> Any:
+    """Return the stage of a pipeline that has no other one; None for any other policy.
+
+    >>> only_stage(make("sjf"), "order"), only_stage(make("sjf+easy"), "order")
+    (SJF(), None)
+    """
+    stages: dict[str, Any] = {seat: getattr(policy, seat, None)}
+    alone = isinstance(stages[seat], SEATS[seat]) and policy == Pipeline(**stages)
+    return stages[seat] if alone else None
+
+
 def _order(name: str, text: str) -> Order:
     """Return an order that is a parameter of a part: a registered one with literals."""
     try:
-        made = make(name, trust=Trust(()))
+        order: Order | None = only_stage(make(name, trust=Trust(())), "order")
     except UsageError as error:
         raise UsageError(f"{text!r}: {error}") from None
-    if isinstance(made, Pipeline) and isinstance(made.order, Order) and made == Pipeline(made.order):
-        return made.order
-    raise UsageError(f"{text!r}: an order is needed, found {name!r}")
+    if order is None:
+        raise UsageError(f"{text!r}: an order is needed, found {name!r}")
+    return order
 
 
 def _arguments(text: str, component: str) -> tuple[list[Any], dict[str, Any]]:

@@ -30,9 +30,15 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.evaluation.sequences import beginnings, places, share_in_several
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.learner_parts import Part, parameters_of, part_of, seated, trainer_part
+from hpcsimkit.experiments.progress import (
+    show_cells,
+    show_evaluation,
+    show_policies,
+    show_training,
+    time_left,
+)
 from hpcsimkit.experiments.training.data import Rules, Validation, WindowsOf, divided
 from hpcsimkit.experiments.training.environment import environment_of
-from hpcsimkit.experiments.training.progress import show_evaluation, show_training, time_left
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.experiments.training.training_run import TrainingRun
 from hpcsimkit.kernel.locality import LOCALITIES
@@ -384,6 +390,21 @@ def test_progress_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
         tell("0", 100)
     assert "1 of 4 sequences" in terminal.text
     assert "jobs/s" in terminal.text
+
+
+def test_progress_of_a_sweep_and_a_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with show_cells(quiet=False) as told:
+        told(2, 1, 4)
+        told(3, 1, 4)
+    with show_policies(["fcfs", "sjf"], 10, quiet=False) as tell:
+        tell("fcfs", 10)
+        tell("", 0)
+    for words in ("2 of 4 cells, 1 failed", " cells/s", "1 of 2 policies", " jobs/s"):
+        assert words in terminal.text
+    assert terminal.text.count("drawing the report") >= 2
 
 
 # --- the learning curve -----------------------------------------------------------------------------------

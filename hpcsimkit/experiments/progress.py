@@ -1,0 +1,188 @@
+"""Progress bars of campaigns, sweeps, trainings and evaluations, shown on terminals only."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.experiments.console import grouped, number_text
+
+if TYPE_CHECKING:
+    from hpcsimkit.agents.training.learning_curve import Report
+    from hpcsimkit.experiments.training.training import Training
+
+__all__ = [
+    "progress_bar",
+    "show_cells",
+    "show_evaluation",
+    "show_policies",
+    "show_training",
+    "time_left",
+]
+
+
+@contextmanager
+def show_policies(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterator[Callable[[str, int], None]]:
+    """Show a progress bar of a campaign; yields the callback ``tell(policy, jobs)``.
+
+    Parameters
+    ----------
+    policies : sequence of str
+        Names of the policies.
+    jobs : int
+        Number of jobs of the run of each policy.
+    quiet : bool
+        Whether the bar is suppressed even on a terminal.
+    """
+    done = dict.fromkeys(policies, 0)
+    with progress_bar(quiet=quiet) as bar:
+
+        def tell(policy: str, ended: int) -> None:
+            if not policy:
+                bar.conclude()
+                return
+            done[policy] = ended
+            finished = sum(each >= jobs for each in done.values())
+            bar.count(f"{finished} of {len(done)} policies", sum(done.values()), len(done) * jobs, "jobs/s")
+
+        yield tell
+
+
+@contextmanager
+def show_cells(unit: str = "cells", *, quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
+    """Show a progress bar of a sweep; yields the callback ``tell(done, failed, of)``.
+
+    Parameters
+    ----------
+    unit : str
+        Plural of what is counted. Default: ``"cells"``.
+    quiet : bool
+        Whether the bar is suppressed even on a terminal.
+    """
+    with progress_bar(quiet=quiet) as bar:
+
+        def tell(done: int, failed: int, of: int) -> None:
+            failures = f", {grouped(failed)} failed" if failed else ""
+            text = f"{grouped(done)} of {grouped(of)} {unit}{failures}"
+            bar.count(text, done + failed, of, f"{unit}/s")
+            if done + failed == of:
+                bar.conclude()
+
+        yield tell
+
+
+@contextmanager
+def show_training(training: Training, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
+    """Show a progress bar of a training; yields the callback for its reports."""
+    with progress_bar(quiet=quiet) as bar:
+        judged, unit = "", f"{training.trainer_part.trainer.unit}/s"
+
+        def tell(report: Report) -> None:
+            nonlocal judged
+            if math.isfinite(report.validation):
+                value = training.validation.sign * report.validation
+                judged = f", {training.validation.metric} {number_text(value)}"
+            rate = report.steps_per_second
+            bar.show(f"{training.algorithm}{judged}", report.steps, report.of, rate, unit)
+
+        yield tell
+
+
+@contextmanager
+def show_evaluation(sequences: int, jobs: int, *, quiet: bool) -> Iterator[Callable[[str, int], None]]:
+    """Show a progress bar of an evaluation; yields the callback ``tell(sequence, jobs)``.
+
+    Parameters
+    ----------
+    sequences, jobs : int
+        Number of sequences, and number of jobs simulated for each.
+    quiet : bool
+        Whether the bar is suppressed even on a terminal.
+    """
+    with progress_bar(quiet=quiet) as bar:
+        done: dict[str, int] = {}
+
+        def tell(sequence: str, jobs_done: int) -> None:
+            done[sequence] = jobs_done
+            text = f"{len(done)} of {sequences} sequences"
+            bar.count(text, sum(done.values()), sequences * jobs, "jobs/s")
+
+        yield tell
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Bar]:
+    """Yield a bar on standard error, which shows nothing if `quiet` or without a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield Bar(None)
+        return
+    from rich import progress
+    from rich.console import Console
+
+    texts = [progress.TextColumn(f"{{task.fields[{name}]}}") for name in ("rate", "left")]
+    bar = progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        *texts,
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+    with bar:
+        yield Bar(bar)
+
+
+class Bar:
+    """Progress bar, redrawn at most ten times a second, and only by its methods.
+
+    A thread that redraws it could interfere with forked processes.
+
+    Parameters
+    ----------
+    bar : rich.progress.Progress, optional
+        Bar of rich; without it, nothing is shown.
+    """
+
+    def __init__(self, bar: Any) -> None:
+        self.bar = bar
+        self.task = None if bar is None else bar.add_task("", total=None, rate="", left="")
+        self.began = time.monotonic()
+        self.drawn = 0.0
+        self.first: float | None = None
+
+    def count(self, description: str, done: float, of: float, unit: str) -> None:
+        """Show the completed part of the total; the rate is that since the first call."""
+        if self.first is None:
+            self.first = done
+        seconds = max(time.monotonic() - self.began, 1e-6)
+        self.show(description, done, of, (done - self.first) / seconds, unit)
+
+    def show(self, description: str, done: float, of: float, rate: float, unit: str) -> None:
+        """Show the completed part of the total, with the rate [unit] and the remaining time."""
+        now = time.monotonic()
+        if self.bar is None or (now - self.drawn < 0.1 and done < of):
+            return
+        self.drawn = now
+        texts = {"rate": f"{number_text(rate)} {unit}", "left": time_left(done, of, rate)}
+        self.bar.update(self.task, description=description, completed=done, total=of, **texts)
+        self.bar.refresh()
+
+    def conclude(self) -> None:
+        """Show that the report is being drawn."""
+        if self.bar is not None:
+            self.bar.update(self.task, description="drawing the report", completed=None, rate="", left="")
+            self.bar.refresh()
+
+
+def time_left(done: float, of: float, rate: float) -> str:
+    """Return a text with the remaining time; empty if the rate is 0.
+
+    >>> time_left(1000, 8000, 100.0), time_left(0, 8000, 0.0)
+    ('0:01:10 left', '')
+    """
+    return f"{timedelta(seconds=round((of - done) / rate))} left" if rate > 0 else ""
