@@ -273,14 +273,15 @@ class SlurmMultifactor(Order):
         return [row for row in rows if system.started_in.get(row) == system.partition]
 
     def _look_at(self, jobs: JobColumns) -> None:
-        """Record jobs that have not joined a queue of this order, but others."""
+        """Record jobs that wait in the queue of another order."""
         users = self._terms.user[jobs.index]
         for position in np.flatnonzero(~self._seen[users] | (jobs.requested_time > self._longest)).tolist():
             self._see(int(jobs.index[position]), int(jobs.requested_time[position]))
 
     def scores(self, jobs: JobColumns, now: int) -> np.ndarray[Any, Any]:
         """Return minus the current priorities."""
-        self._look_at(jobs)
+        if self._system.order is not self:  # jobs that join its own queue are seen on arrival
+            self._look_at(jobs)
         if self.usage == "cluster":
             self._look_at(self._system.everywhere.queue.columns)
         terms, used = self._terms, self._usage(now)

@@ -262,6 +262,7 @@ ALL = [
     ("corners", "burst:2000", "fcfs+conservative", 1),
     ("corners", "beocat-03/20000", "fcfs+conservative", 2),
     ("speed", "KTH-SP2", "wfp3+easy", 2),
+    ("speed", "KTH-SP2", "slurm+easy", 2),
     ("speed", "KTH-SP2", "fcfs+easy++", 2),
     ("speed", "KTH-SP2", "fcfs+conservative", 2),
     ("speed", "KTH-SP2", "fcfs+easy-k(4)", 2),
