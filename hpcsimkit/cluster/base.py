@@ -106,13 +106,9 @@ class Cluster(ABC, Generic[LevelT, AllocationT]):
         """The unit of :attr:`size`."""
         return "nodes"
 
-    def add(self, level: LevelT, allocation: AllocationT) -> LevelT:
-        """Return ``level + allocation``: a level after an allocation has been released."""
-        return operator.add(level, allocation)
-
-    def subtract(self, level: LevelT, allocation: AllocationT) -> LevelT:
-        """Return ``level - allocation``: a level after an allocation has been taken."""
-        return operator.sub(level, allocation)
+    def granted(self, job: Job, allocation: AllocationT) -> AllocationT:
+        """Return an allocation that :meth:`holds` accepts as the one to subtract at the start of the job."""
+        return allocation
 
     def fits(self, job: Job, level: LevelT) -> bool:
         """Return whether a job fits a level."""
@@ -156,14 +152,14 @@ class Cluster(ABC, Generic[LevelT, AllocationT]):
         shadow_time = soonest
         releases = iter(releases)
         for end, _, released in releases:
-            level = self.add(level, released)
+            level = operator.add(level, released)
             if self.fits(job, level):
                 shadow_time = max(end, soonest)
                 break
         for end, _, released in releases:
             if end > shadow_time:
                 break
-            level = self.add(level, released)
+            level = operator.add(level, released)
         return shadow_time, level
 
     def room(self, head: Job, free: LevelT, window: float, later: LevelT) -> Room[LevelT]:
@@ -182,7 +178,7 @@ class Cluster(ABC, Generic[LevelT, AllocationT]):
         """
         allocation = self.place(head, later)
         assert allocation is not None  # the head fits by the shadow time
-        return Room(free, window, self.subtract(later, allocation))
+        return Room(free, window, operator.sub(later, allocation))
 
     def within(self, job: Job, estimate: int, room: Room[LevelT]) -> LevelT | None:
         """Return the level within which a job may be placed now, or None if it may not be backfilled.
@@ -205,9 +201,9 @@ class Cluster(ABC, Generic[LevelT, AllocationT]):
 
     def take(self, job: Job, estimate: int, room: Room[LevelT], allocation: AllocationT) -> None:
         """Deduct a job that has just been started from the capacity for backfilling."""
-        room.free = self.subtract(room.free, allocation)
+        room.free = operator.sub(room.free, allocation)
         if estimate > room.window:
-            room.spare = self.subtract(room.spare, allocation)
+            room.spare = operator.sub(room.spare, allocation)
 
     def fitting(self, queue: JobQueue, level: LevelT) -> Candidates:
         """Return the queued jobs that fit the level, in policy order, for :meth:`admissible`."""

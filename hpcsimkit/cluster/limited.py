@@ -51,23 +51,30 @@ class LimitedLevel(np.ndarray[Any, np.dtype[np.int64]]):
     def __array_finalize__(self, source: Any) -> None:
         self.left = getattr(source, "left", None)  # type: ignore[assignment]  # of a plain array
 
-    def leaving(self, left: Amounts) -> LimitedLevel:
-        """Return the level with other amounts left."""
-        level = self.view()
-        level.left = left
-        return level
-
     def __sub__(self, other: Any) -> Any:
         if not isinstance(other, Allocation):
             return super().__sub__(other)
         level = other.__rsub__(self)
-        return level.leaving(self.left - other.charge) if isinstance(other, Granted) else level  # type: ignore[attr-defined]
+        return leaving(level, self.left - other.charge) if isinstance(other, Granted) else level
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Allocation):
             return super().__add__(other)
         level = other.__radd__(self)
-        return level.leaving(self.left + other.charge) if isinstance(other, Granted) else level  # type: ignore[attr-defined]
+        return leaving(level, self.left + other.charge) if isinstance(other, Granted) else level
+
+
+def left_of(level: MachineLevel) -> Amounts:
+    """Return the amounts that the limits leave in a level of limited machines, shape (limits,)."""
+    assert isinstance(level, LimitedLevel)
+    return level.left
+
+
+def leaving(level: MachineLevel, left: Amounts) -> LimitedLevel:
+    """Return a level of machines with the amounts that the limits leave."""
+    limited_level = level.view(LimitedLevel)
+    limited_level.left = left
+    return limited_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +119,7 @@ class LimitedMachines(Machines):
     @property
     def capacity(self) -> MachineLevel:
         """Resources of the empty machines, and the limits."""
-        return self.amounts.view(LimitedLevel).leaving(self._most)  # type: ignore[union-attr]
+        return leaving(super().capacity, self._most)
 
     @property
     def _most(self) -> Amounts:
@@ -136,42 +143,42 @@ class LimitedMachines(Machines):
 
     # --- capacity queries ----------------------------------------------------------------------------
 
-    def fits(self, job: Job, level: Any) -> bool:
+    def fits(self, job: Job, level: MachineLevel) -> bool:
         """Return whether a job fits a level and the limits."""
-        return self._allows(self.need(job), level.left) and super().fits(job, level)
+        return self._allows(self.need(job), left_of(level)) and super().fits(job, level)
 
-    def fit_each(self, jobs: Sequence[Job], level: Any) -> Sequence[bool]:
+    def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Sequence[bool]:
         """Return for each job whether it fits a level and the limits."""
         return [self.fits(job, level) for job in jobs]
 
-    def place(self, job: Job, level: Any) -> Allocation | None:
+    def place(self, job: Job, level: MachineLevel) -> Allocation | None:
         """Return an allocation on the first machines on which the job fits, or None."""
-        if not self._allows(self.need(job), level.left):
+        if not self._allows(self.need(job), left_of(level)):
             return None
         allocation = super().place(job, level)
         return None if allocation is None else self.granted(job, allocation)
 
-    def usable(self, job: Job, level: Any) -> Places:
+    def usable(self, job: Job, level: MachineLevel) -> Places:
         """Return the machines that can contribute to the job; none beyond the limits."""
         usable = super().usable(job, level)
-        return usable if self._allows(self.need(job), level.left) else usable[:0]
+        return usable if self._allows(self.need(job), left_of(level)) else usable[:0]
 
-    def holds(self, job: Job, allocation: Any, level: Any) -> bool:
+    def holds(self, job: Job, allocation: Allocation, level: MachineLevel) -> bool:
         """Return whether the allocation meets the job's request and lies within the level and the limits."""
-        return self._allows(self.need(job), level.left) and super().holds(job, allocation, level)
+        return self._allows(self.need(job), left_of(level)) and super().holds(job, allocation, level)
 
-    def common(self, level: Any, other: Any) -> Any:
+    def common(self, level: MachineLevel, other: MachineLevel) -> MachineLevel:
         """Return the capacity that is available in both levels."""
-        return super().common(level, other).leaving(np.minimum(level.left, other.left))  # type: ignore[attr-defined]
+        return leaving(super().common(level, other), np.minimum(left_of(level), left_of(other)))
 
-    def shortage(self, job: Job, level: Any) -> str:
+    def shortage(self, job: Job, level: MachineLevel) -> str:
         """Return the demand of a job and the supply of a level or of the limits in words."""
         need = self.need(job)
-        missing = self._charge(need) > level.left
+        missing = self._charge(need) > left_of(level)
         if not missing.any():
             return super().shortage(job, level)
         place = int(np.argmax(missing))
-        left = f"{max(int(level.left[place]), 0)} more {list(self.limits)[place]} at once"
+        left = f"{max(int(left_of(level)[place]), 0)} more {list(self.limits)[place]} at once"
         return f"needs {need.text()}; the partition may use {left}"
 
     def misfits(self, workload: Workload) -> Mask:
@@ -181,11 +188,11 @@ class LimitedMachines(Machines):
         return super().misfits(workload) | np.array(beyond, dtype=np.bool_)
 
     def earliest(
-        self, job: Job, level: Any, releases: Iterable[tuple[int, int, Allocation]], soonest: int
-    ) -> tuple[int, Any]:
+        self, job: Job, level: MachineLevel, releases: Iterable[tuple[int, int, Allocation]], soonest: int
+    ) -> tuple[int, MachineLevel]:
         """Walk the releases until the job fits; see :meth:`Cluster.earliest`."""
         releases = list(releases)
-        need, left, shadow_time = self.need(job), level.left, soonest
+        need, left, shadow_time = self.need(job), left_of(level), soonest
         if not super().fits(job, level):
             shadow_time, _ = super().earliest(job, level, releases, soonest)
         for end, _, allocation in releases:
@@ -196,25 +203,27 @@ class LimitedMachines(Machines):
                 shadow_time = max(shadow_time, end)
         released = [allocation for end, _, allocation in releases if end <= shadow_time]
         charges = (each.charge for each in released if isinstance(each, Granted))
-        return shadow_time, with_all(level, released).leaving(sum(charges, level.left))  # type: ignore[attr-defined]
+        return shadow_time, leaving(with_all(level, released), sum(charges, left_of(level)))
 
     # --- backfilling ---------------------------------------------------------------------------------
 
-    def within(self, job: Job, estimate: int, room: Room[Any]) -> Any:
+    def within(self, job: Job, estimate: int, room: Room[MachineLevel]) -> MachineLevel | None:
         """Return the level within which the job may be placed now, or None if it may not be backfilled."""
-        left = room.free.left
+        left = left_of(room.free)
         if estimate > room.window:
             assert isinstance(room, MachineRoom)
-            left = np.minimum(left, room.later.left - self._charge(room.head))  # type: ignore[attr-defined]
+            left = np.minimum(left, left_of(room.later) - self._charge(room.head))
         if not self._allows(self.need(job), left):
             return None
-        level: Any = super().within(job, estimate, room)
-        return None if level is None else level.leaving(left)
+        level = super().within(job, estimate, room)
+        return None if level is None else leaving(level, left)
 
-    def fitting(self, queue: JobQueue, level: Any) -> Candidates:
+    def fitting(self, queue: JobQueue, level: MachineLevel) -> Candidates:
         """Return (job, number of its need, estimate) of the queued jobs that fit, in policy order."""
         needs = self.needs.needs
-        return [each for each in super().fitting(queue, level) if self._allows(needs[each[1]], level.left)]
+        return [
+            each for each in super().fitting(queue, level) if self._allows(needs[each[1]], left_of(level))
+        ]
 
 
 def limited(machines: Machines, limits: Mapping[str, int]) -> LimitedMachines:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
-from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -364,10 +363,10 @@ class System:
         given = allocation
         if allocation is None:
             allocation = self.cluster.place(job, self.free)
-        elif not self.cluster.holds(job, allocation, self.free):
-            allocation = None
-        elif isinstance(self.cluster, LimitedMachines):
+        elif self.cluster.holds(job, allocation, self.free):
             allocation = self.cluster.granted(job, allocation)
+        else:
+            allocation = None
         if allocation is None:
             raise self._no_place(job, given)
         self.state[row] = 2
