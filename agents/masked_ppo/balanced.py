@@ -93,6 +93,6 @@ def balanced_weights() -> tuple[float, ...]:
         *(0.0, -6.0, -6.0, 0.0, 1.0),  # option, requested time, expected run time, wait, size
         *(1.0, 0.5, 0.0),  # shares of CPUs, GPUs and memory left
         *(-4.0, -5.0, -5.0),  # surplus of CPUs, GPUs and memory
-        1.2,  # extension of the time in use
+        1.0,  # extension of the time in use
         0.0,  # bias
     )
