@@ -133,9 +133,17 @@ def first_weights() -> tuple[float, ...]:
     return tuple(first)
 
 
-def untrained(environment: SchedulingEnv) -> Dispatch:
-    """Return an improved agent before its training, from its environment."""
-    weights = np.array(first_weights(), dtype=np.float32)
+def untrained(environment: SchedulingEnv, first: Sequence[float] | None = None) -> Dispatch:
+    """Return an agent before its training, from its environment; by default an improved one.
+
+    Parameters
+    ----------
+    environment : SchedulingEnv
+        Its environment.
+    first : sequence of float, optional
+        Initial weights of the network. Default: :func:`first_weights`.
+    """
+    weights = np.array(first_weights() if first is None else first, dtype=np.float32)
     network = SlotScores({"weight.0": weights[None, :-1], "bias.0": weights[-1:]}, "relu")
     dispatch = copy(environment.policy)
     assert isinstance(dispatch, Dispatch)

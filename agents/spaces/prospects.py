@@ -90,20 +90,30 @@ class PairProspects(Encoder):
     past : list of lists of int, optional
         Result of :func:`past_run_times`. Without it, or for unknown requests, the prior run time is 13 % of
         the requested time.
+    products : bool
+        Whether the products of two columns are included; without them, column 5 + 4R is column 5 + 2R, the
+        last one. Default: True.
     """
 
     def __init__(
-        self, slots: int, machines: int, resources: int, past: list[list[int]] | None = None
+        self,
+        slots: int,
+        machines: int,
+        resources: int,
+        past: list[list[int]] | None = None,
+        *,
+        products: bool = True,
     ) -> None:
         self.slots = slots
         self.machines = machines
         self.resources = resources
         self.past = past
+        self.products = products
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the observation: (slots x machines, 6 + 5 resources)."""
-        return (self.slots * self.machines, 6 + 5 * self.resources)
+        """Shape of the observation: (slots x machines, 6 + 5 resources), without products 6 + 2 resources."""
+        return (self.slots * self.machines, 6 + (5 if self.products else 2) * self.resources)
 
     def bind(self, system: System) -> Encode:
         """Precompute the features of jobs and machines that do not change during the run."""
@@ -132,10 +142,11 @@ class PairProspects(Encoder):
             pairs[:, :, 4] = size[needs][:, None]
             pairs[:, :, 5 : 5 + r] = np.maximum(system.free - asked[needs][:, None], 0) * inverse
             pairs[:, :, 5 + r : 5 + 2 * r] = surplus
-            pairs[:, :, 5 + 2 * r : 5 + 3 * r] = surplus * (1 + as_requested[rows])[:, None, None]
-            pairs[:, :, 5 + 3 * r : 5 + 4 * r] = surplus * (1 + likely)[:, None, None]
-            pairs[:, :, 5 + 4 * r] = longer
-            pairs[:, :, 6 + 4 * r :] = surplus * longer[:, :, None]
+            if self.products:
+                pairs[:, :, 5 + 2 * r : 5 + 3 * r] = surplus * (1 + as_requested[rows])[:, None, None]
+                pairs[:, :, 5 + 3 * r : 5 + 4 * r] = surplus * (1 + likely)[:, None, None]
+                pairs[:, :, 6 + 4 * r :] = surplus * longer[:, :, None]
+            pairs[:, :, 5 + (4 if self.products else 2) * r] = longer
             pairs *= decision.valid[:, :, None]
 
         return encode

@@ -60,6 +60,14 @@ def reproduce(
             "constant slots (dras only).",
         ),
     ] = False,
+    subsamples: Annotated[
+        bool,
+        typer.Option(
+            "--subsamples",
+            help="Train only the agents for wait and utilisation, and judge them on several random "
+            "subsamples of each unseen day (masked-ppo only).",
+        ),
+    ] = False,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -100,7 +108,7 @@ def reproduce(
     system = Path(system).resolve().name if system not in SYSTEMS else system
     if not logs and kind.needs_logs:
         raise UsageError(f"{system} needs {kind.logs_needed}")
-    flags = {"full": full, "behaviour": behaviour, "rivals": rivals}
+    flags = {"full": full, "behaviour": behaviour, "rivals": rivals, "subsamples": subsamples}
     chosen = [flag for flag, given in flags.items() if given]
     for flag in chosen:
         if flag not in kind.flags:

@@ -76,6 +76,13 @@ def test_every_column() -> None:
     assert not rows[1:].any()
 
 
+def test_without_products_of_columns() -> None:
+    decision = decisions(jobs((0, 100, 200, 6, 16), (10, 50, 60, 2, 16)), [0])
+    every, few = (seen(PairProspects(4, 2, 2, products=each), decision) for each in (True, False))
+    assert few.shape[-1] == 10
+    assert few.tolist() == every[:, :, [*range(9), 13]].tolist()
+
+
 def test_jobs_that_have_ended_teach() -> None:
     # Two jobs of the same request have taken 30 and 50 s when the third comes.
     workload = jobs((0, 30, 100, 1, 1), (0, 50, 100, 1, 1), (60, 9, 100, 1, 1))

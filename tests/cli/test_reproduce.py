@@ -92,6 +92,24 @@ def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
     assert f"| FCFS | 2779.20 | {fcfs['ours']:.2f} |" in report
 
 
+@pytest.mark.pictures
+def test_masked_ppo_on_subsamples_alone(cli, logs, tmp_path, monkeypatch) -> None:
+    small(monkeypatch, balanced_steps=1, balanced_population=2, balanced_elite=1, balanced_episodes=1)
+    outcome = cli("reproduce", "masked-ppo", *logs, "--quick", "--subsamples", "--out", "out", "--workers", 1)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "2 agents, 1 set of sequences with all their rivals" in outcome.out
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "- 4 sequences: days with more than 60 jobs have 2 random subsamples each" in report
+    for row in ("random, K = 100", "BFBP", "for both, before training"):
+        assert report.count(f"| {row} | ") == 4 - ("both" in row), row  # three measures, and the heuristics
+    wait, other, gap = json.loads((tmp_path / "out" / "targets.json").read_text())
+    assert "SJF + best fit" in wait["what"] and "random, K = 100" in other["what"]
+    assert (other["met"], gap["met"]) == (False, gap["ours"] >= -0.1)  # three days allow no low p-value
+    assert files(tmp_path / "out") == [
+        "report.md", "reproduction.json", "targets.json", "utilisation-subsamples.png", "wait-subsamples.png",
+    ]  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.pictures
 def test_one_month_is_enough_and_equal_seeds_give_equal_numbers(cli, logs, tmp_path, monkeypatch) -> None:

@@ -13,12 +13,14 @@ import pytest
 from scipy import stats
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.masked_ppo.environments import OnlyThePast
+from hpcsimkit.agents.masked_ppo.balanced import WaitAndUtilisation, balanced_environment, balanced_weights
+from hpcsimkit.agents.masked_ppo.environments import BASELINE, OnlyThePast, untrained
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.masks import JobMachine
 from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
 from hpcsimkit.errors import WorkloadError
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reproductions.masked_ppo.own import (
     UTILISATION,
@@ -26,9 +28,12 @@ from hpcsimkit.reproductions.masked_ppo.own import (
     WEIGHTED,
     Beocat,
     Scores,
+    balanced_targets,
     baseline_targets,
     family_targets,
     judged,
+    means_of_days,
+    measured,
 )
 from hpcsimkit.reproductions.plans.planned import reproduction_named
 from tests.reproductions.beocat_months import write_months
@@ -74,6 +79,17 @@ def test_days_with_too_many_jobs_are_thinned_by_chance(beocat: Beocat) -> None:
         return set(jobs.id.tolist())
 
     assert thinned(1) == thinned(1) != thinned(2)
+
+
+def test_subsamples_of_the_unseen_days(beocat: Beocat) -> None:
+    several = replace(beocat, scale=small(subsamples_of_day=3)).subsampled_days
+    assert {day: len(each) for day, each in several.items()} == {
+        date(2021, 4, 1): 1, date(2021, 4, 2): 3, date(2021, 4, 3): 1,
+    }  # fmt: skip
+    drawn = [frozenset(jobs.id.tolist()) for jobs in several[date(2021, 4, 2)]]
+    assert len(set(drawn)) == 3
+    taught = {number for jobs in beocat.training_days for number in jobs.id.tolist()}
+    assert not taught & {each for of_day in several.values() for jobs in of_day for each in jobs.id.tolist()}
 
 
 def test_training_sets_hold_nothing_of_the_days(beocat: Beocat) -> None:
@@ -154,6 +170,10 @@ def test_cells_of_tables() -> None:
     assert [TABLES[WAIT].number(row, "mean") for row in ("BFBP", "RL model")] == [549.59, 456.79]
 
 
+def test_a_day_counts_once_whatever_its_number_of_subsamples() -> None:
+    assert means_of_days(np.array([[1.0, 2.0, 6.0, 8.0], [0, 0, 3, 1]]), [3, 1]).tolist() == [[3, 8], [1, 1]]
+
+
 # --- targets ---------------------------------------------------------------------------------------------
 
 ORDERED = {"Oracle SJF": 30.0, "SJF": 40.0, "BFBP": 50.0, "FCFS": 90.0}
@@ -198,6 +218,20 @@ def test_targets_that_are_missed(model: float, noise: float, failed: list[str]) 
     assert any(targets_of(contest(model, noise)).values()) == (model < 50)
 
 
+@pytest.mark.parametrize(
+    ("model", "noise", "met"),
+    [(35.0, 0.1, [True, True, True]), (44.9, 20.0, [False, False, True]), (47.0, 0.1, [False, False, False])],
+)
+def test_targets_of_the_agents_for_both(model: float, noise: float, met: list[bool]) -> None:
+    scores = contest(model, noise)
+    scores.rows["BFBP"][:, :, 1] = scores.rows["SJF + best fit"][:, :, 1]
+    found = list(balanced_targets(scores, "model", [*BASELINES, *CONTROLS]))
+    assert [target.met for target in found] == met
+    assert found[0].ours == pytest.approx(
+        100 * (1 - scores.mean("model", WAIT) / scores.mean(CONTROLS[0], WAIT))
+    )
+
+
 def test_targets_of_baselines() -> None:
     *rows, order = baseline_targets(contest(35.0), BASELINES, TABLES)
     assert [target.paper for target in rows[:4]] == [308.55, 454.05, 549.59, 2779.20]
@@ -229,3 +263,17 @@ def test_improved_agents_know_only_the_past_of_a_day(tmp_path: Path) -> None:
         assert on_this_day.distinct
     assert counts[0] < counts[-1] <= len(beocat.training_part)
     assert scheduler.seat.encoder is encoder
+
+
+def test_reward_for_both_is_the_wait_and_the_utilisation_of_the_result(beocat: Beocat) -> None:
+    """What the reward pays at the end of a day are the two measures of the tables."""
+    day = beocat.training_days[0]
+    scheduler = untrained(balanced_environment([day]), balanced_weights())
+    reward = WaitAndUtilisation(BASELINE, weight=2.0)
+    simulation = Simulation(day, scheduler, NINE_MACHINES, observers=[reward])
+    result = simulation.run()
+    wait, utilisation, _ = measured(result)
+    base, *_ = measured(Simulation(day, BASELINE, NINE_MACHINES).run())
+    assert wait != base
+    expected = (base - wait) / max(base, wait) + 2.0 * utilisation
+    assert reward.take(simulation.system) == pytest.approx(expected)
