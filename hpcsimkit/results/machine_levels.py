@@ -59,7 +59,5 @@ class MachineLevels(NamedTuple):
         order = np.lexsort((time, machine))
         machine, time = machine[order], time[order]
         free = capacity[machine] + np.cumsum(change[order], axis=0)  # a machine's changes add up to 0
-        last = np.append(
-            (np.diff(machine) != 0) | (np.diff(time) != 0), True
-        )  # of an instant
+        last = np.append((np.diff(machine) != 0) | (np.diff(time) != 0), True)  # of an instant
         return cls(machine[last], time[last], free[last])
