@@ -15,6 +15,7 @@ from hpcsimkit.cli.flags import (
     Limits,
     NoReport,
     Quiet,
+    Resume,
     Source,
     Trace,
     examples,
@@ -38,9 +39,7 @@ def compare(
     source: Source = None,
     *,
     no_report: NoReport = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")
-    ] = False,
+    resume: Resume = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,

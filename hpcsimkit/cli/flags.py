@@ -241,6 +241,7 @@ Limits = Annotated[
         help=f"Maximum size of an input; NAME is one of {', '.join(LIMITS)}; repeat the option for several.",
     ),
 ]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 
 

@@ -5,29 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hpcsimkit.cli.flags import (
     RESULTS,
     AllowCode,
-    EngineName,
     Limits,
-    LoadFactor,
-    LocalityName,
-    MachineFile,
-    NodeCount,
-    PlacementName,
     Quiet,
-    Reader,
+    Resume,
+    Seed,
     Semantics,
-    Size,
-    Skip,
-    Strict,
-    Walltime,
     allowed_code,
     examples,
+    takes,
 )
 from hpcsimkit.io.printable import show
 
@@ -65,7 +57,7 @@ def train(
         ),
     ] = None,
     semantics: Semantics = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    seed: Seed = None,
     allow_code: AllowCode = None,
     out: Annotated[
         str | None,
@@ -142,6 +134,10 @@ def _train_on_problem(training: Training, *, resume: bool, quiet: bool) -> None:
     "evaluate agent/best.hpcsim KTH-SP2.swf.gz --skip 20000",
     "evaluate agent/best.hpcsim KTH-SP2.swf.gz -p fcfs+easy -p saf+easy --sequences 100 --jobs 1000",
 )
+@takes(
+    *("skip", "reader", "nodes", "machines", "placement", "locality", "load_factor", "walltime"),
+    *("semantics", "size", "strict", "allow_code", "seed", "engine"),
+)
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Path of a trained agent (.hpcsim).")],
     source: Annotated[
@@ -202,33 +198,19 @@ def evaluate(
             help="Actions: sampled from the agent's distribution, or the best one.  [that of the model file]",
         ),
     ] = None,
-    skip: Skip = None,
-    reader: Reader = None,
-    nodes: NodeCount = None,
-    machines: MachineFile = None,
-    placement: PlacementName = None,
-    locality: LocalityName = None,
-    load_factor: LoadFactor = None,
-    walltime: Walltime = None,
-    semantics: Semantics = None,
-    size: Size = None,
-    strict: Strict = None,
-    allow_code: AllowCode = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    *,
     workers: Annotated[
         int | None,
         typer.Option(metavar="N", help="Number of sequences simulated in parallel, 1 or more.  [1]"),
     ] = None,
-    engine: EngineName = None,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<model>-on-<log>]"),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")
-    ] = False,
+    resume: Resume = False,
     limit: Limits = None,
     quiet: Quiet = False,
+    **settings: Any,
 ) -> None:
     """Compare an agent with heuristics on sampled job sequences.
 
@@ -240,7 +222,7 @@ def evaluate(
     from the heuristic behind the seat in its choices. Use --skip to leave out the jobs that the agent was
     trained on.
     """
-    arguments = locals()
+    arguments = locals() | settings
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.evaluation.evaluation import Contest, Evaluation

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Seed, Source, examples, experiment_of, takes
 from hpcsimkit.io.printable import show
 
 __all__ = ["describe", "lublin", "mimic"]
@@ -74,7 +74,7 @@ def lublin(
         int | None, typer.Option(metavar="N", help="Number of nodes of the cluster, 2 or more.  [256]")
     ] = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [5000]")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    seed: Seed = None,
     load: Annotated[
         float | None, typer.Option(metavar="X", help="Offered load, above 0.  [that of the model]")
     ] = None,
@@ -121,7 +121,7 @@ def mimic(
     jobs: Annotated[
         int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [that of LOG]")
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")] = None,
+    seed: Seed = None,
     days: Annotated[
         float | None,
         typer.Option(metavar="X", help="Length of the first part of LOG to model [days], above 0.  [all]"),

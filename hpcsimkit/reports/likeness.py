@@ -20,15 +20,13 @@ from hpcsimkit.reports.figures import (
     Line,
     duration_axis,
     format_count,
-    format_number,
     legend_above,
     new_figure,
     style,
     title,
 )
 from hpcsimkit.reports.plots import cumulative
-from hpcsimkit.reports.workload_plots import FIRST, SECOND
-from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
+from hpcsimkit.reports.workload_plots import FIRST, SECOND, label_sizes
 from hpcsimkit.workloads.describe import WEEKDAYS
 from hpcsimkit.workloads.models.mimic import size_class
 from hpcsimkit.workloads.models.weekly_arrivals import weekly_counts
@@ -121,11 +119,8 @@ def _plot_sizes(pair: Sequence[Workload], ax: Axes) -> None:
     first, last = (int(of([of(power) for power in powers])) for of in (min, max))
     place = np.arange(first, last + 1)
     _plot_bars([_shares(power - first, len(place)) for power in powers], place, ax)
-    step = -(-len(place) // 9)
-    ax.set_xticks(place[::step], [format_number(2 ** int(p)) for p in place[::step]])
-    resources = pair[0].resources
-    unit = RESOURCE_NAMES.get(resources[0], resources[0]) if resources else "nodes"
-    ax.set(xlabel=f"{unit} (classes by powers of two)", ylabel="jobs [%]")
+    label_sizes(pair[0], place, ax)
+    ax.set_ylabel("jobs [%]")
 
 
 def _plot_accuracy(pair: Sequence[Workload], ax: Axes) -> None:

@@ -227,18 +227,17 @@ def plot_boxes(
 def _dots(sample: Floats, place: int, line: Line, ax: Axes) -> None:
     """Draw a sample as dots over the height of a box, spread by rank to avoid overlaps."""
     shown = np.sort(sample)[np.unique(np.linspace(0, len(sample) - 1, POINTS).astype(int))]
-    spread = np.arange(len(shown)) * 0.618 % 1  # the golden ratio separates neighbours
     look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 1.8, "markeredgewidth": 0}
-    ax.plot(shown, place - 0.25 + 0.5 * spread, color=line.colour, alpha=0.55, zorder=5, **look)
+    ax.plot(shown, place + apart(len(shown), 0.25), color=line.colour, alpha=0.55, zorder=5, **look)
 
 
-def apart(count: int) -> NDArray[np.float64]:
-    """Return vertical offsets within a row that keep neighbouring dots apart, by the golden ratio.
+def apart(count: int, most: float = 0.3) -> NDArray[np.float64]:
+    """Return vertical offsets of at most `most` that keep neighbouring dots apart, by the golden ratio.
 
     >>> apart(3).round(3).tolist()
     [-0.3, 0.071, -0.158]
     """
-    return np.asarray(-0.3 + 0.6 * (np.arange(count) * 0.618 % 1), dtype=np.float64)
+    return np.asarray(most * (2 * (np.arange(count) * 0.618 % 1) - 1), dtype=np.float64)
 
 
 @style()

@@ -27,6 +27,7 @@ from hpcsimkit.reports.plots import cumulative
 from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.workloads.describe import describe
+from hpcsimkit.workloads.models.mimic import size_class
 from hpcsimkit.workloads.readers.local_time import calendar_of
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure
         reason = "all jobs come\nat one instant" if size else "the workload names\nno machine size"
         load.text(0.5, 0.5, f"not defined: {reason}", ha="center", va="center", color=MUTED)
         load.set_axis_off()
-    jobs, unit = format_count(len(workload), "job"), _demand(workload)[1]
+    jobs, unit = format_count(len(workload), "job"), _unit(workload)
     machine = "" if not size else f", {format_count(size, 'node') if unit == 'nodes' else f'{size:,} {unit}'}"
     figure.suptitle(f"{workload.name}: {jobs}{machine}", x=0.01, ha="left", fontsize=11)
     return figure
@@ -126,16 +127,13 @@ def plot_sizes(workload: Workload, ax: Axes | None = None) -> Axes:
     If jobs request resources, their size is the total request of the first resource.
     """
     ax = axes_of(ax)
-    size, unit = _demand(workload)
-    power = np.frexp(size - 0.5)[1]  # 1, 2, 3-4, 5-8, ... nodes are classes 0, 1, 2, 3, ...
-    area = workload.run_time.astype(float) * size
+    power = size_class(workload)
     place = np.arange(power.max() + 1)
-    jobs, work = np.bincount(power), np.bincount(power, weights=area)
+    jobs, work = np.bincount(power), np.bincount(power, weights=_area(workload))
     ax.bar(place - 0.2, _percent(jobs), width=0.4, color=FIRST, label="of the jobs")
     ax.bar(place + 0.2, _percent(work), width=0.4, color=SECOND, label="of the work")
-    step = -(-len(place) // 9)
-    ax.set_xticks(place[::step], [format_number(2 ** int(p)) for p in place[::step]])
-    ax.set(xlabel=f"{unit} (classes by powers of two)", ylabel="share [%]")
+    label_sizes(workload, place, ax)
+    ax.set_ylabel("share [%]")
     ax.grid(axis="x", visible=False)
     ax.legend()
     return ax
@@ -183,8 +181,8 @@ def plot_offered_load(workload: Workload, machine_size: int, ax: Axes | None = N
     span = max(int(submit.max()), 1)
     length = next((length for length in BIN_LENGTHS if span / length <= MOST_BINS), span / MOST_BINS)
     bins = max(int(np.ceil(span / length)), 1)
-    area = workload.run_time.astype(float) * _demand(workload)[0]
-    work = np.bincount(np.minimum(submit // length, bins - 1).astype(int), weights=area, minlength=bins)
+    bin_of = np.minimum(submit // length, bins - 1).astype(int)
+    work = np.bincount(bin_of, weights=_area(workload), minlength=bins)
     covered = np.minimum(np.arange(1, bins + 1) * length, span) - np.arange(bins) * length
     edges = first + np.arange(bins + 1) * length
     axis = TimeAxis(first, float(edges[-1]), calendar_of(workload))
@@ -196,13 +194,21 @@ def plot_offered_load(workload: Workload, machine_size: int, ax: Axes | None = N
     return ax
 
 
-def _demand(workload: Workload) -> tuple[NDArray[np.int64], str]:
-    """Return the size of each job and its unit: nodes, or the total request of the first resource."""
-    if not workload.resources:
-        return workload.nodes, "nodes"
-    first = workload.resources[0]
-    machines = np.where(workload.spread == 1, 1, workload.nodes)
-    return workload.column(first) * machines, RESOURCE_NAMES.get(first, first)
+def label_sizes(workload: Workload, classes: NDArray[np.int64], ax: Axes) -> None:
+    """Label an axis of size classes: at most nine classes by their largest sizes, and the unit of sizes."""
+    shown = classes[:: -(-len(classes) // 9)]
+    ax.set_xticks(shown, [format_number(2 ** int(power)) for power in shown])
+    ax.set_xlabel(f"{_unit(workload)} (classes by powers of two)")
+
+
+def _unit(workload: Workload) -> str:
+    """Return the unit of the sizes of jobs: nodes, or the first resource that jobs request."""
+    first = (*workload.resources, "nodes")[0]
+    return RESOURCE_NAMES.get(first, first)
+
+
+def _area(workload: Workload) -> NDArray[np.float64]:
+    return workload.run_time.astype(float) * workload.size
 
 
 def _percent(counts: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:

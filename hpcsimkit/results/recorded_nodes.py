@@ -13,6 +13,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.scontrol import expanded
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.machine_levels import MachineLevels
 
 __all__ = ["RecordedNodes"]
 
@@ -74,8 +75,8 @@ class RecordedNodes:
         return np.array([numbers is not None for numbers in self.machines])
 
     @cached_property
-    def _levels(self) -> tuple[Places, Integers, Integers, int]:
-        """Machine, time and free amounts of each change, by machine and time; and a bound of all times."""
+    def _levels(self) -> MachineLevels:
+        """Free amounts of the machines over time."""
         cluster, rows = self.cluster, np.flatnonzero(self.known)
         parts = [self.machines[row] for row in rows.tolist()]
         counts = np.array([len(part) for part in parts if part is not None], dtype=np.int64)
@@ -86,17 +87,8 @@ class RecordedNodes:
         used = np.concatenate([np.zeros(0, dtype=np.intp), *(part for part in parts if part is not None)])
         whole = np.repeat(np.array([need.exclusive for need in needs], dtype=bool), counts)
         amounts[whole] = cluster.capacity[used[whole]]
-        every = np.arange(len(cluster))
         starts, ends = (np.repeat(times[rows], counts) for times in (self.start, self.end))
-        machine = np.concatenate([every, used, used])
-        time = np.concatenate([np.full(len(every), -1), starts, ends])
-        change = np.concatenate([np.zeros_like(cluster.capacity), -amounts, amounts])
-        order = np.lexsort((time, machine))
-        machine, time = machine[order], time[order]
-        # The changes of each machine add up to 0.
-        free = cluster.capacity[machine] + np.cumsum(change[order], axis=0)
-        last = np.append((np.diff(machine) != 0) | (np.diff(time) != 0), True)
-        return machine[last], time[last], free[last], int(time.max()) + 2
+        return MachineLevels.of(cluster.capacity, -1, range(len(cluster)), (used, starts, ends, amounts))
 
     def earliest(self, row: int, machines: Places) -> int:
         """Return when a job could have started first beside all others on record [s].
@@ -112,7 +104,8 @@ class RecordedNodes:
         assert own is not None
         submit, start, end = int(self.workload.submit_time[row]), int(self.start[row]), int(self.end[row])
         machines = machines[need.usable(self.cluster.capacity)[machines]]
-        machine, time, free, bound = self._levels
+        machine, time, free = self._levels
+        bound = int(time.max()) + 2
         keys = machine * bound + time
         first = np.searchsorted(keys, machines * bound + submit, side="right") - 1
         counts = np.searchsorted(keys, machines * bound + end) - first

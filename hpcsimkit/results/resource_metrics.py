@@ -6,13 +6,14 @@ All are pure functions of a result; NaN with counted nodes or if there is nothin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.request import Need
 from hpcsimkit.jobs.timeline import Curve
+from hpcsimkit.results.machine_levels import MachineLevels
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -228,7 +229,7 @@ def _fits(need: Need, free: Integers, machine: Integers) -> NDArray[np.bool_]:
     return fits
 
 
-def _alike(levels: _Levels, needs: Sequence[Need]) -> tuple[Integers, Integers]:
+def _alike(levels: MachineLevels, needs: Sequence[Need]) -> tuple[Integers, Integers]:
     """Return group numbers of levels that are equivalent for all needs, and one row of each group."""
     amounts = np.array([need.amounts for need in needs])
     tells: list[NDArray[Any]] = [
@@ -246,28 +247,10 @@ def _alike(levels: _Levels, needs: Sequence[Need]) -> tuple[Integers, Integers]:
     return alike, first
 
 
-class _Levels(NamedTuple):
-    """Free resources of machines with GPUs from a time to the machine's next row, by machine and time."""
-
-    machine: Integers
-    time: Integers
-    free: Integers
-
-
-def _levels(result: Result, placements: Placements) -> _Levels:
+def _levels(result: Result, placements: Placements) -> MachineLevels:
     """Return the free resources of each machine with GPUs over time, from the first submission."""
-    capacity = placements.cluster.capacity
     with_gpus = np.flatnonzero(placements.cluster.amount(GPUS))
-    parts = np.flatnonzero(np.isin(placements.machine, with_gpus))
-    job, amounts = placements.job[parts], placements.amounts[parts]
-    first = int(result.submit_time.min())
-    machine = np.concatenate([with_gpus, placements.machine[parts], placements.machine[parts]])
-    time = np.concatenate([np.full(len(with_gpus), first), result.start_time[job], result.end_time[job]])
-    change = np.concatenate([capacity[with_gpus], -amounts, amounts])
-    order = np.lexsort((time, machine))  # stable: a machine's capacity precedes its first change
-    machine, time = machine[order], time[order]
-    total = np.cumsum(change[order], axis=0)
-    opening = np.concatenate([[True], np.diff(machine) != 0])
-    free = total - (total - change[order])[opening][np.cumsum(opening) - 1]
-    last = np.append((np.diff(machine) != 0) | (np.diff(time) != 0), True)  # the last change of an instant
-    return _Levels(machine[last], time[last], free[last])
+    rows = np.flatnonzero(np.isin(placements.machine, with_gpus))
+    job = placements.job[rows]
+    parts = placements.machine[rows], result.start_time[job], result.end_time[job], placements.amounts[rows]
+    return MachineLevels.of(placements.cluster.capacity, int(result.submit_time.min()), with_gpus, parts)
