@@ -6,7 +6,7 @@ from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Run
 
-__all__ = ["end_next", "expect", "forget", "reserve", "start"]
+__all__ = ["end_next", "expect", "forget", "pop", "push", "reserve", "start"]
 
 
 @machine_code
@@ -24,7 +24,7 @@ def _swap(ends: Integers, left: int, right: int) -> None:
 
 
 @called
-def _push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
+def push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
     """Add a job to a heap of `count` jobs (an event of SimPy, see ``TextbookOrder.schedule_end``)."""
     ends[0, count], ends[1, count], ends[2, count] = end, number, row
     child = count
@@ -34,7 +34,7 @@ def _push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
 
 
 @called
-def _pop(ends: Integers, count: int) -> int:
+def pop(ends: Integers, count: int) -> int:
     """Remove the job that ends first from a heap of `count` jobs, and return its row."""
     row = ends[2, 0]
     _swap(ends, 0, count - 1)
@@ -92,7 +92,7 @@ def start(jobs: Jobs, run: Run, row: int, now: int, mode: int) -> None:
     run.mode[row] = mode
     counters[FREE] -= jobs.nodes[row]
     expect(run.expected, count, now + run.estimate[row], row)
-    _push(run.ends, count, now + jobs.run_time[row], counters[STARTED], row)
+    push(run.ends, count, now + jobs.run_time[row], counters[STARTED], row)
     counters[RUNNING] += 1
     counters[STARTED] += 1
 
@@ -102,7 +102,7 @@ def end_next(jobs: Jobs, run: Run) -> int:
     """End the job that ends first, and return its row; mirrors ``System.end``."""
     counters = run.counters
     count = counters[RUNNING]
-    row = _pop(run.ends, count)
+    row = pop(run.ends, count)
     forget(run.expected, count, run.start_time[row] + run.estimate[row], row)
     counters[FREE] += jobs.nodes[row]
     counters[RUNNING] -= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import loading
+from hpcsimkit.compiled import loading, on_machines
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -73,7 +75,7 @@ def takes(simulation: Parameters) -> bool:
         jobs, short = len(simulation.workload), simulation.begun is not None
         if (jobs < loading.WHEN_LOADED and not short) or obstacle(simulation) is not None:
             return False
-        kind = _kind(_parts(simulation.policy))
+        kind = _kind(_parts(simulation.policy, _whole(simulation.cluster)))
         if short:
             jobs = loading.counted(kind, jobs)
         return jobs >= loading.least_jobs(kind)
@@ -89,11 +91,11 @@ def obstacle(simulation: Parameters) -> str | None:
 
 
 def _obstacles(simulation: Parameters) -> Iterator[str]:
-    cluster = simulation.cluster
-    if isinstance(cluster, Partitions) and not cluster.is_whole:
+    cluster = _whole(simulation.cluster)
+    if isinstance(cluster, Partitions):
         yield "it knows no partitions besides one over the whole cluster"
-    elif type(cluster.whole if isinstance(cluster, Partitions) else cluster) is not Nodes:
-        yield "it knows counted nodes only, not machines"
+    elif type(cluster) not in (Nodes, Machines):
+        yield f"it knows no {type(cluster).__name__}"
     if type(simulation.event_order) is not TextbookOrder:
         yield f"it knows the textbook's rules only, found {simulation.event_order.name!r}"
     for name in ("dependencies", "period", "service_time"):
@@ -102,9 +104,9 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
-    found = obstacle_of_policy(simulation.policy)
-    if found is not None:
-        yield found
+    yield from _obstacles_of_policy(simulation.policy)
+    if isinstance(cluster, Machines) and isinstance(simulation.policy, Pipeline):
+        yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.begun)
     yield from _too_large(simulation)
     if find_spec("numba") is None:
@@ -116,6 +118,9 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
     if begun is None:
         return
     policy, nodes = simulation.policy, simulation.workload.column("nodes")
+    if isinstance(_whole(simulation.cluster), Machines):
+        yield "it knows no begun runs on machines"
+        return
     if isinstance(policy, Pipeline):
         stages = (policy.queue_order, policy.backfiller, policy.estimates)
         for stage in stages:
@@ -149,10 +154,8 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
     if type(policy) is not Pipeline:
         yield f"{type(policy).__name__} is no plain pipeline"
         return
-    for seat in ("inspector", "placement"):
-        stage = getattr(policy, seat)
-        if stage is not None:
-            yield f"the pipeline has the {seat} {stage!r}"
+    if policy.inspector is not None:
+        yield f"the pipeline has the inspector {policy.inspector!r}"
     if policy.commit:
         yield "the pipeline commits to a job"
     if policy.fitting and policy.window:
@@ -161,6 +164,7 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
         ("order", (type(None), orders.RandomOrder, *VARYING, *CONSTANT)),
         ("backfiller", BACKFILLERS),
         ("estimates", ESTIMATORS),
+        ("placement", on_machines.PLACEMENTS),
     ):
         stage = getattr(policy, seat)
         if type(stage) not in known:
@@ -172,6 +176,11 @@ def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
         yield f"the order of candidates {candidates!r} is not compiled"
 
 
+def _whole(cluster: AnyCluster) -> AnyCluster:
+    """Return a cluster without a partition over all of it."""
+    return cluster.whole if isinstance(cluster, Partitions) and cluster.is_whole else cluster
+
+
 def _candidates(policy: Pipeline) -> Any:
     return policy.backfiller.candidates if isinstance(policy.backfiller, EASY) else None
 
@@ -181,9 +190,9 @@ def _candidates(policy: Pipeline) -> Any:
 
 def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
-    policy, nodes = simulation.policy, simulation.cluster.size
+    policy, nodes, cluster = simulation.policy, simulation.cluster.size, _whole(simulation.cluster)
     assert isinstance(policy, Pipeline)
-    parts = _parts(policy)
+    parts = _parts(policy, cluster)
     simulate = loading.load(_kind(parts))
     from hpcsimkit.compiled.begun import take_over
     from hpcsimkit.compiled.queue import new_queue
@@ -194,10 +203,13 @@ def run(simulation: Parameters) -> Result:
     workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.seed)
     jobs, rules = _jobs_and_rules(workload, policy, nodes, simulation.begun, streams)
-    state = new_run(jobs, _estimates(workload, policy, streams), nodes)
+    machines = on_machines.machines_of(logged, cluster) if isinstance(cluster, Machines) else None
+    at_once = nodes if machines is None else len(workload)
+    state = new_run(jobs, _estimates(workload, policy, streams), at_once)
     if simulation.begun is not None:
         take_over(simulation.begun, jobs, state)
-    simulate(jobs, rules, state, new_queue(len(workload)), *_optional_parts(parts, jobs, nodes))
+    optional = {**_optional_parts(parts, jobs, nodes), "machines": machines}
+    simulate(jobs, rules, state, new_queue(len(workload)), *map(optional.get, PARTS))
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -211,26 +223,32 @@ def run(simulation: Parameters) -> Result:
         options=simulation.options,
         seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
+        placements=None if machines is None else on_machines.placements_of(cluster, machines),
         started_in=_started_in(simulation),
         simulator="compiled",
     )
 
 
-def _parts(policy: Policy) -> tuple[str, ...]:
-    """Return the optional parts of the state that a policy needs; each combination is compiled on its own."""
+PARTS = ("sizes", "listing", "gone", "machines", "histories", "profile", "plan")
+"""The optional parts of the state, in the order in which the compiled function takes them."""
+
+
+def _parts(policy: Policy, cluster: AnyCluster) -> tuple[str, ...]:
+    """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
     assert isinstance(policy, Pipeline)
     backfiller = policy.backfiller
-    gone = _is_scored(policy)
+    gone, machines = _is_scored(policy), isinstance(cluster, Machines)
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
     needed = {
-        "sizes": not (gone or profile or plan),
-        "listing": gone or profile or plan or _candidates(policy) is not None,
+        "sizes": not (gone or machines or profile or plan),
+        "listing": gone or machines or profile or plan or _candidates(policy) is not None,
         "gone": gone,
+        "machines": machines,
         "histories": isinstance(policy.estimates, LastTwo),
         "profile": profile,
         "plan": plan,
     }
-    return tuple(part for part, is_needed in needed.items() if is_needed)
+    return tuple(part for part in PARTS if needed[part])
 
 
 def _kind(parts: tuple[str, ...]) -> str:
@@ -238,8 +256,8 @@ def _kind(parts: tuple[str, ...]) -> str:
     return "-".join(parts)
 
 
-def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> Iterator[Any]:
-    """Yield the optional parts of the state in the order in which the compiled function takes them."""
+def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> dict[str, Any]:
+    """Return the optional parts of the state by name, without the machines."""
     from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.plan import new_plan
     from hpcsimkit.compiled.predictions import new_histories
@@ -247,12 +265,15 @@ def _optional_parts(parts: tuple[str, ...], jobs: Jobs, nodes: int) -> Iterator[
     from hpcsimkit.compiled.queue import new_sizes
 
     count = len(jobs.submit_time)
-    yield new_sizes(count, nodes) if "sizes" in parts else None
-    yield new_listing(count) if "listing" in parts else None
-    yield np.empty(count, dtype=np.int64) if "gone" in parts else None
-    yield new_histories(_users(jobs), count, CORRECTIONS) if "histories" in parts else None
-    yield new_profile(count, nodes) if "profile" in parts else None
-    yield new_plan(count, nodes) if "plan" in parts else None
+    make: dict[str, Callable[[], Any]] = {
+        "sizes": lambda: new_sizes(count, nodes),
+        "listing": lambda: new_listing(count),
+        "gone": lambda: np.empty(count, dtype=np.int64),
+        "histories": lambda: new_histories(_users(jobs), count, CORRECTIONS),
+        "profile": lambda: new_profile(count, nodes),
+        "plan": lambda: new_plan(count, nodes),
+    }
+    return {part: make[part]() for part in parts if part in make}
 
 
 def _users(jobs: Jobs) -> int:
@@ -310,6 +331,7 @@ def _jobs_and_rules(
         candidates=BY_RANK if candidates is None else _code(candidates),
         reservations=_reservations(policy.backfiller),
         window=policy.window or 0,
+        placement=on_machines.placement_code(policy),
     )
     return jobs, rules
 
@@ -336,17 +358,17 @@ def _code(order: Any) -> int:
 
 def _backfilling(policy: Pipeline) -> int:
     """Return the code of the backfilling of a pipeline."""
-    from hpcsimkit.compiled import passes
+    from hpcsimkit.compiled import codes
 
     if policy.fitting:
-        return passes.FITTING
-    codes: dict[type, int] = {
-        EASY: passes.EASY,
-        Greedy: passes.GREEDY,
-        Reservations: passes.PLANNED,
-        Conservative: passes.PLANNED,
+        return codes.FITTING
+    found: dict[type, int] = {
+        EASY: codes.EASY,
+        Greedy: codes.GREEDY,
+        Reservations: codes.PLANNED,
+        Conservative: codes.PLANNED,
     }
-    return codes.get(type(policy.backfiller), passes.NONE)
+    return found.get(type(policy.backfiller), codes.NONE)
 
 
 def _reservations(backfiller: Any) -> int:
