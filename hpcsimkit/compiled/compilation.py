@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numba.core.config
 
-__all__ = ["called", "entry", "machine_code"]
+__all__ = ["called", "entry", "machine_code", "separate"]
 
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of the compilation.
@@ -34,6 +34,16 @@ def called(function: FunctionT) -> FunctionT:
     """
     njit: Any = numba.njit
     return cast(FunctionT, njit(no_cpython_wrapper=True, **OPTIONS)(function))
+
+
+def separate(function: FunctionT) -> FunctionT:
+    """Return a function that is compiled once and called, also by functions that are parts of others.
+
+    Numba inserts what these call into them, unless told otherwise. With the many arrays that machines need,
+    compiling would take minutes.
+    """
+    njit: Any = numba.njit
+    return cast(FunctionT, njit(forceinline=False, no_cpython_wrapper=True, **OPTIONS)(function))
 
 
 def entry(function: FunctionT, folder: Path) -> FunctionT:

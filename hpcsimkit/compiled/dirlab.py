@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hpcsimkit.compiled.codes import BACKFILLED, READY, RESERVED
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.listing import Listing, new_listing, sort
-from hpcsimkit.compiled.passes import BACKFILLED, READY, RESERVED
 from hpcsimkit.compiled.queue import WAITING, Queue, add, gather, remove
 from hpcsimkit.compiled.running import enter, leave
 from hpcsimkit.compiled.shifting import open_gap

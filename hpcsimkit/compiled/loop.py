@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from hpcsimkit.compiled.codes import NO_LIMIT, PLANNED
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
+from hpcsimkit.compiled.filling import skips
 from hpcsimkit.compiled.listing import Listing
-from hpcsimkit.compiled.passes import NO_LIMIT, PLANNED, scored_pass, sorted_pass, update_plan
+from hpcsimkit.compiled.machines import NEWCOMERS, Machines
+from hpcsimkit.compiled.machines import end_next as end_next_on_machines
+from hpcsimkit.compiled.passes import scored_pass, sorted_pass, update_plan
 from hpcsimkit.compiled.plan import Plan, next_wake, note_end
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
 from hpcsimkit.compiled.profile import Profile
@@ -25,6 +29,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     listing: Listing | None,
     gone: Integers | None,
     shares: Shares | None,
+    machines: Machines | None,
     histories: Histories | None,
     profile: Profile | None,
     plan: Plan | None,
@@ -48,6 +53,8 @@ def simulate(  # noqa: PLR0913 - parts of the state
         Space for marks of listed jobs, if scores of this instant or a window decide which job is next.
     shares : Shares, optional
         Shares and usage of users, if they are in the scores.
+    machines : Machines, optional
+        The machines, unless nodes are counted.
     histories : Histories, optional
         Knowledge of users, if it predicts run times.
     profile : Profile, optional
@@ -60,7 +67,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
         now = max(_next_instant(jobs, run, queue, plan), rules.begin)
         if now == NO_LIMIT:
             return
-        changed = _end_jobs(jobs, run, shares, histories, plan, now)
+        changed = _end_jobs(jobs, run, shares, machines, histories, plan, now)
         first = run.counters[ARRIVED]
         _submit_jobs(jobs, run, queue, sizes, shares, histories, now)
         if not queue.counters[WAITING]:
@@ -73,10 +80,16 @@ def simulate(  # noqa: PLR0913 - parts of the state
             corrected = False
         if plan is not None and listing is not None:
             update_plan(jobs, rules, run, queue, listing, gone, shares, plan, first, now, corrected)
+        if machines is not None:
+            machines.counters[NEWCOMERS] = first
         if gone is not None and listing is not None:
-            scored_pass(jobs, run, rules, queue, sizes, listing, gone, shares, profile, plan, now)
-        elif changed or rules.backfilling == PLANNED or not _settled(jobs, run, queue, head, first, now):
-            head = sorted_pass(jobs, run, rules, queue, sizes, listing, profile, plan, now)
+            scored_pass(jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, now)
+        elif (
+            changed
+            or rules.backfilling == PLANNED
+            or not _settled(jobs, run, rules, queue, machines, head, first, now)
+        ):
+            head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, now)
 
 
 @machine_code
@@ -93,12 +106,18 @@ def _next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
 
 @machine_code
 def _end_jobs(
-    jobs: Jobs, run: Run, shares: Shares | None, histories: Histories | None, plan: Plan | None, now: int
+    jobs: Jobs,
+    run: Run,
+    shares: Shares | None,
+    machines: Machines | None,
+    histories: Histories | None,
+    plan: Plan | None,
+    now: int,
 ) -> bool:
     """End all jobs that end now, and return whether there are any; mirrors ``Run.end``."""
     ended = False
     while run.counters[RUNNING] and run.ends[0, 0] == now:
-        row = end_next(jobs, run)
+        row = end_next(jobs, run) if machines is None else end_next_on_machines(run, machines)
         ended = True
         if shares is not None:
             charge_ended(shares, run, row, now)
@@ -133,12 +152,23 @@ def _submit_jobs(
 
 
 @machine_code
-def _settled(jobs: Jobs, run: Run, queue: Queue, head: int, first: int, now: int) -> bool:
+def _settled(
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    machines: Machines | None,
+    head: int,
+    first: int,
+    now: int,
+) -> bool:
     """Return whether a pass would start nothing, as only submissions occurred since the last one.
 
     Mirrors ``SettlingBackfiller.skip``: the first job that does not fit is the same, no new job fits, and no
     job exceeds its estimate.
     """
+    if machines is not None:
+        return skips(jobs, run, rules, machines, queue.rows[queue.order[0], 0], now)
     if queue.rows[queue.order[0], 0] != head or run.expected[0, 0] <= now:
         return False
     fits = False

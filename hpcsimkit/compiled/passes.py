@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from hpcsimkit.compiled.codes import (
+    BACKFILLED,
+    EASY,
+    FITTING,
+    NO_LIMIT,
+    NONE,
+    READY,
+    RESERVED,
+)
 from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.fair_shares import Shares, minus_priority, value_usage
+from hpcsimkit.compiled.filling import fill, skips
+from hpcsimkit.compiled.filling import start as start_on_machines
 from hpcsimkit.compiled.listing import Listing, sort
+from hpcsimkit.compiled.machines import Machines, fits_now
+from hpcsimkit.compiled.needs import NOW
 from hpcsimkit.compiled.plan import (
     ENDED,
     Plan,
@@ -24,33 +37,7 @@ from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.scores import BY_RANK, score
 from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
 
-__all__ = [
-    "BACKFILLED",
-    "EASY",
-    "FITTING",
-    "GREEDY",
-    "NONE",
-    "NO_LIMIT",
-    "PLANNED",
-    "READY",
-    "RESERVED",
-    "scored_pass",
-    "sorted_pass",
-    "update_plan",
-]
-
-NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
-"""Codes of backfilling, from `EASY` on with reservations.
-
-`FITTING` is greedy, but every job counts as started in its turn. `PLANNED` reserves slots in a profile: if
-there is a plan, for each job on its arrival (conservative backfilling), else for several jobs at each pass.
-"""
-
-READY, RESERVED, BACKFILLED = 1, 2, 3
-"""Start modes, as in :class:`~hpcsimkit.kernel.system.Mode`."""
-
-NO_LIMIT = 2**62
-"""A time that no estimate exceeds [s]."""
+__all__ = ["scored_pass", "sorted_pass", "update_plan"]
 
 
 @machine_code
@@ -79,11 +66,23 @@ def _admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
 
 
 @machine_code
-def _blocked(jobs: Jobs, run: Run, plan: Plan | None, row: int, now: int) -> bool:
-    """Return whether a job cannot start in its turn; mirrors ``Nodes.place`` and ``Conservative.due``."""
+def _blocked(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int) -> bool:
+    """Return whether a job cannot start in its turn; mirrors ``Cluster.place`` and ``Conservative.due``."""
+    if machines is not None:
+        return not fits_now(machines, row)
     if plan is not None and plan.start[row] > now:
         return True
     return bool(jobs.nodes[row] > run.counters[FREE])
+
+
+@machine_code
+def _start_next(jobs: Jobs, run: Run, rules: Rules, machines: Machines | None, row: int, now: int) -> None:
+    """Start the job whose turn it is."""
+    mode = RESERVED if run.reserved[row] else READY
+    if machines is not None:
+        start_on_machines(jobs, run, rules, machines, row, now, mode, NOW)
+    else:
+        start(jobs, run, row, now, mode)
 
 
 @machine_code
@@ -175,6 +174,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     queue: Queue,
     sizes: Sizes | None,
     listing: Listing | None,
+    machines: Machines | None,
     profile: Profile | None,
     plan: Plan | None,
     now: int,
@@ -188,16 +188,18 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     """
     while queue.counters[WAITING]:
         head = queue.rows[queue.order[0], 0]
-        if _blocked(jobs, run, plan, head, now):
+        if _blocked(jobs, run, machines, plan, head, now):
             break
         take(queue, sizes, 0, 0)
-        start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
+        _start_next(jobs, run, rules, machines, head, now)
     else:
         return -1
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
     if sizes is not None and rules.backfilling != NONE:
         _search(jobs, run, rules, queue, sizes, listing, head, now)
+    if listing is not None and machines is not None:
+        fill(jobs, run, rules, queue, machines, listing, head, -1, now)
     if listing is not None and profile is not None:
         _several(jobs, run, rules, queue, sizes, listing, profile, gather(queue, listing.rows), now)
     if listing is not None and plan is not None:
@@ -314,6 +316,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     listing: Listing,
     gone: Integers,
     shares: Shares | None,
+    machines: Machines | None,
     profile: Profile | None,
     plan: Plan | None,
     now: int,
@@ -331,26 +334,55 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     count = _list_waiting(jobs, run, rules, queue, listing, shares, now)
     for position in range(count):
         gone[position] = 0
+    if machines is not None and skips(
+        jobs, run, rules, machines, rows[_first(listing, gone, count, rules.window)], now
+    ):
+        return -1
     while queue.counters[WAITING]:
         position = _first(listing, gone, count, rules.window)
         head = rows[position]
-        if _blocked(jobs, run, plan, head, now):
+        if _blocked(jobs, run, machines, plan, head, now):
             break
         gone[position] = 1
         remove(queue, sizes, head, jobs.rank)
-        start(jobs, run, head, now, RESERVED if run.reserved[head] else READY)
+        _start_next(jobs, run, rules, machines, head, now)
     else:
         return -1
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
     if rules.backfilling != NONE:
-        listed = _list_by_score(jobs, run, listing, gone, plan, head, count, profile is not None, now)
-        if profile is not None:
-            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
-        elif listed:
-            room = _room(jobs, run, rules, head, now)
-            _backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
+        _backfill_by_score(
+            jobs, run, rules, queue, sizes, listing, gone, machines, profile, plan, head, count, now
+        )
     return head
+
+
+@machine_code
+def _backfill_by_score(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    sizes: Sizes | None,
+    listing: Listing,
+    gone: Integers,
+    machines: Machines | None,
+    profile: Profile | None,
+    plan: Plan | None,
+    head: int,
+    count: int,
+    now: int,
+) -> None:
+    """Backfill those of `count` listed jobs that wait, in the order of their scores."""
+    everything = profile is not None
+    listed = _list_by_score(jobs, run, listing, gone, machines, plan, head, count, everything, now)
+    if machines is not None:
+        fill(jobs, run, rules, queue, machines, listing, head, listed, now)
+    elif profile is not None:
+        _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+    elif listed:
+        room = _room(jobs, run, rules, head, now)
+        _backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
 
 
 @machine_code
@@ -359,6 +391,7 @@ def _list_by_score(  # noqa: PLR0913 - parts of the state
     run: Run,
     listing: Listing,
     gone: Integers,
+    machines: Machines | None,
     plan: Plan | None,
     head: int,
     count: int,
@@ -372,7 +405,7 @@ def _list_by_score(  # noqa: PLR0913 - parts of the state
     rows, scores, listed = listing.rows, listing.scores, 0
     for position in range(count):
         row = rows[position]
-        may_start = everything or not _blocked(jobs, run, plan, row, now)
+        may_start = everything or not _blocked(jobs, run, machines, plan, row, now)
         if may_start and not gone[position]:
             rows[listed], scores[listed] = row, -np.inf if row == head else scores[position]
             listed += 1

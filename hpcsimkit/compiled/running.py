@@ -6,7 +6,7 @@ from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Run
 
-__all__ = ["end_next", "enter", "expect", "forget", "leave", "reserve", "start"]
+__all__ = ["end_next", "enter", "expect", "forget", "leave", "pop", "push", "reserve", "start"]
 
 
 @machine_code
@@ -24,7 +24,7 @@ def _swap(ends: Integers, left: int, right: int) -> None:
 
 
 @called
-def _push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
+def push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
     """Add a job to a heap of `count` jobs (an event of SimPy, see ``TextbookOrder.schedule_end``)."""
     ends[0, count], ends[1, count], ends[2, count] = end, number, row
     child = count
@@ -34,7 +34,7 @@ def _push(ends: Integers, count: int, end: int, number: int, row: int) -> None:
 
 
 @called
-def _pop(ends: Integers, count: int) -> int:
+def pop(ends: Integers, count: int) -> int:
     """Remove the job that ends first from a heap of `count` jobs, and return its row."""
     row = ends[2, 0]
     _swap(ends, 0, count - 1)
@@ -107,14 +107,14 @@ def leave(jobs: Jobs, run: Run, row: int) -> None:
 @machine_code
 def start(jobs: Jobs, run: Run, row: int, now: int, mode: int) -> None:
     """Start a job that fits, and schedule its end; mirrors ``Run.on_start``."""
-    _push(run.ends, run.counters[RUNNING], now + jobs.run_time[row], run.counters[STARTED], row)
+    push(run.ends, run.counters[RUNNING], now + jobs.run_time[row], run.counters[STARTED], row)
     enter(jobs, run, row, now, mode)
 
 
 @machine_code
 def end_next(jobs: Jobs, run: Run) -> int:
     """End the job that ends first, and return its row."""
-    row = _pop(run.ends, run.counters[RUNNING])
+    row = pop(run.ends, run.counters[RUNNING])
     leave(jobs, run, row)
     return row
 

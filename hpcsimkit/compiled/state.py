@@ -74,6 +74,8 @@ class Rules(NamedTuple):
         Maximum number of reservations, if they are made anew at each pass.
     window : int
         Maximum number of jobs from which the order selects; 0 if unlimited.
+    placement : int
+        One of the codes of :mod:`~hpcsimkit.compiled.placing`.
     """
 
     nodes: int
@@ -83,6 +85,7 @@ class Rules(NamedTuple):
     candidates: int
     reservations: int
     window: int
+    placement: int
 
 
 class Run(NamedTuple):

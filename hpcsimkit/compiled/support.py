@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import loading
+from hpcsimkit.compiled import loading, on_machines
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -48,12 +50,14 @@ KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
         "backfiller": (type(None), EASY, Greedy, Reservations, Conservative),
         "estimates": (type(None), Requested, Actual, Noisy, LastTwo, Remembered),
         "order of candidates": (ShortestPredicted, *FORMULAS, *CONSTANT),
+        "placement": on_machines.PLACEMENTS,
     },
     DirlabOrder: {
         "order": CONSTANT,
         "backfiller": (type(None), PublishedEASY),
         "estimates": (type(None), Requested, Actual),
         "order of candidates": CONSTANT,
+        "placement": (type(None),),
     },
 }
 """Classes of the stages of a pipeline, by the rules for the order of events."""
@@ -105,27 +109,33 @@ def obstacle(simulation: Parameters) -> str | None:
 
 
 def _obstacles(simulation: Parameters) -> Iterator[str]:
-    cluster = simulation.cluster
-    if isinstance(cluster, Partitions) and not cluster.is_whole:
-        yield "it knows no partitions besides one over the whole cluster"
-    elif type(cluster.whole if isinstance(cluster, Partitions) else cluster) is not Nodes:
-        yield "it knows counted nodes only, not machines"
-    rules = type(simulation.event_order)
+    cluster, rules = _whole(simulation.cluster), type(simulation.event_order)
     if rules not in KNOWN:
         yield f"it knows no order of events {simulation.event_order.name!r}"
+        return
+    yield from _obstacles_of_cluster(cluster, rules)
     for name in ("dependencies", "period", "service_time"):
         if getattr(simulation, name):
             yield f"it knows no {name}, found {getattr(simulation, name)!r}"
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
-    found = obstacle_of_policy(simulation.policy, rules)
-    if found is not None:
-        yield found
+    yield from _obstacles_of_policy(simulation.policy, rules)
+    if isinstance(cluster, Machines) and isinstance(simulation.policy, Pipeline):
+        yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.begun)
     yield from _too_large(simulation)
     if find_spec("numba") is None:
         yield "numba is not installed (pip install 'hpcsimkit[fast]')"
+
+
+def _obstacles_of_cluster(cluster: AnyCluster, rules: type[EventOrder]) -> Iterator[str]:
+    if isinstance(cluster, Partitions):
+        yield "it knows no partitions besides one over the whole cluster"
+    elif type(cluster) not in (Nodes, Machines):
+        yield f"it knows no {type(cluster).__name__}"
+    elif rules is DirlabOrder and type(cluster) is not Nodes:
+        yield "with the rules of published simulators, it knows counted nodes only"
 
 
 def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator[str]:
@@ -133,6 +143,9 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
     if begun is None:
         return
     policy, nodes = simulation.policy, simulation.workload.column("nodes")
+    if isinstance(_whole(simulation.cluster), Machines):
+        yield "it knows no begun runs on machines"
+        return
     if isinstance(policy, Pipeline):
         stages = (policy.queue_order, policy.backfiller, policy.estimates)
         for stage in stages:
@@ -166,10 +179,8 @@ def _obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[st
     if type(policy) is not Pipeline:
         yield f"{type(policy).__name__} is no plain pipeline"
         return
-    for seat in ("inspector", "placement"):
-        stage = getattr(policy, seat)
-        if stage is not None:
-            yield f"the pipeline has the {seat} {stage!r}"
+    if policy.inspector is not None:
+        yield f"the pipeline has the inspector {policy.inspector!r}"
     yield from _unknown_options(policy, rules)
     for seat, known in KNOWN[rules].items():
         stage = _candidates(policy) if seat == "order of candidates" else getattr(policy, seat)
@@ -187,6 +198,11 @@ def _unknown_options(policy: Pipeline, rules: type[EventOrder]) -> Iterator[str]
         yield "the pipeline commits to a job"
     elif policy.fitting and policy.window:
         yield "the pipeline has 'fitting' with a window"
+
+
+def _whole(cluster: AnyCluster) -> AnyCluster:
+    """Return a cluster without a partition over all of it."""
+    return cluster.whole if isinstance(cluster, Partitions) and cluster.is_whole else cluster
 
 
 def _candidates(policy: Pipeline) -> Any:
@@ -207,7 +223,7 @@ def _by_dirlab(simulation: Parameters) -> bool:
 
 def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
-    policy, nodes = simulation.policy, simulation.cluster.size
+    policy, nodes, cluster = simulation.policy, simulation.cluster.size, _whole(simulation.cluster)
     assert isinstance(policy, Pipeline)
     parts = _parts(simulation)
     simulate = loading.load(_kind(parts))
@@ -221,14 +237,17 @@ def run(simulation: Parameters) -> Result:
     workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.seed)
     jobs, rules = _jobs_and_rules(simulation, workload, policy, nodes, streams)
-    state = new_run(jobs, _estimates(workload, policy, streams), nodes)
+    machines = on_machines.machines_of(logged, cluster) if isinstance(cluster, Machines) else None
+    at_once = nodes if machines is None else len(workload)
+    state = new_run(jobs, _estimates(workload, policy, streams), at_once)
     if simulation.begun is not None:
         take_over(simulation.begun, jobs, state)
     queue = new_queue(len(workload))
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
-        simulate(jobs, rules, state, queue, *_optional_parts(parts, policy, workload, jobs, nodes))
+        optional = {**_optional_parts(parts, policy, workload, jobs, nodes), "machines": machines}
+        simulate(jobs, rules, state, queue, *map(optional.get, PARTS))
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -242,30 +261,36 @@ def run(simulation: Parameters) -> Result:
         options=simulation.options,
         seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
+        placements=None if machines is None else on_machines.placements_of(cluster, machines),
         started_in=_started_in(simulation),
         simulator="compiled",
     )
 
 
+PARTS = ("sizes", "listing", "gone", "shares", "machines", "histories", "profile", "plan")
+"""The optional parts of the state, in the order in which the compiled function takes them."""
+
+
 def _parts(simulation: Parameters) -> tuple[str, ...]:
     """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
-    policy = simulation.policy
+    policy, cluster = simulation.policy, _whole(simulation.cluster)
     assert isinstance(policy, Pipeline)
     if _by_dirlab(simulation):
         return (loading.DIRLAB,)
     backfiller = policy.backfiller
-    gone = _is_scored(policy)
+    gone, machines = _is_scored(policy), isinstance(cluster, Machines)
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
     needed = {
-        "sizes": not (gone or profile or plan),
-        "listing": gone or profile or plan or _candidates(policy) is not None,
+        "sizes": not (gone or machines or profile or plan),
+        "listing": gone or machines or profile or plan or _candidates(policy) is not None,
         "gone": gone,
         "shares": isinstance(policy.queue_order, SlurmMultifactor),
+        "machines": machines,
         "histories": isinstance(policy.estimates, LastTwo),
         "profile": profile,
         "plan": plan,
     }
-    return tuple(part for part, is_needed in needed.items() if is_needed)
+    return tuple(part for part in PARTS if needed[part])
 
 
 def _kind(parts: tuple[str, ...]) -> str:
@@ -275,8 +300,8 @@ def _kind(parts: tuple[str, ...]) -> str:
 
 def _optional_parts(
     parts: tuple[str, ...], policy: Pipeline, workload: Workload, jobs: Jobs, nodes: int
-) -> Iterator[Any]:
-    """Yield the optional parts of the state in the order in which the compiled function takes them."""
+) -> dict[str, Any]:
+    """Return the optional parts of the state by name, without the machines."""
     from hpcsimkit.compiled.fair_shares import new_shares
     from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.plan import new_plan
@@ -284,14 +309,18 @@ def _optional_parts(
     from hpcsimkit.compiled.profile import new_profile
     from hpcsimkit.compiled.queue import new_sizes
 
-    count, order = len(workload), policy.queue_order
-    yield new_sizes(count, nodes) if "sizes" in parts else None
-    yield new_listing(count) if "listing" in parts else None
-    yield np.empty(count, dtype=np.int64) if "gone" in parts else None
-    yield new_shares(order, workload, nodes) if isinstance(order, SlurmMultifactor) else None
-    yield new_histories(_users(jobs), count, CORRECTIONS) if "histories" in parts else None
-    yield new_profile(count, nodes) if "profile" in parts else None
-    yield new_plan(count, nodes) if "plan" in parts else None
+    count = len(workload)
+    order: Any = policy.queue_order
+    make: dict[str, Callable[[], Any]] = {
+        "sizes": lambda: new_sizes(count, nodes),
+        "listing": lambda: new_listing(count),
+        "gone": lambda: np.empty(count, dtype=np.int64),
+        "shares": lambda: new_shares(order, workload, nodes),
+        "histories": lambda: new_histories(_users(jobs), count, CORRECTIONS),
+        "profile": lambda: new_profile(count, nodes),
+        "plan": lambda: new_plan(count, nodes),
+    }
+    return {part: make[part]() for part in parts if part in make}
 
 
 def _users(jobs: Jobs) -> int:
@@ -353,6 +382,7 @@ def _jobs_and_rules(
         candidates=BY_RANK if candidates is None else _code(candidates),
         reservations=_reservations(policy.backfiller),
         window=policy.window or 0,
+        placement=on_machines.placement_code(policy),
     )
     return jobs, rules
 
@@ -379,17 +409,17 @@ def _code(order: Any) -> int:
 
 def _backfilling(policy: Pipeline) -> int:
     """Return the code of the backfilling of a pipeline."""
-    from hpcsimkit.compiled import passes
+    from hpcsimkit.compiled import codes
 
     if policy.fitting:
-        return passes.FITTING
-    codes: dict[type, int] = {
-        EASY: passes.EASY,
-        Greedy: passes.GREEDY,
-        Reservations: passes.PLANNED,
-        Conservative: passes.PLANNED,
+        return codes.FITTING
+    found: dict[type, int] = {
+        EASY: codes.EASY,
+        Greedy: codes.GREEDY,
+        Reservations: codes.PLANNED,
+        Conservative: codes.PLANNED,
     }
-    return codes.get(type(policy.backfiller), passes.NONE)
+    return found.get(type(policy.backfiller), codes.NONE)
 
 
 def _reservations(backfiller: Any) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsimkit.cluster.limited import limited
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import loading, support
@@ -34,6 +35,8 @@ from hpcsimkit.policies import EASY, SJF, SlurmMultifactor
 from hpcsimkit.policies.backfill.backfilling import Reservations
 from hpcsimkit.results.result import Result
 
+FOUR = Machines.of(1, cpus=4)
+LIMITED = limited(FOUR, {"cpus": 4})
 TWO = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=4)])
 
 
@@ -57,7 +60,14 @@ class OwnOrder(DirlabOrder):
         ("fcfs+easy", {"period": 60}, "no period"),
         ("fcfs+easy", {"event_order": DirlabOrder()}, "backfiller EASY()"),
         ("fcfs", {"event_order": OwnOrder()}, "no order of events 'dirlab'"),
-        ("fcfs+easy", {"cluster": Machines.of(1, cpus=4)}, "counted nodes only"),
+        ("fcfs", {"event_order": DirlabOrder(), "cluster": FOUR}, "counted nodes only"),
+        ("slurm+easy", {"cluster": FOUR}, "on machines, it knows no order SlurmMultifactor()"),
+        ("fcfs+conservative", {"cluster": FOUR}, "on machines, it knows no backfiller Conservative()"),
+        ("fcfs+easy-k(2)", {"cluster": FOUR}, "on machines, it knows no backfiller Reservations"),
+        ("fcfs+easy++", {"cluster": FOUR}, "on machines, it knows no estimates LastTwo()"),
+        ("fcfs+round-robin", {"cluster": FOUR}, "the placement RoundRobin() is not compiled"),
+        ("fcfs", {"cluster": LIMITED}, "no LimitedMachines"),
+        ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3})}, "no begun runs on machines"),
         ("fcfs+easy", {"cluster": TWO}, "no partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
@@ -184,9 +194,9 @@ def test_a_line_on_a_terminal_before_it_compiles(
 
 def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:
     marked = {line.split()[0].rstrip(",") for line in policy_lines(entries()) if re.search(r"  C  \w", line)}
-    known = "fcfs wfp3 slurm easy easy-k conservative greedy fitting last-two"
+    known = "fcfs wfp3 slurm easy easy-k conservative greedy fitting last-two first-fit best-fit worst-fit"
     assert set(known.split()) <= marked
-    assert not marked & {"published-easy", "commit", "best-fit", "bfbp"}
+    assert not marked & {"published-easy", "commit", "round-robin", "bfbp"}
 
 
 def test_provenance_has_the_simulator(tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+"""Codes of rules that compiled functions share."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BACKFILLED",
+    "EASY",
+    "FITTING",
+    "GREEDY",
+    "NONE",
+    "NO_LIMIT",
+    "PLANNED",
+    "READY",
+    "RESERVED",
+]
+
+NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
+"""Codes of backfilling, from `EASY` on with reservations.
+
+`FITTING` is greedy, but every job counts as started in its turn. `PLANNED` reserves slots in a profile: if
+there is a plan, for each job on its arrival (conservative backfilling), else for several jobs at each pass.
+"""
+
+READY, RESERVED, BACKFILLED = 1, 2, 3
+"""Start modes, as in :class:`~hpcsimkit.kernel.system.Mode`."""
+
+NO_LIMIT = 2**62
+"""A time that no estimate exceeds [s]."""

@@ -1,0 +1,141 @@
+"""Simulations on machines that the compiled simulator takes: their state, and their placements at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.machines import Machines as Cluster
+from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.request import Need
+from hpcsimkit.jobs.columns import TIME_LIMIT
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Requested
+from hpcsimkit.kernel.reservation import EASY
+from hpcsimkit.policies.backfill.backfilling import Greedy
+from hpcsimkit.policies.oracles import Actual
+from hpcsimkit.policies.placing.placements import BestFit, FirstFit, WorstFit
+from hpcsimkit.policies.portfolio.guarded import Remembered
+from hpcsimkit.policies.predictions import Noisy
+from hpcsimkit.policies.slurm import SlurmMultifactor
+from hpcsimkit.results.placements import Placements
+
+if TYPE_CHECKING:
+    from hpcsimkit.compiled.machines import Machines
+    from hpcsimkit.compiled.needs import Levels
+
+__all__ = ["PLACEMENTS", "machines_of", "obstacles", "placement_code", "placements_of"]
+
+PLACEMENTS = (type(None), FirstFit, BestFit, WorstFit)
+"""Classes of placements; their codes are those of :mod:`~hpcsimkit.compiled.placing`."""
+
+BACKFILLERS = (type(None), EASY, Greedy)
+ESTIMATORS = (type(None), Requested, Actual, Noisy, Remembered)
+
+MOST_PARTS = 2**28
+"""Maximum number of parts of all allocations together, for which space is set aside."""
+
+Integers = NDArray[np.int64]
+
+
+def obstacles(workload: Workload, cluster: Cluster, policy: Pipeline) -> Iterator[str]:
+    """Yield the reasons why the compiled simulator cannot run a pipeline on machines, though on nodes."""
+    for seat, known in (("backfiller", BACKFILLERS), ("estimates", ESTIMATORS)):
+        stage = getattr(policy, seat)
+        if type(stage) not in known:
+            yield f"on machines, it knows no {seat} {stage!r}"
+    if isinstance(policy.queue_order, SlurmMultifactor):
+        yield f"on machines, it knows no order {policy.queue_order!r}"
+    needs, numbers = _needs_of(workload, cluster)
+    if any(need.quotas for need in needs):
+        yield "it knows no constraints with counts"
+    if _parts(needs, numbers) > MOST_PARTS:
+        yield "its jobs may use too many machines"
+    if _last_expected_end(workload) >= 2.0 ** (62 - len(workload).bit_length()):
+        yield "its jobs take too long"
+
+
+def _last_expected_end(workload: Workload) -> float:
+    """Return an instant after all expected ends [s]."""
+    if not len(workload):
+        return 0.0
+    estimates = max(int(workload.requested_time.max()), TIME_LIMIT)
+    return float(workload.submit_time.max()) + workload.run_time.sum(dtype=float) + estimates
+
+
+def placement_code(policy: Pipeline) -> int:
+    """Return the code of the placement of a pipeline."""
+    from hpcsimkit.compiled import placing
+
+    codes: dict[type, int] = {BestFit: placing.BEST_FIT, WorstFit: placing.WORST_FIT}
+    return int(codes.get(type(policy.placement), placing.FIRST_FIT))
+
+
+def _numbers(workload: Workload, cluster: Cluster) -> Integers:
+    return np.fromiter(map(cluster.size_of, workload.jobs), dtype=np.int64, count=len(workload))
+
+
+def machines_of(workload: Workload, cluster: Cluster) -> Machines:
+    """Return the state of empty machines."""
+    from hpcsimkit.compiled.machines import new_machines
+
+    needs, numbers = _needs_of(workload, cluster)
+    return new_machines(_levels(needs, cluster), numbers, _parts(needs, numbers))
+
+
+def _needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
+    """Return the distinct needs of a workload, and the number of the need of each job among them."""
+    distinct, numbers = np.unique(_numbers(workload, cluster), return_inverse=True)
+    return [cluster.needs.needs[number] for number in distinct.tolist()], numbers
+
+
+def _levels(needs: Sequence[Need], cluster: Cluster) -> Levels:
+    """Return the empty machines and all needs as arrays; the first mask is that without a constraint."""
+    from hpcsimkit.compiled import needs as columns
+
+    masks, number_of = [np.ones(len(cluster), dtype=np.uint8)], dict[bytes, int]()
+    table = np.empty((len(needs), columns.AMOUNTS + len(cluster.resources)), dtype=np.int64)
+    for row, need in zip(table, needs, strict=True):
+        mask = 0
+        if need.allowed is not None:
+            mask = number_of.setdefault(need.allowed.tobytes(), len(masks))
+            if mask == len(masks):
+                masks.append(need.allowed.astype(np.uint8))
+        row[columns.NODES], row[columns.MASK], row[columns.AMOUNTS :] = need.nodes, mask, need.amounts
+        row[columns.SPREAD], row[columns.EXCLUSIVE] = need.spread, need.exclusive
+        row[columns.BY_TOTALS] = need.by_totals
+    levels = np.zeros((5, *cluster.capacity.shape), dtype=np.int64)
+    levels[columns.EMPTY] = levels[columns.NOW] = cluster.capacity
+    return columns.Levels(levels, table, np.stack(masks), np.zeros(len(cluster.resources), dtype=np.int64))
+
+
+def _parts(needs: Sequence[Need], numbers: Integers) -> int:
+    """Return the maximum number of parts of all allocations together."""
+    most = [
+        min(len(need.shape.capacity), sum(need.amounts.tolist())) if need.spread else need.nodes
+        for need in needs
+    ]
+    return int(np.dot(np.bincount(numbers, minlength=len(most)), most)) if needs else 0
+
+
+def placements_of(cluster: AnyCluster, machines: Machines) -> Placements:
+    """Return the allocations at the end of a run; mirrors ``Placements.of``."""
+    from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST
+
+    assert isinstance(cluster, Cluster)
+    first, count = machines.jobs[FIRST], machines.jobs[COUNT]
+    before = np.cumsum(count) - count
+    parts = machines.parts[np.arange(count.sum()) - np.repeat(before - first, count)]
+    events = machines.events[: machines.counters[EVENTS]]
+    return Placements(
+        cluster,
+        len(count),
+        job=np.repeat(np.arange(len(count)), count),
+        machine=parts[:, 0],
+        amounts=parts[:, 1:],
+        events=events if len(events) else None,
+    )

@@ -1,0 +1,178 @@
+"""Schedules and placements of the compiled simulator on machines, equal to those of SimPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.results.placements import Placements
+from hpcsimkit.workloads import read_job_table
+from tests.compiled.test_equality import COLUMNS, ORDERS
+from tests.kernel.machine_cases import KINDS, cases
+from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines
+from tests.kernel.test_machine_references import FILES, beocat, nine
+
+PLACEMENTS = ["", "+first-fit", "+best-fit", "+worst-fit"]
+BACKFILLING = [
+    "none",
+    "easy",
+    "easy-sjf",
+    "easy-saf",
+    "easy-bestfit",
+    "easy-ar",
+    "easy-noise",
+    "greedy",
+    "fitting",
+]
+WINDOWS = ["", "", "+window(1)", "+window(3)"]
+
+
+def assert_equal_results(jobs: Workload, policy: str, cluster: Any, **parameters: Any) -> None:
+    reference = Simulation(jobs, make(policy), cluster, simulator="simpy", **parameters).run()
+    found = Simulation(jobs, make(policy), cluster, simulator="compiled", **parameters).run()
+    assert found.simulator == "compiled"
+    for column in COLUMNS:
+        np.testing.assert_array_equal(getattr(found, column), getattr(reference, column), err_msg=column)
+        assert getattr(found, column).dtype == getattr(reference, column).dtype
+    for name in ("passes", "policy", "size", "seed", "options", "unit"):
+        assert getattr(found, name) == getattr(reference, name)
+    assert_equal_placements(found.placements, reference.placements)
+
+
+def assert_equal_placements(found: Placements | None, expected: Placements | None) -> None:
+    assert found is not None
+    assert expected is not None
+    assert found.cluster is expected.cluster
+    assert found.jobs == expected.jobs
+    for name in ("job", "machine", "amounts", "events"):
+        ours, theirs = getattr(found, name), getattr(expected, name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+        assert ours is theirs or (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+
+
+def check_random(
+    case: tuple[Machines, list[Asked]],
+    order: str,
+    placement: str,
+    backfilling: str,
+    window: str,
+    walltime: str,
+    seed: int,
+) -> None:
+    cluster, jobs = case
+    policy = f"{order}{placement}+{backfilling}{'' if backfilling == 'fitting' else window}"
+    assert_equal_results(jobs_on_machines(jobs), policy, cluster, walltime=walltime, seed=seed)
+
+
+CASES = given(
+    cases(sorted(KINDS.keys() - {"counts"}), most=25),
+    st.sampled_from(ORDERS),
+    st.sampled_from(PLACEMENTS),
+    st.sampled_from(BACKFILLING),
+    st.sampled_from(WINDOWS),
+    st.sampled_from(["run", "kill"]),
+    st.integers(0, 9),
+)
+test_random_workloads = settings(max_examples=150)(CASES(check_random))
+test_many_random_workloads = pytest.mark.slow(settings(max_examples=10_000)(CASES(check_random)))
+
+
+def crowd(count: int, seed: int) -> tuple[Machines, Workload]:
+    """Machines of unequal size, and jobs of one or several machines, whole machines and pooled requests."""
+    numbers = np.random.default_rng(seed)
+    cluster = (
+        Machines.of(4, cpus=16, memory="64 GB")
+        + Machines.of(2, "gpu", cpus=8, gpus=4, memory="32 GB", features=("fast",))
+        + Machines.of(1, "fat", cpus=32, memory="512 GB", features=("fast",))
+    )
+    pooled = numbers.random(count) < 0.2
+    columns = {
+        "submit_time": np.sort(numbers.integers(0, 12 * count, count)),
+        "run_time": numbers.choice([0, 1, 40, 300, 900], count),
+        "requested_time": numbers.choice([1, 60, 300, 1000], count),
+        "nodes": numbers.choice([1, 1, 1, 2, 3], count),
+        "cpus": np.where(pooled, numbers.integers(1, 60, count), numbers.integers(1, 9, count)),
+        "gpus": np.where(numbers.random(count) < 0.1, 1, 0),
+        "memory": numbers.choice([0, 1, 4, 30], count) * 10**9,
+        "spread": pooled,
+        "exclusive": numbers.random(count) < 0.1,
+        "constraint": np.where(numbers.random(count) < 0.1, 0, -1),
+    }
+    jobs = Workload(columns, resources=("cpus", "gpus", "memory"), labels={"constraint": ("fast",)})
+    return cluster, jobs.without(cluster.misfits(jobs), "fits no machine")
+
+
+@pytest.mark.parametrize(
+    "policy", ["fcfs+easy", "saf+best-fit+easy-sjf", "wfp3+worst-fit+easy", "sjf+greedy"]
+)
+def test_long_queues(policy: str) -> None:
+    """Dozens of running jobs fill, split and empty the blocks by expected end."""
+    cluster, jobs = crowd(600, seed=len(policy))
+    assert_equal_results(jobs, policy, cluster)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "fcfs+best-fit+easy", "sjf+worst-fit+fitting"])
+@pytest.mark.parametrize("file", FILES)
+def test_nine_machines(file: str, policy: str, shared: Path) -> None:
+    cluster, jobs = nine(shared), beocat(shared / f"refs/beocat/{file}_jobs.csv.gz")
+    jobs = jobs.without(cluster.misfits(jobs), "fits no machine").first(600)
+    assert_equal_results(jobs, policy, cluster)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "policy", ["fcfs+easy", "fcfs+best-fit+easy", "sjf+worst-fit", "xfactor+best-fit+easy"]
+)
+@pytest.mark.parametrize("month", ["03", "04", "05"])
+def test_a_month_of_beocat(month: str, policy: str, shared: Path) -> None:
+    cluster = Machines.read(shared / "traces/beocat-machines.csv")
+    jobs = read_job_table(shared / f"traces/beocat-2021-{month}.csv.gz")
+    jobs = jobs.without(cluster.misfits(jobs), "fits no machine")
+    assert_equal_results(jobs.first(20_000) if policy.startswith("xfactor") else jobs, policy, cluster)
+
+
+def test_a_log_of_processors_and_one_partition() -> None:
+    """Jobs without a request take processors of any machines."""
+    numbers = np.random.default_rng(8)
+    columns = {
+        "submit_time": np.sort(numbers.integers(0, 900, 200)),
+        "run_time": numbers.integers(0, 60, 200),
+        "nodes": numbers.integers(1, 13, 200),
+        "partition": np.zeros(200),
+    }
+    jobs, machines = Workload(columns, labels={"partition": ("a",)}), Machines.of(3, cpus=4)
+    assert_equal_results(jobs, "fcfs+easy", machines)
+    assert_equal_results(jobs, "sjf+best-fit+easy", Partitions([Partition("a")], machines))
+
+
+def test_no_jobs() -> None:
+    columns: Any = {name: [] for name in ("submit_time", "run_time", "nodes", "cpus")}
+    assert_equal_results(Workload(columns, resources=("cpus",)), "fcfs+easy", Machines.of(2, cpus=4))
+
+
+def test_placements_change_nothing_on_counted_nodes() -> None:
+    jobs = Workload({"submit_time": [0, 1, 2], "run_time": [9, 4, 5], "nodes": [3, 2, 1]}, machine_size=4)
+    found = [
+        Simulation(jobs, make(policy), simulator=simulator).run().start_time.tolist()
+        for policy in ("fcfs+easy", "fcfs+best-fit+easy")
+        for simulator in ("simpy", "compiled")
+    ]
+    assert found == [[0, 9, 2]] * 4
+
+
+def test_refuses_counts() -> None:
+    cluster = Machines.of(3, cpus=4, gpus=0, memory="1 GB", features=("a",))
+    jobs = jobs_on_machines([asked(0, 5, cpus=1, nodes=2, constraint="a*1")])
+    with pytest.raises(UsageError, match="cannot run this: it knows no constraints with counts"):
+        Simulation(jobs, make("fcfs"), cluster, simulator="compiled").run()
