@@ -272,7 +272,7 @@ Simulator = Annotated[
     str | None,
     typer.Option(
         metavar="auto|simpy|compiled",
-        help="Program that simulates; schedules are equal. compiled: plain pipelines on identical nodes, "
+        help="Program that simulates; schedules are equal. compiled: plain pipelines, "
         "with the extra [fast].  [auto: compiled for long logs where possible]",
     ),
 ]

@@ -209,7 +209,7 @@ def policy_lines(entries: Sequence[Entry]) -> Iterator[str]:
         [(_names(entry), entry.kind, "C" * _is_compiled(entry), _plain(entry.summary)) for entry in entries]
     )
     yield ""
-    yield "C: also compiled (--simulator), on identical nodes, if all parts of the pipeline are."
+    yield "C: also compiled (--simulator), if all parts of the pipeline are; some on identical nodes only."
     yield "Join an order with what else there is: sjf+easy. Parameters go in parentheses: 'easy-k(4)'."
     yield "Your own: -p mymodule:MyPolicy or -p path/file.py:MyPolicy, alone or joined."
 

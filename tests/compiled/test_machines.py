@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +71,16 @@ def check_random(
     walltime: str,
     seed: int,
 ) -> None:
-    cluster, jobs = case
+    cluster, wanted = case
+    jobs = jobs_on_machines([replace(job, constraint=job.constraint.replace("*1", "")) for job in wanted])
+    jobs = jobs.without(cluster.misfits(jobs), "fits no machine without its counts")
     policy = f"{order}{placement}+{backfilling}{'' if backfilling == 'fitting' else window}"
-    assert_equal_results(jobs_on_machines(jobs), policy, cluster, walltime=walltime, seed=seed)
+    assert_equal_results(jobs, policy, cluster, walltime=walltime, seed=seed)
 
 
 CASES = given(
     cases(sorted(KINDS.keys() - {"counts"}), most=25),
-    st.sampled_from(ORDERS),
+    st.sampled_from([order for order in ORDERS if order != "slurm"]),
     st.sampled_from(PLACEMENTS),
     st.sampled_from(BACKFILLING),
     st.sampled_from(WINDOWS),
