@@ -37,10 +37,8 @@ class MachineLevels(NamedTuple):
         ----------
         capacity : array of int64, shape (machines, resources)
             Amounts of the empty machines of the whole cluster.
-        begin : int
-            Time of the first row of each machine [s], no later than the first start.
-        machines : array of int, shape (some machines,)
-            Numbers of the machines to follow.
+        begin, machines : int and array of int
+            Time of the first row of each machine [s], before any start, and numbers of the machines.
         parts : tuple of four arrays of int64
             Machine, start [s], end [s] and amounts, shape (parts, resources), of each part of a job.
 
