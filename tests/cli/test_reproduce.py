@@ -101,7 +101,7 @@ def test_masked_ppo_on_subsamples_alone(cli, logs, tmp_path, monkeypatch) -> Non
     report = (tmp_path / "out" / "report.md").read_text()
     assert "- 4 sequences: days with more than 60 jobs have 2 random subsamples each" in report
     for row in ("random, K = 100", "BFBP", "for both, before training"):
-        assert report.count(f"| {row} | ") == 4 - ("both" in row), row  # three measures, and the heuristics
+        assert report.count(f"\n| {row} | ") == 4 - ("both" in row), row  # three measures, and the heuristics
     wait, other, gap = json.loads((tmp_path / "out" / "targets.json").read_text())
     assert "SJF + best fit" in wait["what"] and "random, K = 100" in other["what"]
     assert (other["met"], gap["met"]) == (False, gap["ours"] >= -0.1)  # three days allow no low p-value
