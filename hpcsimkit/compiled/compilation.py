@@ -30,7 +30,8 @@ def machine_code(function: FunctionT) -> FunctionT:
 def called(function: FunctionT) -> FunctionT:
     """Return a function that is compiled once and called, for a long one besides which a call takes no time.
 
-    Compiling takes longer the more code one function has after its parts are inserted.
+    Compiling takes longer the more code one function has after its parts are inserted. Numba inserts it all
+    the same in a caller that is itself inserted: see :func:`separate`.
     """
     njit: Any = numba.njit
     return cast(FunctionT, njit(no_cpython_wrapper=True, **OPTIONS)(function))

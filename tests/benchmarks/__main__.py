@@ -104,7 +104,9 @@ def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, 
 def measure_speed(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a workload with both simulators; returns jobs/s of both, of bare SimPy, and ratios."""
     bare = YARDSTICK_JOBS / processor_seconds(bare_simpy, 3)
-    return {**simulators.speed(workload_of(source), policy, repetitions), "bare": bare}
+    on_machines = source in machines.MONTHS
+    workload, cluster = machines.fitting_month(TRACES, source) if on_machines else (workload_of(source), None)
+    return {**simulators.speed(workload, policy, repetitions, cluster), "bare": bare}
 
 
 def measure_compiled(source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -271,6 +273,9 @@ ALL = [
     ("speed", "lublin:1000000", "fcfs+easy", 1),
     ("speed", "burst:20000", "fcfs+easy", 1),
     ("speed", "deep:400000", "fcfs+easy", 1),
+    ("speed", "beocat-03", "fcfs+best-fit+easy", 1),
+    ("speed", "beocat-03", "fcfs+easy", 1),
+    ("speed", "beocat-04", "fcfs+best-fit+easy", 1),
     ("compiled", "KTH-SP2", "fcfs+conservative", 9),
     ("compiled", "HPC2N", "fcfs+conservative", 9),
     ("compiled", "deep:400000", "fcfs+easy", 9),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +12,24 @@ MONTHS = {"beocat-03": "beocat-2021-03.csv.gz", "beocat-04": "beocat-2021-04.csv
 BEOCAT_MACHINES = "beocat-machines.csv"
 
 
-def month(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Simulate a month on all machines of the cluster; jobs/s."""
-    from hpcsimkit import Machines, Simulation, make
+def fitting_month(traces: Path, source: str) -> tuple[Any, Any]:
+    """Return the jobs of a month that fit the machines of the cluster, and the cluster."""
+    from hpcsimkit import Machines
     from hpcsimkit.workloads import read_job_table
 
     workload, cluster = read_job_table(traces / MONTHS[source]), Machines.read(traces / BEOCAT_MACHINES)
-    workload = workload.without(cluster.misfits(workload), "fits no machine")
+    return workload.without(cluster.misfits(workload), "fits no machine"), cluster
+
+
+def month(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a month on all machines of the cluster with SimPy; jobs/s."""
+    from hpcsimkit import Simulation, make
+
+    workload, cluster = fitting_month(traces, source)
     count, best = len(workload.jobs), float("inf")
     for _ in range(repetitions):
         began = time.process_time()
-        Simulation(workload, make(policy), cluster).run()
+        Simulation(workload, make(policy), cluster, simulator="simpy").run()
         best = min(best, time.process_time() - began)
     return {"jobs": count, "seconds": best, "per_second": count / best}
 
@@ -40,12 +48,10 @@ def table(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
 
 def metrics(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Reckon metrics of machines for a month; jobs/s."""
-    from hpcsimkit import Machines, Simulation, make
+    from hpcsimkit import Simulation, make
     from hpcsimkit.results.metrics import evaluate
-    from hpcsimkit.workloads import read_job_table
 
-    workload, cluster = read_job_table(traces / MONTHS[source]), Machines.read(traces / BEOCAT_MACHINES)
-    workload = workload.without(cluster.misfits(workload), "fits no machine")
+    workload, cluster = fitting_month(traces, source)
     result, best = Simulation(workload, make(policy), cluster).run(), float("inf")
     for _ in range(repetitions):
         began = time.process_time()

@@ -23,13 +23,13 @@ def _least(action: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
     return best, result
 
 
-def speed(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
+def speed(workload: Any, policy: str, repetitions: int, cluster: Any = None) -> dict[str, float]:
     """Simulate a workload with both simulators; returns jobs/s of both, and their ratio."""
     from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.kernel.simulation import Simulation
 
     def simulate(simulator: Any) -> Any:
-        return Simulation(workload, make(policy), simulator=simulator).run()
+        return Simulation(workload, make(policy), cluster, simulator=simulator).run()
 
     simulate("compiled")  # is loaded
     seconds, found = _least(lambda: simulate("compiled"), max(3, repetitions))

@@ -87,7 +87,7 @@ CASES = given(
     st.sampled_from(["run", "kill"]),
     st.integers(0, 9),
 )
-test_random_workloads = settings(max_examples=150)(CASES(check_random))
+test_random_workloads = settings(max_examples=100)(CASES(check_random))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=10_000)(CASES(check_random)))
 
 
@@ -121,7 +121,7 @@ def crowd(count: int, seed: int) -> tuple[Machines, Workload]:
 )
 def test_long_queues(policy: str) -> None:
     """Dozens of running jobs fill, split and empty the blocks by expected end."""
-    cluster, jobs = crowd(600, seed=len(policy))
+    cluster, jobs = crowd(300, seed=len(policy))
     assert_equal_results(jobs, policy, cluster)
 
 
