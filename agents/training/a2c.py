@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
-from hpcsimkit.agents.training.on_policy import Batch, OnPolicyTrainer
+from hpcsimkit.agents.training.on_policy import Batch, OnPolicyTrainer, normalised
 
 __all__ = ["A2C", "PolicyGradient", "policy_gradient_loss"]
 
@@ -38,7 +38,7 @@ class A2C(OnPolicyTrainer):
 
     def weights(self, batch: Batch) -> torch.Tensor:
         """Return the weights of the log probabilities: the advantages, normalised over the round."""
-        return _normalised(batch.advantages)
+        return normalised(batch.advantages)
 
 
 class PolicyGradient(A2C):
@@ -51,8 +51,4 @@ class PolicyGradient(A2C):
 
     def weights(self, batch: Batch) -> torch.Tensor:
         """Return the returns, normalised over the round."""
-        return _normalised(batch.returns)
-
-
-def _normalised(values: torch.Tensor) -> torch.Tensor:
-    return (values - values.mean()) / (values.std() + 1e-8)
+        return normalised(batch.returns)

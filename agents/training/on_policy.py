@@ -21,7 +21,7 @@ from hpcsimkit.agents.training.rollout import Column, Rollout
 from hpcsimkit.agents.training.trainer import Round
 from hpcsimkit.envs.interfaces import Encoder, Mask
 
-__all__ = ["Batch", "OnPolicyTrainer", "Settings", "decision_columns"]
+__all__ = ["Batch", "OnPolicyTrainer", "Settings", "decision_columns", "normalised"]
 
 Floats = NDArray[np.float32]
 
@@ -81,6 +81,15 @@ class Settings(NetworkSettings):
     vf_coef: NonNegative = 0.5
     value_learning_rate: NonNegative | None = None
     reward_scale: Positive = 1.0
+
+
+def normalised(values: torch.Tensor) -> torch.Tensor:
+    """Return values with mean 0 and standard deviation 1.
+
+    >>> normalised(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([-1.,  0.,  1.])
+    """
+    return (values - values.mean()) / (values.std() + 1e-8)
 
 
 def decision_columns(encoder: Encoder, mask: Mask) -> list[Column]:

@@ -8,7 +8,7 @@ import torch
 
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
 from hpcsimkit.agents.ranges import Count, NonNegative, Positive
-from hpcsimkit.agents.training.on_policy import Batch, OnPolicyTrainer, Settings
+from hpcsimkit.agents.training.on_policy import Batch, OnPolicyTrainer, Settings, normalised
 from hpcsimkit.agents.training.returns import NORMALISATIONS
 from hpcsimkit.errors import UsageError
 
@@ -83,7 +83,7 @@ class PPO(OnPolicyTrainer):
         """Update policy and value function from minibatches of the shuffled steps."""
         settings = self.settings
         if settings.normalise == "round":
-            batch = batch._replace(advantages=_normalised(batch.advantages))
+            batch = batch._replace(advantages=normalised(batch.advantages))
         measures: list[torch.Tensor] = []
         for _ in range(settings.n_epochs):
             order = self.rng.permutation(len(batch.actions))
@@ -99,7 +99,7 @@ class PPO(OnPolicyTrainer):
         """Take one gradient step; return the terms of the loss, and the divergence."""
         settings = self.settings
         if settings.normalise == "batch" and len(batch.actions) > 1:
-            batch = batch._replace(advantages=_normalised(batch.advantages))
+            batch = batch._replace(advantages=normalised(batch.advantages))
         scores = self.networks.scores(batch.observations, batch.valid)
         values = self.networks.values(batch.observations)
         with torch.no_grad():
@@ -240,7 +240,3 @@ def value_loss(
     if clip_range is not None:
         gradient = torch.where((values - batch.values).abs() <= clip_range, gradient, 0.0)
     return errors.square().mean(), gradient
-
-
-def _normalised(advantages: torch.Tensor) -> torch.Tensor:
-    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)

@@ -11,7 +11,10 @@ PAPERS: Mapping[str, Path] = {
     plan.parent.name.replace("_", "-"): plan.parent
     for plan in sorted(Path(__file__).parent.glob("*/plan.toml"))
 }
-"""Folders by name of the system."""
+"""Folders by name of the system.
+
+:meta hide-value:
+"""
 
 SYSTEMS = tuple(PAPERS)
 """Names of all reproductions."""
