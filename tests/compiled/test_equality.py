@@ -16,6 +16,7 @@ from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf
 
 ORDERS = [
@@ -66,16 +67,23 @@ WINDOWS = ("", "+window(1)", "+window(3)")
 COLUMNS = ("submit_time", "start_time", "end_time", "mode", "killed")
 
 
-def assert_equal_results(jobs: Workload, policy: Any, **settings: Any) -> None:
+def assert_equal_schedules(jobs: Workload, policy: Any, **settings: Any) -> tuple[Result, Result]:
+    """Compare all but placements, and return the results of the compiled simulator and of SimPy."""
     reference = Simulation(jobs, policy, simulator="simpy", **settings).run()
     found = Simulation(jobs, policy, simulator="compiled", **settings).run()
+    assert found.simulator == "compiled"
     for column in COLUMNS:
         np.testing.assert_array_equal(getattr(found, column), getattr(reference, column), err_msg=column)
         assert getattr(found, column).dtype == getattr(reference, column).dtype
-    assert found.passes == reference.passes
     assert found.workload.columns.keys() == reference.workload.columns.keys()
-    for name in ("policy", "size", "seed", "options", "choices", "placements"):
+    for name in ("passes", "policy", "size", "seed", "options", "choices", "unit"):
         assert getattr(found, name) == getattr(reference, name)
+    return found, reference
+
+
+def assert_equal_results(jobs: Workload, policy: Any, **settings: Any) -> None:
+    found, reference = assert_equal_schedules(jobs, policy, **settings)
+    assert found.placements == reference.placements
 
 
 @st.composite

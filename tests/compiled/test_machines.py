@@ -19,7 +19,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.workloads import read_job_table
-from tests.compiled.test_equality import COLUMNS, ORDERS
+from tests.compiled.test_equality import ORDERS, assert_equal_schedules
 from tests.kernel.machine_cases import KINDS, cases
 from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines
 from tests.kernel.test_machine_references import FILES, beocat, nine
@@ -40,14 +40,7 @@ WINDOWS = ["", "", "+window(1)", "+window(3)"]
 
 
 def assert_equal_results(jobs: Workload, policy: str, cluster: Any, **parameters: Any) -> None:
-    reference = Simulation(jobs, make(policy), cluster, simulator="simpy", **parameters).run()
-    found = Simulation(jobs, make(policy), cluster, simulator="compiled", **parameters).run()
-    assert found.simulator == "compiled"
-    for column in COLUMNS:
-        np.testing.assert_array_equal(getattr(found, column), getattr(reference, column), err_msg=column)
-        assert getattr(found, column).dtype == getattr(reference, column).dtype
-    for name in ("passes", "policy", "size", "seed", "options", "unit"):
-        assert getattr(found, name) == getattr(reference, name)
+    found, reference = assert_equal_schedules(jobs, make(policy), cluster=cluster, **parameters)
     assert_equal_placements(found.placements, reference.placements)
 
 
