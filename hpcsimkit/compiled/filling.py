@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import numpy as np
+
 from hpcsimkit.compiled.codes import BACKFILLED, EASY, FITTING, GREEDY, NO_LIMIT, NONE, READY
 from hpcsimkit.compiled.compilation import machine_code, separate
 from hpcsimkit.compiled.listing import Listing, sort
@@ -30,6 +34,9 @@ from hpcsimkit.compiled.scores import BY_RANK, score
 from hpcsimkit.compiled.state import ARRIVED, PASSES, Jobs, Rules, Run
 
 __all__ = ["fill", "skips", "start"]
+
+START, LIST, START_LISTED = cast(tuple[int, ...], tuple(map(np.int64, range(3))))
+"""What becomes of admitted jobs; no literals, for each of which numba would compile :func:`_try` again."""
 
 
 @separate
@@ -120,9 +127,10 @@ def fill(  # noqa: PLR0913 - parts of the state
     window = _reserved(rules, machines, head, now)
     by_score = rules.candidates != BY_RANK and not newcomer
     if by_score:
-        listed = _try(jobs, run, rules, queue, machines, listing, head, listed, now, window, True, True)
+        listed = _try(jobs, run, rules, queue, machines, listing, head, listed, now, window, LIST)
         _sort_candidates(jobs, run, rules, listing, listed, now)
-    started = _try(jobs, run, rules, queue, machines, listing, head, listed, now, window, not by_score, False)
+    task = START_LISTED if by_score else START
+    started = _try(jobs, run, rules, queue, machines, listing, head, listed, now, window, task)
     if started or (by_score and listed):
         state[SETTLED] = -1
         if newcomer:
@@ -163,25 +171,24 @@ def _try(  # noqa: PLR0913 - parts of the state
     listed: int,
     now: int,
     window: int,
-    remembers: bool,
-    only_lists: bool,
+    task: int,
 ) -> int:
     """Start the listed jobs that are admitted in their turn, or only list them, and return their number.
 
-    Mirrors ``Machines.admissible`` of the cluster and ``_each_taken``. If it `remembers`, once no capacity
-    is left for a need, its jobs are not tried again, but for one exception: after the first job that is
-    started.
+    Mirrors ``Machines.admissible`` of the cluster and ``_each_taken``. Unless the task is `START_LISTED`,
+    once no capacity is left for a need, its jobs are not tried again, but for one exception: after the first
+    job that is started.
     """
     memory, admitted, mark = machines.memory, 0, machines.counters[MARK] + 1
     for position in range(listed):
         row = listing.rows[position]
         number, long = machines.jobs[NEED, row], run.estimate[row] > window
-        if remembers and memory[number, FULL + int(long)] == mark:
+        if task != START_LISTED and memory[number, FULL + int(long)] == mark:
             continue
         if not admits(machines, head, row, long):
             memory[number, FULL + int(long)] = mark
             continue
-        if only_lists:
+        if task == LIST:
             listing.rows[admitted] = row
         else:
             remove(queue, None, row, jobs.rank)
