@@ -13,7 +13,7 @@ from hpcsimkit.policies.dirlab.backfilling import reservation
 
 __all__ = ["Candidates"]
 
-WAIT, REQUESTED, SIZE, OF_GAP, OF_FREE, BLOCKED = range(6)
+WAIT, REQUESTED, SIZE, OF_GAP, OF_FREE, BLOCKED, PREDICTED = range(7)
 
 
 class Candidates(Encoder):
@@ -28,11 +28,12 @@ class Candidates(Encoder):
     3      requested time, over the seconds until the blocked job's reservation, plus 2
     4      nodes, over the free ones
     5      0; 1 in the last row with `decline`
+    6      with `predicted`: mean run time by the pipeline's predictor, over `longest_time`
     ====== =======================================================================================
 
-    Rows without a candidate are 0, 1, 1, 1, 1, 0. With `decline` a last row shows the blocked job, for the
-    action that starts no job. (Published code of RLBackfilling; the paper's section 3.2 describes another
-    observation.)
+    Rows without a candidate are 0, 1, 1, 1, 1, 0, and 1 in column 6. With `decline` a last row shows the
+    blocked job, for the action that starts no job. (Published code of RLBackfilling, which has no column 6;
+    the paper's section 3.2 describes another observation.)
 
     Parameters
     ----------
@@ -45,6 +46,8 @@ class Candidates(Encoder):
         Delay of the reservation, as a share of the blocked job's wait time.
     decline : bool
         Whether there is a last row for the action that starts no job.
+    predicted : bool
+        Whether there is a column of predicted run times. (Published: none.) Default: False.
 
     Examples
     --------
@@ -68,17 +71,24 @@ class Candidates(Encoder):
     low, high = 0.0, 1.0
 
     def __init__(
-        self, slots: int = 128, longest_time: int | None = None, *, relax: float = 0.0, decline: bool = False
+        self,
+        slots: int = 128,
+        longest_time: int | None = None,
+        *,
+        relax: float = 0.0,
+        decline: bool = False,
+        predicted: bool = False,
     ) -> None:
         self.slots = slots
         self.longest_time = longest_time
         self.relax = relax
         self.decline = decline
+        self.predicted = predicted
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the observation: (slots, 6), with one more row to decline."""
-        return (self.slots + self.decline, 6)
+        """Shape of the observation: (slots, 6); one more row to decline, one more column if `predicted`."""
+        return (self.slots + self.decline, PREDICTED + self.predicted)
 
     def bind(self, system: System) -> Encode:
         """Precompute the job features that do not change during the run."""
@@ -86,6 +96,7 @@ class Candidates(Encoder):
         known = self._known(system)
         scale = np.ones(BLOCKED)
         scale[WAIT] = 1 / HALF_A_DAY
+        longest, prediction = self._longest(system), system.estimator.prediction
 
         def encode(decision: Decision, out: Observation) -> None:
             head = decision.job
@@ -106,16 +117,25 @@ class Candidates(Encoder):
             out[count:slots, REQUESTED:BLOCKED] = 1.0
             if self.decline:
                 out[slots, :BLOCKED] = table[count]
+            if self.predicted:
+                out[:, PREDICTED] = 1.0
+                shown = [prediction(system.jobs[row]).mean / longest for row in rows]
+                out[:count, PREDICTED] = np.minimum(shown[:count], NEARLY_ONE)
+                if self.decline:
+                    out[slots, PREDICTED] = min(shown[count], NEARLY_ONE)
 
         return encode
+
+    def _longest(self, system: System) -> int:
+        """Return the unit of requested times [s]."""
+        return self.longest_time or int(system.workload.requested_time.max(initial=1))
 
     def _known(self, system: System) -> np.ndarray:
         """Return the constant parts of the job features, shape (jobs, 5); decisions scale and shift them."""
         jobs, requested = system.jobs, system.workload.requested_time
-        longest = self.longest_time or int(requested.max(initial=1))
         known = np.empty((len(jobs), BLOCKED))
         known[:, WAIT] = -system.column("submit_time")
-        known[:, REQUESTED] = requested / longest
+        known[:, REQUESTED] = requested / self._longest(system)
         known[:, SIZE] = shares_of(system)
         known[:, OF_GAP] = requested
         known[:, OF_FREE] = [system.cluster.asked(job) for job in jobs]

@@ -28,6 +28,9 @@ TWO_DAYS = 2 * 86_400
 FEATURES = ("waited", "requested time", "size", "free", "runnable", "rejected", "queue delay", "backfillable")
 """Names of the features in their order."""
 
+PREDICTED = "predicted time"
+"""Name of the last feature with predictions."""
+
 
 class InspectorFeatures(Encoder):
     """SchedInspector's features, each from 0 to 1.
@@ -45,10 +48,11 @@ class InspectorFeatures(Encoder):
              of `max_interval` over max(requested time, 10 s), or of `max_interval` for waits,
              relative to the same sum for `jobs` of the shortest jobs
     7        with `backfilling`: number of jobs to backfill if the job is accepted [`jobs`]
+    last     with `predicted`: mean run time by the pipeline's predictor [`longest_time`]
     ======== ================================================================================
 
     All features but the rejections are at most 0.99999. (SchedInspector, HPDC 2022, section 3.3, as in its
-    published code, which has no position 7.)
+    published code, which has neither position 7 nor predictions.)
 
     Parameters
     ----------
@@ -67,11 +71,15 @@ class InspectorFeatures(Encoder):
     backfilling : {"none", "easy", "published"}
         Backfilling rules of the last feature, :class:`~hpcsimkit.kernel.reservation.EASY` or
         :class:`~hpcsimkit.policies.dirlab.backfilling.PublishedEASY`; without the feature for ``none``.
+    predicted : bool
+        Whether there is a feature for the predicted run time. Default: False.
 
     Examples
     --------
     >>> InspectorFeatures().shape, InspectorFeatures(features="compact", backfilling="easy").shape
     ((7,), (7,))
+    >>> InspectorFeatures(predicted=True).names[-1]
+    'predicted time'
     """
 
     low, high = 0.0, 1.0
@@ -85,6 +93,7 @@ class InspectorFeatures(Encoder):
         metric: Literal["bounded_slowdown", "wait"] = "bounded_slowdown",
         features: Literal["manual", "compact"] = "manual",
         backfilling: Literal["none", "easy", "published"] = "none",
+        predicted: bool = False,
     ) -> None:
         self.longest_time = longest_time
         self.max_interval = max_interval
@@ -93,6 +102,7 @@ class InspectorFeatures(Encoder):
         self.metric = metric
         self.features = features
         self.backfilling = backfilling
+        self.predicted = predicted
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,7 +112,8 @@ class InspectorFeatures(Encoder):
         ('waited', 'requested time', 'size', 'free', 'runnable', 'rejected')
         """
         own = FEATURES[:6] if self.features == "compact" else FEATURES[:7]
-        return own if self.backfilling == "none" else (*own, FEATURES[7])
+        own = own if self.backfilling == "none" else (*own, FEATURES[7])
+        return (*own, PREDICTED) if self.predicted else own
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -141,13 +152,16 @@ class InspectorFeatures(Encoder):
                 raise UsageError(f"{name} needs a whole number of at least 1, found {value!r}")
 
     def _added(self, system: System) -> list[Callable[[Job], float]]:
-        """Return the features computed over the whole queue."""
+        """Return the features that are not known when the run begins, nor read from the machine."""
         features: list[Callable[[Job], float]] = []
         if self.features == "manual":
             features.append(self._delay(system))
         if self.backfilling != "none":
             count = _backfillable_by_publication if self.backfilling == "published" else _backfillable
             features.append(lambda job: count(job, system) / self.jobs)
+        if self.predicted:
+            prediction = system.estimator.prediction
+            features.append(lambda job: prediction(job).mean / self.longest_time)
         return features
 
     def _delay(self, system: System) -> Callable[[Job], float]:

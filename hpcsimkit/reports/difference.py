@@ -24,8 +24,10 @@ from hpcsimkit.reports.figures import (
     legend_columns,
     line_styles,
     new_figure,
+    policy_rows,
     style,
     title,
+    wrapped,
 )
 from hpcsimkit.reports.picture import WIDTH, Picture
 from hpcsimkit.reports.plots import CENTRED, POINTS, Results
@@ -101,7 +103,9 @@ def plot_changes(
         if len(change):
             rows = np.unique(np.linspace(0, len(change) - 1, POINTS).astype(int))
             share = 100 * (rows + 1) / len(change)
-            ax.plot(change[rows], share, color=colour, linestyle=dash, label=name, drawstyle="steps-post")
+            ax.plot(
+                change[rows], share, color=colour, linestyle=dash, label=wrapped(name), drawstyle="steps-post"
+            )
     largest = max(float(table.change.abs().max()) for table in moves.values())
     shown = {label: at for label, at in LENGTHS.items() if at <= max(largest, HOUR)}
     before = {f"-{label}": -at for label, at in reversed(shown.items())}
@@ -129,7 +133,7 @@ def plot_moves(moves: Mapping[str, pandas.DataFrame], ax: Axes | None = None) ->
                 left[place] + share[place] / 2, float(place), f"{share[place]:.0f} %", color=text, **CENTRED
             )
         left += share
-    ax.set_yticks(range(len(moves)), list(moves))
+    policy_rows(ax, moves)
     ax.set(xlabel="jobs [%]", xlim=(0, 100), ylim=(len(moves) - 0.4, -0.6))
     ax.grid(axis="y", visible=False)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.5, ncols=3, handlelength=1.2)

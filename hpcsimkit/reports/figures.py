@@ -15,6 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+
 from hpcsimkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,11 +40,13 @@ __all__ = [
     "line_styles",
     "new_figure",
     "panels",
+    "policy_rows",
     "save_figure",
     "symlog_axis",
     "time_unit",
     "title",
     "width_of",
+    "wrapped",
 ]
 
 INK, MUTED, GRID, PAPER, HEAT = "#1c2126", "#67707b", "#dfe3e8", "#fefefe", "#55a3e6"
@@ -402,6 +406,41 @@ def title(ax: Axes, text: str) -> None:
     ax.set_title(text, loc="left", fontsize=9, fontweight="bold", pad=4)
 
 
+def wrapped(name: str, letters: int = 48, lines: int | None = None) -> str:
+    """Return the name of a policy with line breaks between its parts, cut after a number of lines.
+
+    Parameters
+    ----------
+    name : str
+        Name of a policy.
+    letters : int
+        Maximum number of letters of a line; a part that is longer is not broken. Default: 48.
+    lines : int, optional
+        Maximum number of lines; by default unlimited. Dots stand for the rest.
+
+    Examples
+    --------
+    >>> wrapped("bounded(scale=5,mean=1)+easy-weighted(mean=1)+history", letters=30).splitlines()
+    ['bounded(scale=5,mean=1)+', 'easy-weighted(mean=1)+history']
+    >>> wrapped("bounded(scale=5,mean=1)+easy", letters=20, lines=1)
+    'bounded(scale=5, ...'
+    """
+    broken = [""]
+    for part in re.findall(r"[^+,]+[+,]?", name):
+        if broken[-1] and len(broken[-1] + part) > letters:
+            broken.append("")
+        broken[-1] += part
+    if lines is not None and len(broken) > lines:
+        broken = [*broken[: lines - 1], f"{broken[lines - 1]} ..."]
+    return "\n".join(broken)
+
+
+def policy_rows(ax: Axes, names: Iterable[str], first: float = 0) -> None:
+    """Label rows at `first`, `first` + 1 and so on with names of policies; long ones are wrapped and cut."""
+    labels = [wrapped(name, 30, lines=3) for name in names]
+    ax.set_yticks(np.arange(len(labels)) + first, labels)
+
+
 def symlog_axis(ax: Axes, largest: float) -> None:
     """Make the vertical axis of counts logarithmic from 1, with a position for zero."""
     ticks = [0, *(10**k for k in range(1, 9) if 10**k <= largest)]
@@ -433,7 +472,7 @@ def legend_above(figure: Figure, styles: Mapping[str, Line], most: int = 4) -> N
     from matplotlib.lines import Line2D
 
     handles: Sequence[Line2D] = [
-        Line2D([], [], color=line.colour, linestyle=line.dash, linewidth=2, label=name)
+        Line2D([], [], color=line.colour, linestyle=line.dash, linewidth=2, label=wrapped(name, 90))
         for name, line in styles.items()
     ]
     columns = legend_columns(styles, figure.get_size_inches()[0], most)

@@ -23,6 +23,7 @@ from hpcsimkit.reports.figures import (
     style,
     symlog_axis,
     title,
+    wrapped,
 )
 from hpcsimkit.reports.partition_plots import draw_partitions
 from hpcsimkit.reports.picture import WIDTH, Picture, grid_figure, without_time
@@ -129,7 +130,7 @@ def _over_time(results: plots.Results) -> Picture:
                 plots.plot_busy(steps, size, ax, edges=edges, colour=line.colour, calendar=calendar)
             else:
                 plots.plot_resource(results[name], resource, ax, edges=edges, colour=line.colour)
-        title(queue, name)
+        title(queue, wrapped(name, 100, lines=1))
         for ax in (queue, *busy):
             ax.set_ylabel("")
             if row < len(results) - 1:
@@ -169,7 +170,7 @@ def _gantt(results: plots.Results) -> Picture:
     begin, end = plots.busy_window(results, max(GANTT_JOBS, 10 * len(names)))
     for place, (name, result) in enumerate(shown.items()):
         ax = figure.axes[place]
-        title(plots.plot_gantt(result, (begin, end), ax), name)
+        title(plots.plot_gantt(result, (begin, end), ax), wrapped(name, 52, lines=1))
         if place % columns:
             ax.set_ylabel("")
             ax.tick_params(axis="y", left=not names, labelleft=not names)
@@ -273,7 +274,7 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
     best = min(results, key=lambda name: metrics[name]["mean_wait_time"] or 0.0)
     window = plots.busy_window(results, GANTT_JOBS)
     for ax, name in ((upper, first), (lower, best)):
-        title(plots.plot_gantt(results[name], window, ax), f"A busy window: {name}")
+        title(plots.plot_gantt(results[name], window, ax), wrapped(f"A busy window: {name}", 60, lines=1))
     without_time(upper)
     with style():
         upper.legend(

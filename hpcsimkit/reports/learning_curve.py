@@ -23,6 +23,7 @@ from hpcsimkit.reports.figures import (
     panels,
     style,
     title,
+    wrapped,
 )
 from hpcsimkit.results.metrics import METRICS
 
@@ -137,7 +138,7 @@ def plot_validation(
     known = dict(baselines or {})
     for number, (name, value) in enumerate(known.items()):
         colour = POLICY_COLOURS[(2 + number) % len(POLICY_COLOURS)]
-        label = f"{name}: {format_number(value)}"
+        label = f"{wrapped(name)}: {format_number(value)}"
         ax.axhline(value, color=colour, linestyle="dashed", linewidth=1.2, label=label)
     if len(values):
         best = int(np.argmin(values) if about.direction == "lower" else np.argmax(values))

@@ -26,6 +26,7 @@ from hpcsimkit.reports.figures import (
     format_number,
     line_styles,
     new_figure,
+    policy_rows,
     style,
     width_of,
 )
@@ -218,7 +219,7 @@ def plot_boxes(
         ax.set_xlim(left=0.93)
         ax.xaxis.set_major_locator(LogLocator(numticks=max(3, int(1.6 * width_of(ax)))))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    ax.set_yticks(range(len(values)), list(values))
+    policy_rows(ax, values)
     ax.set_ylim(len(values) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)
     return ax
@@ -294,7 +295,7 @@ def plot_heat_map(
     ax.set_xticks(np.arange(len(classes)) + 0.5, list(classes))
     if sum(map(len, classes)) > 90:  # labels would touch
         ax.tick_params(axis="x", labelrotation=35)
-    ax.set_yticks(np.arange(len(values)) + 0.5, list(values))
+    policy_rows(ax, values, 0.5)
     ax.invert_yaxis()
     ax.grid(visible=False)
     ax.tick_params(length=0)
@@ -337,7 +338,7 @@ def plot_start_modes(results: Results, ax: Axes | None = None) -> Axes:
             at = left[place] + share[place] / 2
             ax.text(at, float(place), f"{share[place]:.0f} %", color=ON_MODE[mode][0], **CENTRED)
         left += share
-    ax.set_yticks(range(len(results)), list(results))
+    policy_rows(ax, results)
     ax.set(xlabel="jobs started [%]", xlim=(0, 100), ylim=(len(results) - 0.4, -0.6))
     ax.grid(axis="y", visible=False)
     return ax
@@ -373,7 +374,7 @@ def plot_values(
         ax.set_xlim(0.6 * smallest, largest * (largest / smallest) ** 0.4)
     else:
         ax.set_xlim(0, 1.3 * largest)
-    ax.set_yticks(range(len(values)), list(values))
+    policy_rows(ax, values)
     ax.set_ylim(len(values) - 0.4, -0.6)
     ax.set_xticks([], minor=True)
     ax.set_xticks([])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.reports import plots
-from hpcsimkit.reports.figures import ROUND_DURATIONS, axes_of, format_duration, style, title
+from hpcsimkit.reports.figures import ROUND_DURATIONS, axes_of, format_duration, style, title, wrapped
 from hpcsimkit.reports.picture import Picture, grid_figure, without_time
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.describe import WEEKDAYS
@@ -76,7 +76,7 @@ def draw_week(results: plots.Results) -> Picture | None:
     columns = min(2, len(waits))
     figure = grid_figure(-(-len(waits) // columns), columns, height=1.2, gap=0.32, left=0.5, between=0.5)
     for place, (name, table) in enumerate(waits.items()):
-        title(plot_week(table, figure.axes[place], limits=limits), name)
+        title(plot_week(table, figure.axes[place], limits=limits), wrapped(name, 52, lines=1))
         if place + columns < len(waits):
             without_time(figure.axes[place])
     for ax in figure.axes[len(waits) :]:

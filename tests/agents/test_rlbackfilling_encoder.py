@@ -17,6 +17,8 @@ from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.policies.dirlab import learned_backfilling
+from hpcsimkit.policies.predicting.predicted import Predicted
+from tests.agents.predictors import HalfOfRequest
 from tests.kernel.dirlab_cases import BACKFILLERS, load, rows
 
 
@@ -82,6 +84,26 @@ def test_rows_by_hand() -> None:
             [30 / half_day, 60 / 216, 0.8, most, most, 1],
         ]
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_predicted_run_times_by_hand() -> None:
+    """The last column of the rows above: half of each request, over the longest request of 216 s."""
+    columns = {"submit_time": [0, 20, 30, 50], "run_time": [100, 60, 40, 4320], "nodes": [6, 8, 4, 1],
+               "requested_time": [100, 60, 49, 4320]}  # fmt: skip
+    policy = backfilling_seat(mode="unguarded", decline=True)
+    policy.estimates = Predicted(HalfOfRequest())
+    simulation = Simulation(Workload(columns, machine_size=10), policy)
+    while (decision := simulation.next_decision()) is not None and decision.system.now < 50:
+        simulation.answer(None)
+    assert decision is not None
+    encoder = Candidates(3, longest_time=216, decline=True, predicted=True)
+    found = np.zeros(encoder.shape, dtype=np.float32)
+    encoder.bind(simulation.system)(decision, found)
+    np.testing.assert_allclose(found[:, 6], [49 / 432, 0.99999, 1, 60 / 432], rtol=1e-6)
+    plain = Candidates(3, longest_time=216, decline=True)
+    same = np.zeros(plain.shape, dtype=np.float32)
+    plain.bind(simulation.system)(decision, same)
+    np.testing.assert_array_equal(found[:, :6], same)
 
 
 def test_only_the_first_candidates_have_rows() -> None:

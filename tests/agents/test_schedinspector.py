@@ -27,9 +27,11 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies.dirlab import published
+from hpcsimkit.policies.predicting.predicted import Predicted
 from hpcsimkit.results.metrics import METRICS as KNOWN
 from hpcsimkit.workloads import default_workload
 from hpcsimkit.workloads.dirlab import read_published
+from tests.agents.predictors import HalfOfRequest
 from tests.kernel.dirlab_cases import INSPECTORS, held, load
 
 COLUMNS = ("o_wait", "o_est", "o_procs", "o_free", "o_runnable", "o_skip", "o_qdelay")
@@ -116,6 +118,15 @@ def test_feature_sets(parameters: dict[str, Any], last: list[float]) -> None:
     found = features_of(encoder, fcfs(), [True, False, False])
     assert found[-2:].tolist() == pytest.approx(last, rel=1e-6)
     assert len(found) == len(encoder.names)
+
+
+def test_predicted_run_time_by_hand() -> None:
+    encoder = InspectorFeatures(longest_time=4800, features="compact", predicted=True)
+    found = features_of(encoder, fcfs(estimates=Predicted(HalfOfRequest())), [True, False, False])
+    assert encoder.names[-1] == "predicted time"
+    assert found[[1, -1]].tolist() == pytest.approx([600 / 4800, 300 / 4800], rel=1e-6)
+    without = features_of(encoder, fcfs(), [True, False, False])  # the requested time, as if it were certain
+    assert without[[1, -1]].tolist() == pytest.approx([600 / 4800, 600 / 4800], rel=1e-6)
 
 
 def test_what_could_be_backfilled_depends_on_whose_rules() -> None:

@@ -275,6 +275,18 @@ def test_every_picture_is_drawn(results: dict[str, Result]) -> None:
         assert picture.caption.endswith(".")
 
 
+def test_long_names_of_policies_leave_room_for_the_plots(results: dict[str, Result]) -> None:
+    """With names of 110 letters, all axes are as wide as with short ones, but for the labels of rows."""
+    number = ",".join(f"parameter{place}=0.12345" for place in range(4))
+    long = {f"{name}({number})+history": result for name, result in results.items()}
+    for short, picture in zip(draw_pictures(results), draw_pictures(long), strict=True):
+        widths = []
+        for each in (short, picture):
+            each.figure.draw_without_rendering()
+            widths.append([ax.get_window_extent().width for ax in each.figure.axes])
+        assert np.all(np.array(widths[1]) >= 0.6 * np.array(widths[0])), picture.name
+
+
 def test_no_fairness_without_users() -> None:
     names = [picture.name for picture in draw_pictures({"x": outcome([0, 1], [0, 9], [9, 9])})]
     assert "fairness" not in names

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import HpcsimkitError
-from hpcsimkit.reports.figures import axes_of, count_axis, legend_above, line_styles, new_figure, style
+from hpcsimkit.reports.figures import (
+    axes_of,
+    count_axis,
+    legend_above,
+    line_styles,
+    new_figure,
+    style,
+    wrapped,
+)
 from hpcsimkit.reports.learning_curve import read_curve
 from hpcsimkit.reports.picture import WIDTH, Picture
 from hpcsimkit.reports.sweep.summaries import direction_of
@@ -92,7 +100,7 @@ def plot_curves(curves: Mapping[str, Sequence[tuple[Floats, Floats]]], ax: Axes 
         ax.fill_between(
             steps, values.min(axis=0), values.max(axis=0), color=line.colour, alpha=0.15, linewidth=0
         )
-        ax.plot(steps, values.mean(axis=0), label=name, color=line.colour, linestyle=line.dash)
+        ax.plot(steps, values.mean(axis=0), label=wrapped(name), color=line.colour, linestyle=line.dash)
     count_axis(ax.xaxis)
     return ax
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsimkit.reports.figures import INK, MUTED, Line, axes_of, format_number, line_styles, style
+from hpcsimkit.reports.figures import (
+    INK,
+    MUTED,
+    Line,
+    axes_of,
+    format_number,
+    line_styles,
+    policy_rows,
+    style,
+    wrapped,
+)
 from hpcsimkit.reports.sweep.texts import value_text
 from hpcsimkit.results.statistics import Mean, Ranking
 
@@ -59,7 +69,7 @@ def plot_means(means: Mapping[str, Sequence[Mean]], values: Sequence[float], ax:
         beside = offset_copy(ax.transData, cast("Figure", ax.figure), x=shift, units="points")
         look: dict[str, Any] = {"color": line.colour, "transform": beside}
         mean, low, high = heights[number].T
-        ax.plot(places, mean, label=name, linestyle=line.dash, marker="o", markersize=3.5, **look)
+        ax.plot(places, mean, label=wrapped(name), linestyle=line.dash, marker="o", markersize=3.5, **look)
         ax.vlines(places, low, high, linewidth=1, **look)
     points = np.column_stack([np.tile(np.repeat(places, 3), len(means)), heights.ravel()])
     ax.update_datalim(points[np.isfinite(points[:, 1])])  # shifted lines do not count by themselves
@@ -99,7 +109,7 @@ def plot_intervals(
     if zero:
         ax.axvline(0, color=MUTED, linewidth=1, zorder=0)
     scale_axis(ax, "x", [[mean.mean, mean.low, mean.high] for mean in means.values()] + [[0, 0, 0]] * zero)
-    ax.set_yticks(range(len(means)), list(map(value_text, means)))
+    policy_rows(ax, map(value_text, means))
     ax.set_ylim(len(means) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)
     return ax
@@ -133,7 +143,7 @@ def plot_ranks(ranking: Ranking, ax: Axes | None = None) -> Axes:
     ax.plot([first, end], [-1.5, -1.5], color=INK, linewidth=1.2, marker="|", markersize=6, clip_on=False)
     above: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "annotation_clip": False}
     ax.annotate(f"critical difference {ranking.critical_difference:.2f}", (first, -1.5), fontsize=8, **above)
-    ax.set_yticks(list(rows.values()), list(map(value_text, rows)))
+    ax.set_yticks(list(rows.values()), [wrapped(value_text(name), 40) for name in rows])
     ax.set_ylim(max(rows.values()) + 0.5, 0)
     ax.xaxis.tick_top()
     ax.set_xticks(np.arange(first, last + 1, max(1, round(last / 12))))
