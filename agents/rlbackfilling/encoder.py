@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hpcsimkit.agents.spaces.shares import HALF_A_DAY, NEARLY_ONE, shares_of
@@ -96,7 +98,7 @@ class Candidates(Encoder):
         known = self._known(system)
         scale = np.ones(BLOCKED)
         scale[WAIT] = 1 / HALF_A_DAY
-        longest, prediction = self._longest(system), system.estimator.prediction
+        predicted = self._predictions(system)
 
         def encode(decision: Decision, out: Observation) -> None:
             head = decision.job
@@ -117,14 +119,20 @@ class Candidates(Encoder):
             out[count:slots, REQUESTED:BLOCKED] = 1.0
             if self.decline:
                 out[slots, :BLOCKED] = table[count]
-            if self.predicted:
+            if predicted is not None:
+                times = np.minimum(list(map(predicted, rows)), NEARLY_ONE)
                 out[:, PREDICTED] = 1.0
-                shown = [prediction(system.jobs[row]).mean / longest for row in rows]
-                out[:count, PREDICTED] = np.minimum(shown[:count], NEARLY_ONE)
-                if self.decline:
-                    out[slots, PREDICTED] = min(shown[count], NEARLY_ONE)
+                out[:count, PREDICTED] = times[:count]
+                out[slots:, PREDICTED] = times[count:]
 
         return encode
+
+    def _predictions(self, system: System) -> Callable[[int], float] | None:
+        """Return a function for the predicted share of the longest time by row; None if it is not shown."""
+        if not self.predicted:
+            return None
+        jobs, longest, prediction = system.jobs, self._longest(system), system.estimator.prediction
+        return lambda row: prediction(jobs[row]).mean / longest
 
     def _longest(self, system: System) -> int:
         """Return the unit of requested times [s]."""
