@@ -85,6 +85,7 @@ def sweep(
     Writes a row for each cell to OUT/cells.csv and cells.parquet, and a report. The same command resumes an
     interrupted sweep; a failed cell does not stop the others.
     """
+    from hpcsimkit.experiments.console import grouped
     from hpcsimkit.experiments.progress import show_cells
     from hpcsimkit.experiments.sweep.axes import parsed_axis
     from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
@@ -114,6 +115,8 @@ def sweep(
             frame = run.run(retry=retry, tell=tell)
     results = SweepResults(place)
     if not quiet and (shard is None or collect):
+        if run.unchanged:
+            show(f"all {grouped(len(frame))} cells were finished, and nothing has changed")
         _show_outcome(results, report=found.report)
     elif not quiet:
         show(*state_lines(results.state()))
