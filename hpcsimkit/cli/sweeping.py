@@ -117,16 +117,16 @@ def sweep(
     if not quiet and (shard is None or collect):
         if run.unchanged:
             show(f"all {grouped(len(frame))} cells were finished, and nothing has changed")
-        _show_outcome(results, report=found.report)
+        _show_outcome(results, report=found.report, drawn=not run.unchanged)
     elif not quiet:
         show(*state_lines(results.state()))
     if (frame["status"] == "failed").all():
         raise HpcsimkitError(f"all {len(frame)} cells failed; reasons are in {os.path.relpath(place)}")
 
 
-def _show_outcome(results: SweepResults, *, report: bool) -> None:
-    """Print what the cells show, remarks on them, and where the results are."""
-    if report:
+def _show_outcome(results: SweepResults, *, report: bool, drawn: bool) -> None:
+    """Print what the cells show if the report is new, remarks on them, and where the results are."""
+    if report and drawn:
         from hpcsimkit.reports.sweep.table import SweepTable
         from hpcsimkit.reports.sweep.texts import headline
 

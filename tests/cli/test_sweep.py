@@ -63,7 +63,7 @@ def test_a_finished_sweep_is_written_again_only_after_a_change(
     monkeypatch.setattr(
         report, "write_sweep_report", lambda place: (place / "report.html").write_text("drawn")
     )
-    monkeypatch.setattr(sweeping, "_show_outcome", lambda results, report: None)
+    monkeypatch.setattr(sweeping, "_show_outcome", lambda results, **how: None)
 
     def unchanged(*flags: str) -> bool:
         """Whether the sweep says that nothing has changed; then all files are as they were."""
