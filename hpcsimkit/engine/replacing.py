@@ -51,8 +51,12 @@ def check_replacement(
     if overwrite or not differs:
         return
     found = f"{place}: results of other settings are there: {differs}"
-    if not _agreed(f"hpcsimkit: {found}; replace them? [y/N] "):
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{found}; --overwrite replaces them, another --out keeps them")
+    sys.stderr.write(f"hpcsimkit: {found}; replace them? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError(f"{place}: the results in it are kept")
 
 
 def difference(held: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
@@ -85,12 +89,3 @@ def _text(value: Any) -> str:
         return "not set"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-
-
-def _agreed(question: str) -> bool:
-    """Return whether a user at a terminal answers a question with yes; False without a terminal."""
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
