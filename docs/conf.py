@@ -1,6 +1,7 @@
 """Configuration of the documentation; ``python -m sphinx -W docs docs/_build`` builds it."""
 
 import gc
+import logging
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import generate  # noqa: E402
 from sphinx.domains.python import PythonDomain  # noqa: E402
+from sphinx.pycode.parser import Parser  # noqa: E402
 
 from hpcsimkit import __version__  # noqa: E402
 
@@ -52,6 +54,11 @@ copybutton_prompt_is_regexp = True
 generate.write_all(HERE / "_generated")
 
 gc.disable()  # a page is a tree of nodes that know their parents: collecting them takes a fifth of the build
+logging.disable(logging.DEBUG)  # Sphinx formats sixty thousand messages that nobody sees
+Parser.parse_definition = lambda self: None  # type: ignore[method-assign]  # for listings of source: there are none
+
+UNUSED = {"TranslationProgressTotaliser", "AddTranslationClasses", "FootnoteDocnameUpdater", "AliasTransform"}
+"""Transforms for translations, PDF, C and C++, each of which searches the nodes of all pages."""
 
 
 def plain_types(app: Any, thing: Any, bound_method: bool) -> None:
@@ -99,6 +106,8 @@ class QuickNames(PythonDomain):
 
 def setup(app: Any) -> None:
     """Let napoleon translate a docstring first, then correct its types."""
+    for transforms in (app.registry.transforms, app.registry.post_transforms):
+        transforms[:] = [each for each in transforms if each.__name__ not in UNUSED]
     app.add_domain(QuickNames, override=True)
     app.connect("autodoc-before-process-signature", plain_types)
     app.connect("autodoc-process-docstring", prose_types, priority=900)

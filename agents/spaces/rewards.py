@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -246,7 +247,36 @@ class Capacity(OfChoices):
         return capacity([each.requested_time for each in system.queue])
 
 
-class FinalScore(Reward):
+class OfMetric(Reward):
+    """Base class of rewards by a metric at the end of the episode, 0 before."""
+
+    metric: str
+
+    def on_begin(self, system: System) -> None:
+        """Check the metric, and reset the reward."""
+        if self.metric not in METRICS or METRICS[self.metric].direction == "none":
+            raise UsageError(f"a metric with a direction is needed, found {self.metric!r}")
+        self._earned = 0.0
+
+    def on_finish(self, system: System) -> None:
+        """Compute the metric."""
+        self._earned = self.worth(self._value(_outcome(system)))
+
+    @abstractmethod
+    def worth(self, value: float) -> float:
+        """Return the reward of a metric value in this episode."""
+
+    def take(self, system: System) -> float:
+        """Return the reward at the end, 0 before."""
+        earned, self._earned = self._earned, 0.0
+        return earned
+
+    def _value(self, result: Result) -> float:
+        value: Mapping[str, float] = evaluate(result, names=[self.metric])
+        return value[self.metric]
+
+
+class FinalScore(OfMetric):
     """A metric at the end of the episode, 0 before; negated if lower is better. (RLScheduler, SC 2020.)
 
     Parameters
@@ -263,23 +293,12 @@ class FinalScore(Reward):
     def __init__(self, metric: str = "mean_bounded_slowdown") -> None:
         self.metric = metric
 
-    def on_begin(self, system: System) -> None:
-        """Check the metric, and reset the score."""
-        _check_metric(self.metric)
-        self._earned = 0.0
-
-    def on_finish(self, system: System) -> None:
-        """Compute the metric."""
-        value = evaluate(_outcome(system), names=[self.metric])[self.metric]
-        self._earned = value if METRICS[self.metric].direction == "higher" else -value
-
-    def take(self, system: System) -> float:
-        """Return the score at the end, 0 before."""
-        earned, self._earned = self._earned, 0.0
-        return earned
+    def worth(self, value: float) -> float:
+        """Return the metric, negated if lower is better."""
+        return value if METRICS[self.metric].direction == "higher" else -value
 
 
-class Improvement(Reward):
+class Improvement(OfMetric):
     """Improvement of a metric over a baseline at the end of the episode, 0 before.
 
     The baseline runs once per distinct episode, on the same jobs, with the same rules and the same seed.
@@ -316,7 +335,7 @@ class Improvement(Reward):
         """Run the baseline, unless its result for these jobs is known."""
         if self.kind not in KINDS:
             raise UsageError(f"kind needs one of {', '.join(KINDS)}, found {self.kind!r}")
-        _check_metric(self.metric)
+        super().on_begin(system)
         known: dict[Any, float] = self.__dict__.setdefault("_known", {})
         key = (
             system.workload.hash,
@@ -327,11 +346,7 @@ class Improvement(Reward):
         )
         if key not in known:
             known[key] = self._value(system.another(self.baseline).run())
-        self._base, self._earned = known[key], 0.0
-
-    def on_finish(self, system: System) -> None:
-        """Compute the improvement."""
-        self._earned = self.worth(self._value(_outcome(system)))
+        self._base = known[key]
 
     def worth(self, value: float) -> float:
         """Return the reward of a metric value in this episode."""
@@ -345,20 +360,6 @@ class Improvement(Reward):
         if self.kind == "bounded":
             return better / max(abs(self._base), abs(value), 1.0)
         return better
-
-    def take(self, system: System) -> float:
-        """Return the improvement at the end, 0 before."""
-        earned, self._earned = self._earned, 0.0
-        return earned
-
-    def _value(self, result: Result) -> float:
-        value: Mapping[str, float] = evaluate(result, names=[self.metric])
-        return value[self.metric]
-
-
-def _check_metric(name: str) -> None:
-    if name not in METRICS or METRICS[name].direction == "none":
-        raise UsageError(f"a metric with a direction is needed, found {name!r}")
 
 
 def _outcome(system: System) -> Result:

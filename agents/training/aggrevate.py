@@ -9,10 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.networks.numpy_networks import Network
-from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
 from hpcsimkit.agents.ranges import Count
 from hpcsimkit.agents.training.imitation import Imitation, ImitationSettings
-from hpcsimkit.agents.training.rollout import Rollout
 from hpcsimkit.agents.training.trainer import Round
 from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.scenario import Scenario
@@ -54,12 +52,10 @@ class AggreVaTe(Imitation):
     algorithm = "aggrevate"
     settings: AggreVaTeSettings
 
-    def build(self, seed: int) -> None:
-        """Create the network, and an empty memory."""
-        super().build(seed)
-        actions = (self.env.mask.actions,)
-        columns = [(self.env.encoder.shape, np.float32), (actions, np.bool_), (actions, np.float32)]
-        self.memory = Rollout(columns, capacity=self.settings.memory)
+    @property
+    def recorded(self) -> tuple[tuple[int, ...], type[np.generic]]:
+        """Shape and type of what is recorded at a decision: by how much an action exceeds the mean."""
+        return (self.env.mask.actions,), np.float32
 
     def round(self) -> Round:
         """Run episodes, compare actions at some of their decisions, and update from all records."""
@@ -127,14 +123,9 @@ class AggreVaTe(Imitation):
     def _experts(self, episode: Episode, valid: NDArray[np.bool_]) -> int:
         """Return the action of the expert's choice, or else the first valid one."""
         assert episode.decision is not None
-        action = self.env.mask.action(episode.decision, self._expert(episode.decision))
-        return action if 0 <= action < len(valid) and valid[action] else int(valid.argmax())
+        action = self._wanted_at(episode.decision, valid)
+        return action if action >= 0 else int(valid.argmax())
 
-    def _learn(self) -> float:
-        """Take one gradient step on records drawn from the memory; return the loss."""
-        drawn = self.memory.sample(self.rng, self.settings.batch_size)
-        seen, compared, differences = (torch.from_numpy(column).to(self.device) for column in drawn)
-        logarithms = masked_log_probabilities(self.networks.scores(seen, compared), compared)
-        loss = -(logarithms.exp() * differences).sum(dim=1).mean()
-        self.descend(loss)
-        return loss.item()
+    def _loss(self, logarithms: torch.Tensor, recorded: torch.Tensor) -> torch.Tensor:
+        """Return minus the expected difference over the compared actions."""
+        return -(logarithms.exp() * recorded).sum(dim=1).mean()

@@ -113,8 +113,13 @@ class Imitation(NetworkTrainer):
                 f"found {settings.memory}"
             )
         self._expert = expert_named(settings.expert, env.stage)
-        columns = [(env.encoder.shape, np.float32), ((env.mask.actions,), np.bool_), ((), np.int64)]
+        columns = [(env.encoder.shape, np.float32), ((env.mask.actions,), np.bool_), self.recorded]
         self.memory = Rollout(columns, capacity=settings.memory)
+
+    @property
+    def recorded(self) -> tuple[tuple[int, ...], type[np.generic]]:
+        """Shape and type of what is recorded of the expert at a decision: its action."""
+        return (), np.int64
 
     @property
     def beta(self) -> float:
@@ -149,21 +154,26 @@ class Imitation(NetworkTrainer):
 
     def _wanted(self, valid: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the action of the expert's choice in each episode; -1 if no action represents it."""
-        mask, wanted = self.env.mask, np.full(len(valid), -1, dtype=np.int64)
-        for place, decision in enumerate(self.vector.decisions):
-            action = mask.action(decision, self._expert(decision))
-            if 0 <= action < mask.actions and valid[place, action]:
-                wanted[place] = action
-        return wanted
+        pending = zip(self.vector.decisions, valid, strict=True)
+        return np.array([self._wanted_at(decision, row) for decision, row in pending], dtype=np.int64)
+
+    def _wanted_at(self, decision: Decision, valid: NDArray[np.bool_]) -> int:
+        """Return the action of the expert's choice at a decision; -1 if no valid action represents it."""
+        action = self.env.mask.action(decision, self._expert(decision))
+        return action if 0 <= action < len(valid) and valid[action] else -1
 
     def _learn(self) -> float:
         """Take one gradient step on records drawn from the memory; return the loss."""
         drawn = self.memory.sample(self.rng, self.settings.batch_size)
-        seen, valid, wanted = (torch.from_numpy(column).to(self.device) for column in drawn)
+        seen, valid, recorded = (torch.from_numpy(column).to(self.device) for column in drawn)
         logarithms = masked_log_probabilities(self.networks.scores(seen, valid), valid)
-        loss = -logarithms.gather(1, wanted[:, None]).mean()
+        loss = self._loss(logarithms, recorded)
         self.descend(loss)
         return loss.item()
+
+    def _loss(self, logarithms: torch.Tensor, recorded: torch.Tensor) -> torch.Tensor:
+        """Return the cross-entropy of the actions of the expert."""
+        return -logarithms.gather(1, recorded[:, None]).mean()
 
     def state(self) -> State:
         """Return the memory."""

@@ -14,6 +14,7 @@ from hpcsimkit.cli.flags import (
     RESULTS,
     Limits,
     NoReport,
+    Overwrite,
     Quiet,
     Resume,
     Source,
@@ -40,6 +41,7 @@ def compare(
     *,
     no_report: NoReport = False,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
@@ -66,7 +68,7 @@ def compare(
         show(*console.loaded(workload, experiment.cluster))
     campaign = Campaign(experiment, workload, place, command=sys.orig_argv)
     with show_policies(experiment.policies, len(workload), quiet=quiet) as tell:
-        runs = campaign.run(resume=resume, tell=tell)
+        runs = campaign.run(resume=resume, overwrite=overwrite, tell=tell)
     if not quiet:
         console.show_comparison(runs, experiment.metrics)
         page = "/report.html" if experiment.report else ""

@@ -242,6 +242,14 @@ Limits = Annotated[
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace finished results of other settings in the results folder.  [asked on a terminal, else "
+        "refused]",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 
 

@@ -13,6 +13,7 @@ from hpcsimkit.cli.flags import (
     RESULTS,
     AllowCode,
     Limits,
+    Overwrite,
     Quiet,
     Resume,
     Seed,
@@ -66,6 +67,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume an interrupted training in the results folder.")
     ] = False,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
 ) -> None:
@@ -98,7 +100,7 @@ def train(
     else:
         training = Training.with_flags({**flags, "log": None if source is None else str(source)})
     if training.own_problem is not None:
-        _train_on_problem(training, resume=resume, quiet=quiet)
+        _train_on_problem(training, resume=resume, overwrite=overwrite, quiet=quiet)
         return
     workloads = training.workloads()
     place = training.out or next_free(RESULTS / f"{workloads[0].name}-{training.algorithm}", resume=resume)
@@ -107,13 +109,13 @@ def train(
             show(*console.loaded(workload, training.simulated.cluster))
     run = TrainingRun(training, workloads, place, command=sys.orig_argv)
     with show_training(training, quiet=quiet) as tell:
-        trained = run.run(resume=resume, tell=tell)
+        trained = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if not quiet:
         show(trained.summary)
         show(f"results: {os.path.relpath(run.folder.place)}/best.hpcsim")
 
 
-def _train_on_problem(training: Training, *, resume: bool, quiet: bool) -> None:
+def _train_on_problem(training: Training, *, resume: bool, overwrite: bool, quiet: bool) -> None:
     """Train by an algorithm that brings its own problem; only the first of several workers reports."""
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments.progress import show_training
@@ -124,7 +126,7 @@ def _train_on_problem(training: Training, *, resume: bool, quiet: bool) -> None:
         training, training.out or next_free(RESULTS / training.algorithm, resume=resume), sys.orig_argv
     )
     with show_training(training, quiet=quiet) as tell:
-        trained = run.run(resume=resume, tell=tell)
+        trained = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if trained is not None and not quiet:
         show(trained.summary)
         show(f"results: {os.path.relpath(run.folder.place)}")
@@ -208,6 +210,7 @@ def evaluate(
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<model>-on-<log>]"),
     ] = None,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
@@ -240,7 +243,7 @@ def evaluate(
     place = evaluation.out or next_free(RESULTS / f"{Path(model).stem}-on-{workload.name}", resume=resume)
     run = EvaluationRun(contest, place, command=sys.orig_argv)
     with show_evaluation(evaluation.sequences, contest.jobs_of_sequence, quiet=quiet) as tell:
-        verdicts = run.run(resume=resume, tell=tell)
+        verdicts = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if not quiet:
         show(console_text(verdicts))
         show("p-values are corrected by Holm's method; * below 0.05")

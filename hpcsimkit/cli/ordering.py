@@ -9,7 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.cli.flags import (
+    OF_JOBS,
+    RESULTS,
+    Limits,
+    Overwrite,
+    Quiet,
+    Source,
+    examples,
+    experiment_of,
+    takes,
+)
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.printable import show
 
@@ -94,6 +104,7 @@ def learn(
         Path | None,
         typer.Option(metavar="FOLDER", help="Only print a table of all studies in the folders of a folder."),
     ] = None,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
@@ -127,7 +138,7 @@ def learn(
     place = Path(out) if out else RESULTS / f"{workload.name}-learned"
     study = Study(study_settings, workload, place, sys.orig_argv)
     with show_cells("steps", quiet=quiet) as tell:
-        outcome = study.run(tell)
+        outcome = study.run(tell, overwrite=overwrite)
     if not quiet:
         names = dict.fromkeys(
             (

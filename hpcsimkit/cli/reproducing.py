@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hpcsimkit.cli.flags import RESULTS, AllowCode, EngineName, Limits, Quiet, examples
+from hpcsimkit.cli.flags import RESULTS, AllowCode, EngineName, Limits, Overwrite, Quiet, examples
 from hpcsimkit.io.printable import show
 from hpcsimkit.reproductions.papers import SYSTEMS
 
@@ -81,6 +81,7 @@ def reproduce(
         Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<system>]"),
     ] = None,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
 ) -> None:
@@ -119,7 +120,7 @@ def reproduce(
     many = workers or os.cpu_count() or 1
     run = ReproductionRun(reproduction, place, system, many if named is None else named.workers, named)
     say = (lambda line: None) if quiet else show
-    conclusion = run.run(quiet=quiet, say=say)
+    conclusion = run.run(quiet=quiet, overwrite=overwrite, say=say)
     if not quiet and conclusion.targets:
         show(targets_table(conclusion.targets))
     if not quiet:

@@ -85,6 +85,7 @@ def sweep(
     Writes a row for each cell to OUT/cells.csv and cells.parquet, and a report. The same command resumes an
     interrupted sweep; a failed cell does not stop the others.
     """
+    from hpcsimkit.experiments.console import grouped
     from hpcsimkit.experiments.progress import show_cells
     from hpcsimkit.experiments.sweep.axes import parsed_axis
     from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
@@ -114,16 +115,18 @@ def sweep(
             frame = run.run(retry=retry, tell=tell)
     results = SweepResults(place)
     if not quiet and (shard is None or collect):
-        _show_outcome(results, report=found.report)
+        if run.unchanged:
+            show(f"all {grouped(len(frame))} cells were finished, and nothing has changed")
+        _show_outcome(results, report=found.report, drawn=not run.unchanged)
     elif not quiet:
         show(*state_lines(results.state()))
     if (frame["status"] == "failed").all():
         raise HpcsimkitError(f"all {len(frame)} cells failed; reasons are in {os.path.relpath(place)}")
 
 
-def _show_outcome(results: SweepResults, *, report: bool) -> None:
-    """Print what the cells show, remarks on them, and where the results are."""
-    if report:
+def _show_outcome(results: SweepResults, *, report: bool, drawn: bool) -> None:
+    """Print what the cells show if the report is new, remarks on them, and where the results are."""
+    if report and drawn:
         from hpcsimkit.reports.sweep.table import SweepTable
         from hpcsimkit.reports.sweep.texts import headline
 

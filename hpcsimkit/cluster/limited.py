@@ -171,6 +171,10 @@ class LimitedMachines(Machines):
         """Return the capacity that is available in both levels."""
         return leaving(super().common(level, other), np.minimum(left_of(level), left_of(other)))
 
+    def equal(self, level: MachineLevel, other: MachineLevel) -> bool:
+        """Return whether two levels are the same capacity and leave the same amounts."""
+        return super().equal(level, other) and np.array_equal(left_of(level), left_of(other))
+
     def shortage(self, job: Job, level: MachineLevel) -> str:
         """Return the demand of a job and the supply of a level or of the limits in words."""
         need = self.need(job)

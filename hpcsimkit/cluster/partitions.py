@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,9 @@ __all__ = ["COLUMNS", "Partition", "Partitions", "View"]
 
 COLUMNS = ("partition", "queue", "qos")
 """Columns of a workload that may name the partitions of its jobs."""
+
+MAY_NOT_RUN = "may not run in any of its partitions"
+"""Reason for which no partition admits the jobs of some users, accounts and QOS."""
 
 
 @dataclass(frozen=True)
@@ -147,19 +150,24 @@ class Partition:
     def admits(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs may run here and respect the limits of a job, bool, shape (jobs,)."""
         admitted = self.allows(workload)
+        for _, beyond in self.beyond(workload):
+            admitted &= ~beyond
+        return admitted
+
+    def beyond(self, workload: Workload) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Yield the limits of a job, each with the jobs that exceed it, bool, shape (jobs,)."""
         if self.max_time is not None:
-            admitted &= workload.column("requested_time") <= self.max_time
+            yield "max_time", workload.column("requested_time") > self.max_time
         if self.max_nodes is not None:
-            admitted &= workload.column("nodes") <= self.max_nodes
+            yield "max_nodes", workload.column("nodes") > self.max_nodes
         pooled = workload.column("spread") == 1
         factor = np.where(pooled, 1, workload.column("nodes"))
         for name in workload.resources:
             amounts = workload.column(name)
             if name in self.max_per_job:
-                admitted &= amounts * factor.astype(float) <= self.max_per_job[name]
+                yield f"max_per_job of {name}", amounts * factor.astype(float) > self.max_per_job[name]
             if name in self.max_per_node:
-                admitted &= pooled | (amounts <= self.max_per_node[name])  # type: ignore[operator]
-        return admitted
+                yield f"max_per_node of {name}", ~pooled & (amounts > self.max_per_node[name])  # type: ignore[operator]
 
     def allows(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs are of users, accounts and QOS that may run here, bool, shape (jobs,)."""
@@ -343,11 +351,28 @@ class Partitions(Cluster[Any, Any]):
             [jobs & part.admits(workload) & ~view.cluster.misfits(workload) for jobs, part, view in each]
         )
 
-    def refused(self, workload: Workload) -> NDArray[np.bool_]:
-        """Return which jobs may not run in any partition that they name, bool, shape (jobs,)."""
-        named = self._named(workload)
-        allowed = [jobs & part.allows(workload) for jobs, part in zip(named, self.parts, strict=True)]
-        return ~np.any(allowed, axis=0)
+    def reasons(self, workload: Workload) -> NDArray[Any]:
+        """Return why no partition admits a job, text, shape (jobs,); empty if one does.
+
+        Of several partitions in which a job may run, the first one that it exceeds is named.
+
+        Examples
+        --------
+        >>> parts = Partitions([Partition("short", nodes=4, max_time=60, default=True)])
+        >>> columns = {"submit_time": [0, 0, 0], "run_time": [9, 90, 9], "nodes": [1, 1, 5]}
+        >>> parts.reasons(Workload(columns)).tolist()
+        ['', "exceeds max_time of partition 'short'", "exceeds nodes of partition 'short'"]
+        """
+        reasons = np.full(len(workload), MAY_NOT_RUN, dtype=object)
+        for jobs, part, view in zip(self._named(workload), self.parts, self.views, strict=True):
+            within = "nodes" if part.machines is None else "machines"
+            size = f"{within} or in_use" if part.in_use else within
+            jobs = jobs & (reasons == MAY_NOT_RUN) & part.allows(workload)
+            for limit, beyond in [*part.beyond(workload), (size, view.cluster.misfits(workload))]:
+                reasons[jobs & beyond] = f"exceeds {limit} of partition {part.name!r}"
+                jobs &= ~beyond
+        reasons[self.admitted(workload).any(axis=0)] = ""
+        return reasons
 
     def _named(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs name each partition, bool, shape (partitions, jobs)."""

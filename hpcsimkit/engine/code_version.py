@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 
 from hpcsimkit import _version
 from hpcsimkit._version import __version__
 
-__all__ = ["code_files", "code_version", "hash_of"]
+__all__ = ["code_files", "code_version", "hash_of", "hash_of_packages"]
 
 DECISIVE = ("agents", "cluster", "envs", "jobs", "kernel", "policies", "results", "workloads")
 """Packages of hpcsimkit that decide the outcome of simulations and trainings."""
@@ -33,7 +33,7 @@ def code_version(modules: Collection[str]) -> str:
     >>> code_version(["hpcsimkit.kernel.policy", "math"]) == code_version([])
     True
     """
-    return " ".join([__version__, _of_kit(), *code_files(modules).values()])
+    return " ".join([__version__, hash_of_packages(DECISIVE), *code_files(modules).values()])
 
 
 def code_files(modules: Collection[str]) -> dict[str, str]:
@@ -52,12 +52,25 @@ def hash_of(file: Path) -> str:
 
 
 @cache
-def _of_kit() -> str:
-    """Return the hash of the decisive packages, the same for an editable and an installed kit."""
+def hash_of_packages(packages: Sequence[str], pattern: str = "*.py") -> str:
+    """Return the hash of the files of packages of hpcsimkit, the same for an editable and an installed kit.
+
+    Parameters
+    ----------
+    packages : tuple of str
+        Names of the packages, without ``hpcsimkit.``
+    pattern : str
+        Pattern of the names of files. Default: ``*.py``.
+
+    Examples
+    --------
+    >>> hash_of_packages(("engine",)) == hash_of_packages(("results",))
+    False
+    """
     root = Path(_version.__file__).parent
     total = hashlib.sha256()
-    for package in DECISIVE:
-        for file in sorted((root / package).rglob("*.py")):
+    for package in packages:
+        for file in sorted((root / package).rglob(pattern)):
             total.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
     return total.hexdigest()[:16]
 

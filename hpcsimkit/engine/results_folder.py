@@ -7,15 +7,18 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatch
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.lock import LOCK, locked, remove_temporary_files, writing
+from hpcsimkit.engine.replacing import check_replacement
 from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, unlinked
 from hpcsimkit.io.interruption import Stopped, signal_of
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FINISHED",
     "PROVENANCE",
+    "SETTINGS",
     "ResultsFolder",
     "file_name",
     "head_of_toml",
@@ -33,6 +37,9 @@ __all__ = [
 
 PROVENANCE = "provenance.json"
 """File that identifies a results folder."""
+
+SETTINGS = "settings"
+"""Key of this file with the settings that decide the results."""
 
 FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 """Characters that some operating system forbids in names of files."""
@@ -56,7 +63,7 @@ OURS = {
     "experiment.toml",
     "report.html",
 }
-"""Names of files and subfolders of a results folder."""
+"""Names of files and subfolders of the results folder of a comparison."""
 
 
 class ResultsFolder:
@@ -70,6 +77,9 @@ class ResultsFolder:
     place : path
         Final path of the results. A former results folder there is replaced; so is an empty folder. Anything
         else is an error.
+    files : collection of str
+        Names of the files and subfolders that may be replaced, ``*`` stands for any characters; by default
+        those of a comparison.
 
     Attributes
     ----------
@@ -77,26 +87,53 @@ class ResultsFolder:
         Final path of the results, and path of the working folder.
     """
 
-    def __init__(self, place: str | os.PathLike[str]) -> None:
+    def __init__(self, place: str | os.PathLike[str], files: Collection[str] = OURS) -> None:
         self.place = unlinked(place)
         if not self.place.name:
             raise UsageError(f"{place}: a folder for the results is needed, found the root of all folders")
         self.work = self.place.with_name(f"{self.place.name}.partial")
+        self._files = files
         self._lock: BaseFileLock | None = None
 
-    def open(self, *folders: str, resume: bool = False) -> None:
+    def open(
+        self,
+        *folders: str,
+        resume: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> None:
         """Create the working folder and its subfolders, or take over or empty an interrupted one.
+
+        Parameters
+        ----------
+        *folders : str
+            Names of the subfolders.
+        resume : bool
+            Whether the unfinished results of a former run are kept. Default: False.
+        settings : mapping, optional
+            Settings that decide the results; by default former results are replaced, whatever theirs.
+        overwrite : bool
+            Whether former results of other settings are replaced; otherwise the user is asked, or they are
+            an error. Default: False.
 
         Raises
         ------
         UsageError
-            Other files are at the final path, or another process is working on it.
+            Other files or results of other settings are at the final path, or another process is working on
+            it.
         HpcsimkitError
             The folder cannot be written.
         """
         self.claim(resume=resume)
-        with writing(self.place):
-            self._check_place()
+        try:
+            with writing(self.place):
+                self._check_place()
+            if settings is not None and (self.place / PROVENANCE).is_file():
+                held = json_record(self.place / PROVENANCE).get(SETTINGS)
+                check_replacement(self.place, held, settings, overwrite=overwrite)
+        except HpcsimkitError:
+            self._release()
+            raise
         with writing(self.work):
             self._check_work()
             self._take_lock()
@@ -112,16 +149,19 @@ class ResultsFolder:
 
     @contextmanager
     def session(
-        self, *folders: str, resume: bool = False, kept: Callable[[], str] = lambda: ""
+        self,
+        *folders: str,
+        resume: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+        kept: Callable[[], str] = lambda: "",
     ) -> Iterator[None]:
         """Open the folder for the work of the context, and publish it at the end.
 
         Parameters
         ----------
-        *folders : str
-            Names of the subfolders.
-        resume : bool
-            Whether the unfinished results of a former run are kept. Default: False.
+        *folders, resume, settings, overwrite
+            As in :meth:`open`.
         kept : callable
             Function that returns a text on the finished part of the work; empty if there is none. If the work
             ends early, the finished part is kept, and the message says how to resume.
@@ -133,7 +173,7 @@ class ResultsFolder:
         Stopped
             Ctrl-C or SIGTERM was received.
         """
-        self.open(*folders, resume=resume)
+        self.open(*folders, resume=resume, settings=settings, overwrite=overwrite)
         try:
             yield
             self.publish()
@@ -206,7 +246,7 @@ class ResultsFolder:
                 raise UsageError(
                     f"{self.place}: a new, empty or results folder is needed; other files are in it"
                 )
-            foreign = sorted({entry.name for entry in self.place.iterdir()} - OURS)
+            foreign = sorted(entry.name for entry in self.place.iterdir() if not self._is_ours(entry.name))
             if foreign:
                 raise UsageError(
                     f"{self.place}: the results in it can be replaced, but there are other files: "
@@ -214,6 +254,9 @@ class ResultsFolder:
                 )
         elif self.place.exists():
             raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
+
+    def _is_ours(self, name: str) -> bool:
+        return any(fnmatch(name, own) for own in self._files)
 
     def _check_work(self) -> None:
         """Raise an error if the working path is in use, but not by an interrupted run."""

@@ -133,14 +133,17 @@ def progress_bar(*, quiet: bool) -> Iterator[Bar]:
         auto_refresh=False,
         transient=True,
     )
-    with bar:
+    try:
         yield Bar(bar)
+    finally:
+        bar.stop()
 
 
 class Bar:
     """Progress bar, redrawn at most ten times a second, and only by its methods.
 
-    A thread that redraws it could interfere with forked processes.
+    A thread that redraws it could interfere with forked processes. It appears with the first progress, since
+    it would paint over a question before the work begins.
 
     Parameters
     ----------
@@ -169,12 +172,14 @@ class Bar:
             return
         self.drawn = now
         texts = {"rate": f"{number_text(rate)} {unit}", "left": time_left(done, of, rate)}
+        self.bar.start()
         self.bar.update(self.task, description=description, completed=done, total=of, **texts)
         self.bar.refresh()
 
     def conclude(self) -> None:
         """Show that the report is being drawn."""
         if self.bar is not None:
+            self.bar.start()
             self.bar.update(self.task, description="drawing the report", completed=None, rate="", left="")
             self.bar.refresh()
 

@@ -41,6 +41,9 @@ BUILT_IN_LOAD = 0.9
 HASHES = {"log": "sha256", "machines": "machines_sha256", "partitions": "partitions_sha256"}
 """Keys of the hashes of files, by the keys of their paths."""
 
+UNDECISIVE = ("out", "workers", "engine", "report")
+"""Keys that do not decide results."""
+
 
 class Source(Table):
     """Jobs and machines of a run.
@@ -261,6 +264,18 @@ class Source(Table):
         if self.log is None:
             fields["generate"] = self.generator.model_dump(exclude_none=True)
         return fields
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that decide the results; files are represented by their names and hashes."""
+        own = self.model_dump(exclude_none=True, exclude={*Source.model_fields, *UNDECISIVE})
+        values = {**self.saved_source(), **own}
+        for name, digest in HASHES.items():
+            if digest in values:
+                values[name] = f"{Path(values[name]).name} ({values.pop(digest)[:8]})"
+        values.pop("import_from", None)
+        if values.get("generate", {}).get("seed") == self.seed:
+            del values["generate"]["seed"]
+        return values
 
     @property
     def trust(self) -> Trust:

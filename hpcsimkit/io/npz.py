@@ -1,9 +1,10 @@
-"""Safe reading of arrays from ``.npz`` files of unknown origin: no pickle, no allocation by claimed sizes."""
+"""Arrays in ``.npz`` files, safely read from unknown origin: no pickle, no allocation by claimed sizes."""
 
 from __future__ import annotations
 
 import io
 import math
+import os
 import zipfile
 from typing import Any
 
@@ -12,8 +13,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from hpcsimkit.io.budget import refuse_beyond
+from hpcsimkit.io.files import write_bytes
 
-__all__ = ["arrays_in"]
+__all__ = ["arrays_in", "write_arrays"]
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -52,6 +54,19 @@ def arrays_in(content: bytes, where: object) -> dict[str, NDArray[Any]]:
             _check(archive, entry)
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
+
+
+def write_arrays(path: str | os.PathLike[str], **arrays: Any) -> None:
+    """Write arrays, none of them of objects, to a compressed file.
+
+    Raises
+    ------
+    WorkloadError
+        The file cannot be written.
+    """
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    write_bytes(path, content.getvalue())
 
 
 def _check(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:

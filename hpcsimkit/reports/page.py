@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from hpcsimkit.reports.picture import Picture
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["rendered_page", "shown_picture", "swatch"]
+__all__ = ["breakable", "rendered_page", "shown_picture", "swatch"]
 
 
 def rendered_page(template: str, **values: Any) -> str:
@@ -33,7 +34,19 @@ def rendered_page(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = breakable
     return environment.get_template(template).render(palette=PALETTE, **values)
+
+
+def breakable(name: str) -> Markup:
+    """Return the name of a policy as markup that wraps after the signs between its parts.
+
+    >>> str(breakable("xfactor+easy")), str(breakable("bounded(slack=2,size=<1)"))
+    ('xfactor+<wbr>easy', 'bounded(<wbr>slack=2,<wbr>size=&lt;1)')
+    """
+    from markupsafe import Markup
+
+    return Markup("<wbr>").join(re.split(r"(?<=[+(,:/])", name))
 
 
 def shown_picture(picture: Picture) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hpcsimkit.engine.engines import Engine, Processes
 from hpcsimkit.engine.lock import LOCK, in_use, remove_temporary_files
 from hpcsimkit.engine.pace import Pace
 from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.replacing import check_replacement
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
@@ -44,7 +45,8 @@ class ReproductionRun:
     """Run of a reproduction, and its results folder.
 
     Each task is performed once: the same command resumes an interrupted run, and does not repeat tasks with
-    unchanged inputs. A folder belongs to one system, seed, size preset and set of logs.
+    unchanged inputs. A folder belongs to one system, seed, size preset and set of logs; of others, only after
+    consent.
 
     Parameters
     ----------
@@ -75,13 +77,18 @@ class ReproductionRun:
         self.engine = engine or Processes(workers)
         self.store = Store(place / TASKS)
 
-    def run(self, *, quiet: bool = False, say: Callable[[str], None] = print) -> Conclusion:
+    def run(
+        self, *, quiet: bool = False, overwrite: bool = False, say: Callable[[str], None] = print
+    ) -> Conclusion:
         """Perform the unfinished tasks, draw the conclusions, and write the folder.
 
         Parameters
         ----------
         quiet : bool
             Whether the progress bar is suppressed. Default: False.
+        overwrite : bool
+            Whether results of another seed, size preset or set of logs are replaced; otherwise the user is
+            asked, or they are an error. Default: False.
         say : callable
             Callback for lines that describe the work and its expected time.
 
@@ -93,12 +100,12 @@ class ReproductionRun:
         Stopped
             Ctrl-C or SIGTERM was received; finished tasks are kept.
         """
-        self._check_place()
+        self._check_place(overwrite=overwrite)
         for line in self.reproduction.prepare():
             say(line)
         with in_use(self.place):
             remove_temporary_files(self.place)
-            if not (self.place / RECORD).exists():
+            if not self._asked.items() <= json_record(self.place / RECORD).items():
                 self._record(self._asked)
             try:
                 self._perform(quiet, say)
@@ -162,7 +169,7 @@ class ReproductionRun:
         are = "task is" if len(kept) == 1 else "tasks are"
         more = f" and {len(kept) - SHOWN} more" if len(kept) > SHOWN else ""
         say(
-            f"{len(kept)} {are} restarted, since hpcsimkit or its defaults have changed; former results are "
+            f"{len(kept)} {are} restarted, since hpcsimkit or settings have changed; former results are "
             f"kept: {', '.join(kept[:SHOWN])}{more}"
         )
 
@@ -188,7 +195,7 @@ class ReproductionRun:
         chosen = {flag: flag in asked.chosen for flag in sorted(asked.flags)}
         return {"system": self.system, "seed": asked.seed, "quick": asked.quick, **chosen, "logs": hashes}
 
-    def _check_place(self) -> None:
+    def _check_place(self, *, overwrite: bool) -> None:
         """Check that the folder is new, empty, or one of the same reproduction."""
         if self.place.exists() and not self.place.is_dir():
             raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
@@ -199,14 +206,8 @@ class ReproductionRun:
             found = f"a reproduction of {record['system']}" if "system" in record else "other files"
             raise UsageError(f"{self.place}: a new folder, or one of {self.system}, is needed; found {found}")
         record = {**dict.fromkeys(self.reproduction.flags, False), **record}  # older ones lack new flags
-        differing = [name for name, value in self._asked.items() if record.get(name) != value]
-        if differing:
-            held, asked = (
-                ", ".join(_said(name, of.get(name)) for name in differing) for of in (record, self._asked)
-            )
-            raise UsageError(
-                f"{self.place}: a folder of its own (--out) is needed for {asked}; this one holds {held}"
-            )
+        held = {name: record.get(name) for name in self._asked}
+        check_replacement(self.place, _shown(held), _shown(self._asked), overwrite=overwrite)
 
     def _record(self, about: Mapping[str, Any]) -> None:
         write_json(self.place / RECORD, about)
@@ -258,21 +259,13 @@ def _says_something(file: Path) -> bool:
     return file.name != LOCK and not file.match(".*.tmp")
 
 
-def _said(name: str, value: Any) -> str:
-    """Return the text of a setting of a folder, which may be unknown for a folder of an older version.
+def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a folder for messages, with short hashes of logs.
 
-    >>> _said("seed", 1), _said("quick", True), _said("logs", [["a.swf", "6c2b9f01ff"]]), _said("seed", None)
-    ('seed 1', 'the quick version', 'logs a.swf (6c2b9f01)', 'seed unknown')
+    >>> _shown({"seed": 1, "logs": [["a.swf", "6c2b9f01ff"]]})
+    {'seed': 1, 'logs': ['a.swf (6c2b9f01)']}
     """
-    if value is None:
-        return f"{name} unknown"
-    if name == "quick":
-        return "the quick version" if value else "the full version"
-    if isinstance(value, bool):
-        return f"--{name}" if value else f"no --{name}"
-    if name == "logs":
-        return f"logs {', '.join(f'{log} ({digest[:8]})' for log, digest in value)}"
-    return f"{name} {value}"
+    return {**settings, "logs": [f"{log} ({digest[:8]})" for log, digest in settings.get("logs") or ()]}
 
 
 def _clock(seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import zipfile
@@ -17,8 +16,8 @@ from hpcsimkit._version import __version__
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.documents import json_value
-from hpcsimkit.io.files import read_bytes, write_bytes
-from hpcsimkit.io.npz import arrays_in
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.placements import Placements
 
@@ -88,9 +87,7 @@ def save(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         arrays["started_in"] = fields["started_in"]
     arrays["choice_stage"] = np.array([stages.index(stage) for stage, _ in choices], dtype=np.uint8)
     arrays["choice_position"] = np.array([position for _, position in choices], dtype=np.int64)
-    content = io.BytesIO()
-    np.savez_compressed(content, about=np.array(json.dumps(about)), **arrays)
-    write_bytes(path, content.getvalue())
+    write_arrays(path, about=np.array(json.dumps(about)), **arrays)
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from hpcsimkit.cluster.base import Nodes
-from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.backfill.machine_profile import MachineProfile, TotalsProfile
-from hpcsimkit.policies.backfill.profile import LevelProfile, LimitedProfile, Profile
+from hpcsimkit.policies.backfill.profile import LevelProfile, Profile
 
 __all__ = ["expected", "needs_machines"]
 
@@ -46,8 +45,6 @@ def _all_of(system: System, on_machines: bool) -> LevelProfile:
     cluster, now, free = system.cluster, system.now, system.free
     if isinstance(cluster, Nodes):
         return Profile(now, free)
-    if isinstance(cluster, LimitedMachines):
-        return LimitedProfile(cluster, now, free)
-    if not isinstance(cluster, Machines):
+    if cluster.limited or not isinstance(cluster, Machines):
         return LevelProfile(cluster, now, free)
     return MachineProfile(cluster, now, free) if on_machines else TotalsProfile(cluster, now, free)

@@ -9,7 +9,7 @@ import numpy as np
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.jobs.job import Job
 
-__all__ = ["LevelProfile", "LimitedProfile", "Profile"]
+__all__ = ["LevelProfile", "Profile"]
 
 
 class LevelProfile:
@@ -168,19 +168,9 @@ class LevelProfile:
 
     def _join(self, position: int) -> None:
         """Remove a step with the same available capacity as the step before it."""
-        if 0 < position < len(self.times) and self._same(position):
-            del self.times[position], self.levels[position]
-
-    def _same(self, position: int) -> bool:
-        return np.array_equal(self.levels[position], self.levels[position - 1])
-
-
-class LimitedProfile(LevelProfile):
-    """The available capacity of machines and of limits of amounts in use, as a step function of time."""
-
-    def _same(self, position: int) -> bool:
-        level, before = self.levels[position], self.levels[position - 1]
-        return super()._same(position) and np.array_equal(level.left, before.left)
+        levels = self.levels
+        if 0 < position < len(levels) and self.cluster.equal(levels[position], levels[position - 1]):
+            del self.times[position], levels[position]
 
 
 class Profile(LevelProfile):

@@ -180,7 +180,7 @@ def test_the_same_again(cli, model, log, tmp_path) -> None:
     for file in ("evaluation.csv", "evaluation.json", "where.csv", "report.html"):
         assert (one / file).read_bytes() == (two / file).read_bytes() != (other / file).read_bytes()
     more = [*drawn, "--sequences", 7, "--seed", 3]
-    assert cli("evaluate", model, log, *more, "--out", "one") == (0, "", "")  # replaced
+    assert cli("evaluate", model, log, *more, "--out", "one", "--overwrite") == (0, "", "")
     assert rows_of(one)[: 4 * 6] == rows_of(two)  # with fcfs+easy, behind the seat
 
 

@@ -192,7 +192,7 @@ def test_another_run_on_the_same_folder(cli, start, log, tmp_path) -> None:
 def test_former_results_are_replaced_in_one_go(cli, log, tmp_path) -> None:
     cli("compare", log, "-p", "fcfs", "-p", "sjf", "--out", "out", "--no-report")
     (tmp_path / "out" / "jobs" / "leftover").touch()
-    assert cli("compare", log, "-p", "saf", "--out", "out", "--no-report").code == 0
+    assert cli("compare", log, "-p", "saf", "--out", "out", "--no-report", "--overwrite").code == 0
     assert [path.name for path in (tmp_path / "out" / "jobs").glob("*.csv")] == ["saf.csv"]
     assert not (tmp_path / "out" / "jobs" / "leftover").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tiny.swf"]
@@ -201,7 +201,7 @@ def test_former_results_are_replaced_in_one_go(cli, log, tmp_path) -> None:
 def test_former_results_stay_when_the_new_ones_fail(cli, log, tmp_path) -> None:
     cli("compare", log, "-p", "fcfs", "--out", "out", "--no-report")
     (tmp_path / "mine.py").write_text(SLOW.replace("Path(", "Path(1 / 0)("))
-    assert cli("compare", log, "-p", "mine.py:Slow", "--out", "out", "-q").code == 2
+    assert cli("compare", log, "-p", "mine.py:Slow", "--out", "out", "-q", "--overwrite").code == 2
     assert (tmp_path / "out" / "jobs" / "fcfs.csv").is_file()
     assert not (tmp_path / "out.partial").exists()
 

@@ -36,6 +36,8 @@ def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
         "compare", "small.swf", "-p", "learned:studies/one/policy.json", "--no-report", "--out", "used"
     )
     assert used.code == 0, used.err
+    again = ["learn", "small.swf", "--evaluations", "20", "--out", "studies/one"]
+    assert "fairness was 0.9, is not set; --overwrite replaces them" in cli(*again).line()
     assert "| small |" in cli("learn", "--collect", "studies").out
 
 

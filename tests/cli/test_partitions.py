@@ -72,7 +72,7 @@ def test_who_may_not_run_is_counted_and_an_order_has_its_name(cli: CLI, tmp_path
     common = ("compare", "day.swf", "--partitions", "two.toml", "-p", "fcfs", "--no-report", "--out", "out")
     outcome = cli(*common)
     assert outcome.code == 0, outcome.err
-    assert "1 may not run in any of its partitions; 1 fits no machine" in outcome.out
+    assert "1 exceeds nodes of partition '2'; 1 may not run in any of its partitions" in outcome.out
     assert starts_of(tmp_path / "out") == {1: 0, 2: 10}
     assert cli(*common, "--strict").line() == "day.swf:4: job 3 may not run in any of its partitions"
     (tmp_path / "two.toml").write_text(two.replace("sjf", "easy"))

@@ -70,7 +70,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
         report.split("## How it was made")[0]
     ), "the same, from what is kept"
     other = cli("reproduce", "dras", *logs, "--quick", "--full", "--out", "out", "--workers", 1)
-    assert other.line() == ("out: a folder of its own (--out) is needed for --full; this one holds no --full")
+    assert "out: results of other settings are there: full was False, is True; --over" in other.line()
 
 
 def page_is_whole(report: str) -> None:
@@ -128,9 +128,7 @@ def test_rivals_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert not [row for row in rows if "DRAS" in row or "Evolved" in row]
     assert {path.name.split("-")[0] for path in (tmp_path / "out" / "tasks").iterdir()} == {"runs"}
     other = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
-    assert (
-        other.line() == "out: a folder of its own (--out) is needed for no --rivals; this one holds --rivals"
-    )
+    assert "out: results of other settings are there: rivals was True, is False; --over" in other.line()
 
 
 def test_behaviour_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:

@@ -94,11 +94,9 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert (base["paper"], base["met"]) == (333.19, None), "two sequences are not the paper's fifty"
 
     others = cli("reproduce", "schedinspector", *logs[:1], "--seed", 5, "--out", "out")
-    assert others.line().startswith(
-        "out: a folder of its own (--out) is needed for seed 5, the full version, logs lublin-1.swf ("
-    )
+    assert "seed was 0, is 5; quick was True, is False; logs was lublin-1.swf (" in others.line()
     other = cli("reproduce", "schedinspector", *logs, "--quick", "--seed", 5, "--out", "out")
-    assert other.line() == "out: a folder of its own (--out) is needed for seed 5; this one holds seed 0"
+    assert "out: results of other settings are there: seed was 0, is 5; --overwrite" in other.line()
     again = cli("reproduce", "schedinspector", *logs, "--quick", "--out", "out", "--workers", 2)
     assert "all" in again.out.splitlines()[3], "refusals leave the folder as it is"
     assert "tasks are done" in again.out.splitlines()[3]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from hpcsimkit.cli import sweeping
+from hpcsimkit.experiments.sweep import sweep_run
+from hpcsimkit.reports.sweep import report
 from tests.cli.conftest import CLI, Start
 
 SWEEP = """
@@ -49,6 +53,36 @@ def test_a_file(cli: CLI, file: Path, tmp_path: Path) -> None:
     assert [row["schedule_sha256"] for row in rows_of(tmp_path / "again")] == [
         row["schedule_sha256"] for row in rows
     ]
+
+
+def test_a_finished_sweep_is_written_again_only_after_a_change(
+    cli: CLI, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(file.read_text().replace("report = false\n", ""))
+    out = tmp_path / "out"
+    monkeypatch.setattr(
+        report, "write_sweep_report", lambda place: (place / "report.html").write_text("drawn")
+    )
+    monkeypatch.setattr(sweeping, "_show_outcome", lambda results, **how: None)
+
+    def unchanged(*flags: str) -> bool:
+        """Whether the sweep says that nothing has changed; then all files are as they were."""
+        before = {file: file.stat().st_mtime_ns for file in out.glob("*.*") if not file.match("sweep.*")}
+        said = cli("sweep", "s.toml", "--out", "out", *flags).out.splitlines()
+        same = bool(before) and all(file.stat().st_mtime_ns == time for file, time in before.items())
+        assert said == ["all 12 cells were finished, and nothing has changed"] * same
+        return same
+
+    assert [unchanged(), unchanged()] == [False, True]
+    flags = ("--baseline", "fcfs+easy")
+    assert [unchanged(*flags), unchanged(*flags), unchanged()] == [False, True, False]
+    (out / "report.html").unlink()
+    assert cli("sweep", "s.toml", "--out", "out", "-q").code == 0
+    assert (out / "report.html").is_file()
+    shutil.rmtree(next((out / "cells").iterdir()))
+    assert [unchanged(), unchanged()] == [False, True], "a cell was performed again"
+    monkeypatch.setattr(sweep_run, "hash_of_packages", lambda *names: "another version")
+    assert [unchanged(), unchanged()] == [False, True]
 
 
 def test_flags_add_to_a_file(cli: CLI, file: Path, tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_machines(cli, tmp_path) -> None:
     (tmp_path / "two.csv").write_text(
         "MachineName,TotalCPUs,TotalGPUs,TotalMemory\na,8,2,64000\nb,8,2,64000\n"
     )
-    line = cli("evaluate", "agent/best.hpcsim", "--machines", "two.csv", "day.csv", *flags).line()
+    line = cli("evaluate", "agent/best.hpcsim", "--machines", "two.csv", "day.csv", *flags[:-1], "two").line()
     assert line.startswith(
         "agent/best.hpcsim: RequestsAndMachines(slots=4, machines=3) needs 3 machines, found Machines"
     )
@@ -341,7 +341,7 @@ def test_killed_and_gone_on_bit_for_bit(cli, start, tiny, tmp_path) -> None:
     for file in ("best.hpcsim", "last.hpcsim", "training.toml"):
         assert (straight / file).read_bytes() == (resumed / file).read_bytes()
     line = cli("train", tiny, *flags, "killed", "--resume").line()
-    assert line == f"{resumed}: a new or empty folder is needed; a complete training is in it"
+    assert line == f"{resumed}: a complete training is in it; without --resume another one begins"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
@@ -437,7 +437,7 @@ def test_a_folder_that_holds_something_else(cli, tiny, tmp_path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
     line = cli("train", tiny, "--out", "thesis", "-q").line()
-    assert line == f"{tmp_path}/thesis: a new or empty folder is needed; other files are in it"
+    assert line == f"{tmp_path}/thesis: a new, empty or results folder is needed; other files are in it"
 
 
 # --- wrong input -----------------------------------------------------------------------------------------

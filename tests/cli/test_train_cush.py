@@ -89,7 +89,8 @@ def test_two_selectors_from_a_file(cli: CLI, tmp_path: Path) -> None:
     assert (about["settings"]["learning_rate"], about["problem"]["nodes"], about["seed"]) == (3e-5, 2, 4)
     facts = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert (facts["algorithm"], facts["problem"]["horizon"], facts["workers"]) == ("cush", 3, 1)
-    assert "a complete training is in it" in cli("train", "t.toml", "--out", "out").line()
+    line = cli("train", "t.toml", "--out", "out", "--seed", 5).line()
+    assert "seed was 4, is 5; --overwrite replaces them" in line
 
     again = cli("train", "out/training.toml", "--out", "again", "--quiet")
     assert (again.code, again.out, again.err) == (0, "", "")

@@ -429,7 +429,38 @@ def test_who_may_use_a_partition() -> None:
     ):
         cluster = Partitions([Partition("a", nodes=4, **lists)])
         assert cluster.admitted(workload).tolist() == [allowed]
-        assert (~cluster.refused(workload)).tolist() == allowed
+        assert (cluster.reasons(workload) == "").tolist() == allowed
+
+
+def test_why_no_partition_admits_a_job() -> None:
+    """Of the first partition in which a job may run; "short,long" is that of job 4."""
+    columns = {"submit_time": [0] * 6, "run_time": [5] * 6, "requested_time": [60, 61, 60, 601, 60, 60]}
+    workload = Workload(
+        {
+            **columns,
+            "nodes": [2, 2, 3, 1, 2, 4],
+            "partition": [0, 0, 0, 1, 2, 2],
+            "cpus": [4] * 5 + [2],
+            "user": [0, 0, 0, 0, 1, 0],
+        },
+        labels={"partition": ("short", "short,long", "own"), "user": ("ada", "ben")},
+        resources=("cpus",),
+    )
+    parts = [
+        Partition("short", machines=["x1", "y1"], max_time=60),
+        Partition("long", machines=["x1", "y1"], max_time=600),
+        Partition("own", machines=["x1", "y1"], max_per_job={"cpus": 4}, users=["ada"]),
+    ]
+    assert Partitions(parts, TWO).reasons(workload).tolist() == [
+        "",
+        "exceeds max_time of partition 'short'",
+        "exceeds machines of partition 'short'",
+        "exceeds max_time of partition 'short'",
+        "may not run in any of its partitions",
+        "exceeds max_per_job of cpus of partition 'own'",
+    ]
+    limits = [Partition("short", machines=["x1", "y1"], in_use={"cpus": 7}), *parts[1:]]
+    assert Partitions(limits, TWO).reasons(workload)[0] == "exceeds machines or in_use of partition 'short'"
 
 
 def test_a_partition_with_an_order_of_its_own() -> None:

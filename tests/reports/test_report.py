@@ -31,7 +31,7 @@ from hpcsimkit.results.metrics import METRICS, evaluate
 from hpcsimkit.results.result import Result
 
 POLICIES = ["fcfs", "fcfs+easy", "sjf+easy"]
-VOID = {"meta", "path", "use", "br", "link", "img"}
+VOID = {"meta", "path", "use", "br", "wbr", "link", "img"}
 
 
 class Page(HTMLParser):

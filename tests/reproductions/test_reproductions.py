@@ -139,7 +139,7 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 
     _, said = run(tmp_path / "out", Counting("a", 5), Counting("b", 6), Counting("c", 3))
     assert said[1] == (
-        "1 task is restarted, since hpcsimkit or its defaults have changed; former results are kept: b.old"
+        "1 task is restarted, since hpcsimkit or settings have changed; former results are kept: b.old"
     )
     assert said[2].startswith("3 tasks, 2 of them done; 6 decisions to go")
     after = {name: processes(tmp_path / "out", name) for name in "abc"}
@@ -162,7 +162,7 @@ def test_another_version_of_the_kit_begins_anew_and_keeps_the_old(
         monkeypatch.setattr(code_version, "__version__", version)
         _, said = run(tmp_path / "out", *counts())
         assert said[1] == (
-            "4 tasks are restarted, since hpcsimkit or its defaults have changed; former results are kept: "
+            "4 tasks are restarted, since hpcsimkit or settings have changed; former results are kept: "
             "a.old, b.old, c.old and 1 more"
         )
         assert said[2].startswith("4 tasks; 20 decisions to go")
@@ -315,22 +315,31 @@ def test_a_folder_is_of_one_seed_scale_and_set_of_logs(tmp_path: Path) -> None:
     assert record["logs"] == [["a.swf", hashlib.sha256(b"1").hexdigest()]]
     assert "finished" in record
 
-    for how, asked, held in [
-        ({"logs": [log], "seed": 4}, "seed 4", "seed 3"),
-        ({"logs": [log], "seed": 3, "quick": True}, "the quick version", "the full version"),
-        ({"logs": [log, other], "seed": 3}, f"logs a.swf ({one}), b.swf ({two})", f"logs a.swf ({one})"),
-        ({"logs": [other], "quick": True}, f"seed 0, the quick version, logs b.swf ({two})",
-         f"seed 3, the full version, logs a.swf ({one})"),
+    for how, differs in [
+        ({"logs": [log], "seed": 4}, "seed was 3, is 4"),
+        ({"logs": [log], "seed": 3, "quick": True}, "quick was False, is True"),
+        ({"logs": [log, other], "seed": 3}, f"logs was a.swf ({one}), is a.swf ({one}), b.swf ({two})"),
+        ({"logs": [other], "quick": True}, ("seed was 3, is 0; quick was False, is True; "
+         f"logs was a.swf ({one}), is b.swf ({two})")),
     ]:  # fmt: skip
         before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
         with pytest.raises(UsageError) as caught:
             run(out, **how)  # type: ignore[arg-type]
-        line = f"out: a folder of its own (--out) is needed for {asked}; this one holds {held}"
-        assert str(caught.value).endswith(line)
+        line = f"out: results of other settings are there: {differs}; --overwrite replaces them, another --"
+        assert line in str(caught.value)
         assert before == {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
     log.write_text("3")
-    with pytest.raises(UsageError, match=f"this one holds logs a.swf .{one}.$"):
+    with pytest.raises(UsageError, match=f"there: logs was a.swf .{one}., is a.swf"):
         run(out, logs=[log], seed=3)
+
+
+def test_a_folder_is_taken_over_after_consent(tmp_path: Path) -> None:
+    run(tmp_path / "out", seed=3)
+    sums = Sums(logs=[], seed=4)
+    ReproductionRun(sums, tmp_path / "out", "sums", 1).run(quiet=True, overwrite=True, say=lambda line: None)
+    assert json.loads((tmp_path / "out" / "reproduction.json").read_text())["seed"] == 4
+    with pytest.raises(UsageError, match="seed was 4, is 3"):
+        run(tmp_path / "out", seed=3)
 
 
 def test_an_interrupted_folder_says_what_it_is_of(tmp_path: Path) -> None:
@@ -339,12 +348,10 @@ def test_an_interrupted_folder_says_what_it_is_of(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "reproduction.json").read_text()) == {
         "system": "sums", "seed": 3, "quick": True, "rivals": False, "logs": [],
     }  # fmt: skip
-    with pytest.raises(
-        UsageError, match=r"is needed for seed 0, the full version; this one holds seed 3, the q"
-    ):
+    with pytest.raises(UsageError, match=r"seed was 3, is 0; quick was True, is False; --overwrite"):
         run(tmp_path / "out")
     (tmp_path / "out" / "reproduction.json").write_text('{"system": "sums"}')  # of an older version
-    with pytest.raises(UsageError, match="this one holds seed unknown, quick unknown, logs unknown"):
+    with pytest.raises(UsageError, match="seed was not set, is 0; quick was not set, is False; --over"):
         run(tmp_path / "out")
 
 

@@ -10,7 +10,14 @@ from typing import Any
 from hpcsimkit.cluster.files import write_machines
 from hpcsimkit.engine.engines import Engine, Processes
 from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder, file_name, head_of_toml
+from hpcsimkit.engine.results_folder import (
+    FINISHED,
+    PROVENANCE,
+    SETTINGS,
+    ResultsFolder,
+    file_name,
+    head_of_toml,
+)
 from hpcsimkit.engine.runner import finish, finished
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
@@ -80,7 +87,11 @@ class Campaign:
         ]
 
     def run(
-        self, *, resume: bool = False, tell: Callable[[str, int], None] = lambda policy, jobs: None
+        self,
+        *,
+        resume: bool = False,
+        overwrite: bool = False,
+        tell: Callable[[str, int], None] = lambda policy, jobs: None,
     ) -> list[Run]:
         """Simulate every policy and write the results folder.
 
@@ -88,6 +99,9 @@ class Campaign:
         ----------
         resume : bool
             Whether finished runs of an interrupted campaign of the same experiment are kept. Default: False.
+        overwrite : bool
+            Whether finished results of other settings are replaced; otherwise the user is asked, or they are
+            an error. Default: False.
         tell : callable
             Callback ``tell(policy, jobs)`` with the number of ended jobs of a run; ``tell("", 0)`` when the
             report is drawn.
@@ -106,7 +120,10 @@ class Campaign:
         """
         self._check()
         provenance = Provenance(self.command, PACKAGES)
-        with self.folder.session(*self._folders(), resume=resume, kept=self._kept):
+        settings = self.experiment.settings()
+        with self.folder.session(
+            *self._folders(), resume=resume, settings=settings, overwrite=overwrite, kept=self._kept
+        ):
             runs = self._simulate(tell)
             self._write_records(runs, provenance)
             if self.experiment.report:
@@ -175,6 +192,7 @@ class Campaign:
                 workload=self._about_workload(),
                 machines=self._about_machines(),
                 options=experiment.model_dump(exclude={"policies"}),
+                **{SETTINGS: experiment.settings()},
                 policies={run.policy: _about_run(run) for run in runs},
             ),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from hpcsimkit.experiments.parts.trust import code_in
 from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location
-from hpcsimkit.experiments.source import Source
+from hpcsimkit.experiments.source import Source, sha256_of
 from hpcsimkit.experiments.training.data import RANDOM, Rules, check_lengths, measured, warmup_of
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering
@@ -121,6 +122,11 @@ class Evaluation(Source, Parallel):
     def source(self, **changes: Any) -> Source:
         """Return the jobs and machines alone; all jobs, since ``jobs`` is the length of a sequence here."""
         return super().source(**{"jobs": None, **changes})
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that decide the results; see :meth:`Source.settings`."""
+        model = f"{Path(self.model).name} ({sha256_of(self.model)[:8]})"
+        return {**super().settings(), "jobs": self.jobs, "model": model}
 
     def imported_parts(self) -> Any:
         """Return the module with user-defined classes of encoder and mask; None if none is given."""

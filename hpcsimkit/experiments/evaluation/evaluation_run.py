@@ -11,7 +11,7 @@ from typing import Any
 
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, ResultsFolder
+from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, SETTINGS, ResultsFolder
 from hpcsimkit.engine.runner import finish, finished
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
@@ -29,14 +29,6 @@ __all__ = ["EvaluationRun"]
 
 TABLE, STATISTICS, WHERE, PAGE = "evaluation.csv", "evaluation.json", "where.csv", "report.html"
 FILES = {TABLE, STATISTICS, WHERE, PAGE, PROVENANCE}
-
-
-class EvaluationFolder(ResultsFolder):
-    """Results folder that may replace a former evaluation."""
-
-    def _check_place(self) -> None:
-        if not (self.place.is_dir() and {entry.name for entry in self.place.iterdir()} <= FILES):
-            super()._check_place()
 
 
 class SequenceRun(Task):
@@ -98,14 +90,18 @@ class EvaluationRun:
         engine: Engine | None = None,
     ) -> None:
         self.contest = contest
-        self.folder = EvaluationFolder(place)
+        self.folder = ResultsFolder(place, FILES)
         self.command = tuple(command)
         self.engine = engine
         self.store = Store(self.folder.work / FINISHED)
         self.tasks = [SequenceRun(contest, number) for number in range(contest.evaluation.sequences)]
 
     def run(
-        self, *, resume: bool = False, tell: Callable[[str, int], None] = lambda sequence, jobs: None
+        self,
+        *,
+        resume: bool = False,
+        overwrite: bool = False,
+        tell: Callable[[str, int], None] = lambda sequence, jobs: None,
     ) -> list[Verdict]:
         """Simulate all sequences and write the folder.
 
@@ -113,6 +109,9 @@ class EvaluationRun:
         ----------
         resume : bool
             Whether finished sequences of an interrupted run of the same evaluation are kept. Default: False.
+        overwrite : bool
+            Whether finished results of other settings are replaced; otherwise the user is asked, or they are
+            an error. Default: False.
         tell : callable
             Callback ``tell(sequence, jobs)`` for each finished sequence, with the number of jobs in its runs.
 
@@ -124,7 +123,10 @@ class EvaluationRun:
             Ctrl-C or SIGTERM was received. Finished sequences are kept for `resume`.
         """
         provenance, work = Provenance(self.command), self.folder.work
-        with self.folder.session(FINISHED, resume=resume, kept=self._kept):
+        settings = self.contest.evaluation.settings()
+        with self.folder.session(
+            FINISHED, resume=resume, settings=settings, overwrite=overwrite, kept=self._kept
+        ):
             outcomes = finish(self.tasks, self.store, self._engine_of, tell=tell)
             verdicts = [verdict_of(metric, self.contest, outcomes) for metric in self.contest.metrics]
             write_bytes(work / TABLE, _csv(outcomes, self.contest.measures).encode())
@@ -179,6 +181,7 @@ class EvaluationRun:
         return {
             "code": self.contest.code,
             "options": self.contest.evaluation.model_dump(exclude_none=True),
+            SETTINGS: self.contest.evaluation.settings(),
             "policies": {name: repr(policy) for name, policy in self.contest.policies.items()},
             "training": dict(self.contest.agent.about or {}),
         }

@@ -10,7 +10,8 @@ from typing import Any
 
 from hpcsimkit.engine.lock import in_use
 from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.results_folder import PROVENANCE
+from hpcsimkit.engine.replacing import check_replacement
+from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
@@ -29,6 +30,7 @@ from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
+from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
@@ -106,37 +108,49 @@ class Study:
         tests = 1 + self.settings.guard + self.settings.perfect + len(RIVALS) + len(CLAIRVOYANT)
         return past + tests + len(CONDITIONS) * CHANGED
 
-    def run(self, tell: Callable[[int, int, int], None] = lambda done, failed, of: None) -> dict[str, Any]:
+    def run(
+        self,
+        tell: Callable[[int, int, int], None] = lambda done, failed, of: None,
+        *,
+        overwrite: bool = False,
+    ) -> dict[str, Any]:
         """Perform what is missing, write the results folder, and return the outcome.
 
         Parameters
         ----------
         tell : callable
             Callback ``tell(done, failed, of)`` with numbers of steps.
+        overwrite : bool
+            Whether a finished study with other settings is replaced; otherwise the user is asked, or it is an
+            error. Default: False.
 
         Raises
         ------
         UsageError
-            The search needs a package that is not installed, or the folder is in use.
+            The search needs a package that is not installed, or the folder is in use, or one of another
+            study.
         Stopped
             Ctrl-C or SIGTERM was received; finished steps are kept.
         """
         require_packages("learn", "learn", "cma")
         provenance = Provenance(self.command, PACKAGES)
         self._tell, self._done = tell, 0
-        with self._session():
+        with self._session(overwrite=overwrite):
             chosen = self._choose()
             outcome = self._test(chosen)
             self._write(outcome, provenance)
         return outcome
 
     @contextmanager
-    def _session(self) -> Any:
+    def _session(self, *, overwrite: bool) -> Any:
         """Create and lock the folder; an interruption says how to go on."""
         if self.place.is_dir() and any(self.place.iterdir()) and not self.store.place.is_dir():
             raise UsageError(
                 f"{self.place}: a new folder, or one of a study, is needed; other files are in it"
             )
+        if (self.place / PROVENANCE).is_file():
+            held = json_record(self.place / PROVENANCE).get(SETTINGS)
+            check_replacement(self.place, held, self.settings.settings(), overwrite=overwrite)
         with in_use(self.place):
             make_folder(self.store.place)
             try:
@@ -300,4 +314,5 @@ class Study:
         write_json(self.place / OUTCOME, outcome)
         options = self.settings.model_dump(exclude_unset=True)
         facts = {"options": options, "workload": self.workload.hash, "periods": self.periods._asdict()}
-        write_json(self.place / PROVENANCE, provenance.record(**facts))
+        settings = {SETTINGS: self.settings.settings()}
+        write_json(self.place / PROVENANCE, provenance.record(**facts, **settings))

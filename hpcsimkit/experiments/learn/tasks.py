@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -19,8 +18,8 @@ from hpcsimkit.experiments.comparison.policy_run import Ended
 from hpcsimkit.experiments.learn.goal import REFERENCE, Goal, figures_of
 from hpcsimkit.experiments.learn.recipe import RANGES, keys, parameters, start
 from hpcsimkit.experiments.parts.registry import make
-from hpcsimkit.io.files import read_bytes, write_bytes
-from hpcsimkit.io.npz import arrays_in
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer
@@ -146,17 +145,14 @@ class Simulated(Task):
         simulation = self._simulation(observers)
         result = simulation.run()
         predictions = recorder.arrays if self.records else {}
-        file = io.BytesIO()
-        np.savez_compressed(
-            file,
-            allow_pickle=False,
+        write_arrays(
+            folder / SCHEDULE,
             start_time=result.start_time,
             end_time=result.end_time,
             mode=result.mode,
             killed=result.killed,
             **predictions,
         )
-        write_bytes(folder / SCHEDULE, file.getvalue())
         outcome = {"policy": self.policy, "schedule_sha256": result.hash, "seconds": result.seconds}
         if isinstance(simulation.policy, Pipeline) and isinstance(simulation.policy.order, Guarded):
             order = simulation.system.order

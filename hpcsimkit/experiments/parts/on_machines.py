@@ -31,10 +31,7 @@ __all__ = [
 ]
 
 FITS_NOWHERE = "fits no machine"
-"""Reason for which jobs are skipped."""
-
-MAY_NOT_RUN = "may not run in any of its partitions"
-"""Reason for which jobs are skipped that no partition allows."""
+"""Reason for which jobs are skipped on machines without partitions."""
 
 
 def placement_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> Placement:
@@ -120,27 +117,21 @@ def fitting(
         No job fits; or, if `strict`, one does not.
     """
     if isinstance(cluster, Partitions):
-        workload = _without_refused(workload, cluster, source, strict=strict)
-    misfits = cluster.misfits(workload)
-    if misfits.any() and (strict or misfits.all()):
-        row = int(np.argmax(misfits))
+        reasons = cluster.reasons(workload)
+    else:
+        reasons = np.where(cluster.misfits(workload), FITS_NOWHERE, "").astype(object)
+    skipped = reasons != ""
+    if skipped.any() and (strict or skipped.all()):
+        row = int(np.argmax(skipped))
         job = workload.jobs[row]
-        none = " (no job fits)" if misfits.all() else ""
+        none = " (no job fits)" if skipped.all() else ""
         name, place = workload.label("id", job.id), place_of(workload, row, source)
-        raise WorkloadError(f"{place}: job {name} {cluster.shortage(job, cluster.capacity)}{none}")
-    size = None if workload.resources else cluster.size
-    return replace(workload.without(misfits, FITS_NOWHERE), machine_size=size)
-
-
-def _without_refused(workload: Workload, cluster: Partitions, source: str, *, strict: bool) -> Workload:
-    """Return the jobs that may run in one of their partitions; the others are counted, or are errors."""
-    refused = cluster.refused(workload)
-    if refused.any() and (strict or refused.all()):
-        row = int(np.argmax(refused))
-        job = workload.label("id", int(workload.id[row]))
-        none = " (no job may)" if refused.all() else ""
-        raise WorkloadError(f"{place_of(workload, row, source)}: job {job} {MAY_NOT_RUN}{none}")
-    return workload.without(refused, MAY_NOT_RUN)
+        said = cluster.shortage(job, cluster.capacity) if reasons[row] == FITS_NOWHERE else reasons[row]
+        raise WorkloadError(f"{place}: job {name} {said}{none}")
+    for reason in sorted({*reasons[skipped]}):
+        rows = reasons == reason
+        workload, reasons = workload.without(rows, reason), reasons[~rows]
+    return replace(workload, machine_size=None if workload.resources else cluster.size)
 
 
 def place_of(workload: Workload, row: int, source: str | None) -> str:

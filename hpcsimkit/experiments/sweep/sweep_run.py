@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpcsimkit.engine.code_version import hash_of_packages
 from hpcsimkit.engine.engines import Engine
+from hpcsimkit.engine.identity import digest
 from hpcsimkit.engine.lock import LOCK, in_use
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import PROVENANCE, head_of_toml
@@ -24,6 +26,7 @@ from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.trainings import TrainingSweep
+from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.interruption import Stopped, signal_of
 
@@ -35,8 +38,16 @@ __all__ = ["WHOLE", "SweepRun"]
 SETTINGS = "sweep.toml"
 """File that repeats the sweep."""
 
-PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "scipy", "pydantic")
+PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "scipy", "pydantic", "matplotlib")
 """Packages with recorded versions."""
+
+REPORT = "report.html"
+
+OF_REPORT = ("experiments", "reports", "results")
+"""Packages whose code decides the table and the report, given the outcomes of the cells."""
+
+FINGERPRINT = "fingerprint"
+"""Key of the provenance with the identity of everything that the table and the report depend on."""
 
 AT_ONCE = 1000
 """Number of rows that are read before they become a part of the table, which takes far less memory."""
@@ -68,6 +79,11 @@ class SweepRun:
         Number of the part of the cells to perform, from 1, and number of parts. Default: (1, 1).
     confirmed : bool
         Whether more than 20 000 cells are accepted. Default: False.
+
+    Attributes
+    ----------
+    unchanged : bool
+        Whether the last run found the table and the report as they would be written.
 
     Raises
     ------
@@ -104,6 +120,7 @@ class SweepRun:
         self.engine = engine
         self.shard = shard
         self.store = Store(self.place / CELLS)
+        self.unchanged = False
 
     def run(
         self,
@@ -243,18 +260,40 @@ class SweepRun:
         write_bytes(self.place / SETTINGS, (head + sweep.saved()).encode())
 
     def _conclude(self, frame: pandas.DataFrame, provenance: Provenance) -> None:
-        """Write the table, the provenance and the report."""
+        """Write the table, the provenance and the report, unless they are there."""
+        mark = self._fingerprint(frame, provenance)
+        self.unchanged = self._is_written(mark)
+        if self.unchanged:
+            return
+        (self.place / PROVENANCE).unlink(
+            missing_ok=True
+        )  # else a killed run leaves the fingerprint of others
         write_tables(arrow_table(frame), self.place, CELLS)
         facts = {
             "code": self.sweep.code,
             "cells": frame["status"].value_counts().to_dict(),
             "options": self.sweep.model_dump(exclude_unset=True),
         }
-        write_json(self.place / PROVENANCE, provenance.record(**facts))
         if self.sweep.report:
             from hpcsimkit.reports.sweep.report import write_sweep_report
 
             write_sweep_report(self.place)
+        write_json(self.place / PROVENANCE, provenance.record(**facts, **{FINGERPRINT: mark}))
+
+    def _fingerprint(self, frame: pandas.DataFrame, provenance: Provenance) -> str:
+        """Return the identity of everything that the table and the report depend on."""
+        columns = frame.reindex(columns=["cell", "status", "reason", "seconds"]).astype(str)
+        code = [hash_of_packages(OF_REPORT, pattern) for pattern in ("*.py", "*.jinja")]
+        files = [(self.place / file).read_text(encoding="utf-8") for file in (DESCRIPTION, SETTINGS)]
+        versions = provenance.record()["packages"]
+        return digest([self.place.resolve().name, self.sweep.report, files, versions, code, columns.to_csv()])
+
+    def _is_written(self, mark: str) -> bool:
+        """Return whether a former run wrote the table and the report with a fingerprint."""
+        names = [PROVENANCE, f"{CELLS}.csv", f"{CELLS}.parquet", *[REPORT] * self.sweep.report]
+        if not all((self.place / name).is_file() for name in names):
+            return False
+        return json_record(self.place / PROVENANCE).get(FINGERPRINT) == mark
 
     def _table(self, cells: Sequence[Cell]) -> pandas.DataFrame:
         """Return a row for each cell; an axis hides the metric of its name (the number of jobs)."""

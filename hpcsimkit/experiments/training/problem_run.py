@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.results_folder import PROVENANCE
+from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import number_text, plain_table
 from hpcsimkit.experiments.training.training_run import PACKAGES, TrainingFolder
@@ -50,6 +50,7 @@ class ProblemRun(TrainingFolder):
         self,
         *,
         resume: bool = False,
+        overwrite: bool = False,
         tell: Callable[[Report], None] = lambda report: None,
         callbacks: Sequence[Callback] = (),
     ) -> ProblemTrained | None:
@@ -59,6 +60,9 @@ class ProblemRun(TrainingFolder):
         ----------
         resume : bool
             Whether the last checkpoints of an interrupted run of the same training, if any, are resumed.
+        overwrite : bool
+            Whether a complete training of other settings is replaced; otherwise the user is asked, or it is
+            an error. Default: False.
         tell : callable
             Callback for the report of each training round.
         callbacks : sequence of Callback
@@ -85,7 +89,7 @@ class ProblemRun(TrainingFolder):
                 trainer.train(self.folder.work, resume=resume, callbacks=callbacks)
                 return None
             provenance = Provenance(self.command, PACKAGES)
-            with self._session(resume=resume):
+            with self._session(resume=resume, overwrite=overwrite):
                 workers.least(0)
                 with Watchdog():
                     trainer.train(
@@ -105,6 +109,7 @@ class ProblemRun(TrainingFolder):
                     "problem": asdict(training.own_problem),
                     "workers": workers.count,
                     "measures": dict(trained.measures),
+                    SETTINGS: self._settings,
                 }
                 write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
             return trained

@@ -12,7 +12,8 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.training.old_names import current_names
 from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.results_folder import PROVENANCE, ResultsFolder, head_of_toml
+from hpcsimkit.engine.replacing import difference
+from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS, ResultsFolder, head_of_toml
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
 from hpcsimkit.experiments.training.data import RANDOM, Division, Validation
@@ -31,6 +32,17 @@ __all__ = ["Trained", "TrainingFolder", "TrainingRun"]
 TOML = "training.toml"
 CHECKPOINTS = "checkpoint*"
 PICTURE = "learning_curve"
+FILES = (
+    "*.hpcsim",
+    CHECKPOINTS,
+    "curve.csv",
+    f"{PICTURE}.*",
+    TOML,
+    PROVENANCE,
+    "tensorboard",
+    "snapshots",
+    "teacher",
+)
 
 PACKAGES = ("simpy", "numpy", "torch", "gymnasium", "stable-baselines3", "sb3-contrib", "safetensors")
 """Packages with recorded versions."""
@@ -79,8 +91,8 @@ class TrainingFolder:
     training : Training
         Settings of the training.
     place : path
-        Path of the results folder, new or empty. Until the training is complete, its files are in a folder of
-        the same name with the suffix ``.partial``.
+        Path of the results folder: new, empty, or one of a training. Until the training is complete, its
+        files are in a folder of the same name with the suffix ``.partial``.
     command : sequence of str
         Command line, for the records.
     """
@@ -89,7 +101,7 @@ class TrainingFolder:
         self, training: Training, place: str | os.PathLike[str], command: Sequence[str] = ()
     ) -> None:
         self.training = training
-        self.folder = ResultsFolder(place)
+        self.folder = ResultsFolder(place, FILES)
         self.command = tuple(command)
 
     def _kept(self) -> str:
@@ -99,7 +111,7 @@ class TrainingFolder:
     # --- existing files --------------------------------------------------------------------------------
 
     @contextmanager
-    def _session(self, *, resume: bool) -> Iterator[None]:
+    def _session(self, *, resume: bool, overwrite: bool) -> Iterator[None]:
         """Claim and check the folder, write the settings, and publish the folder at the end."""
         self.folder.claim(resume=resume)
         try:
@@ -107,16 +119,17 @@ class TrainingFolder:
         except BaseException:
             self.folder.close(keep=True)
             raise
-        with self.folder.session(resume=resume, kept=self._kept):
+        with self.folder.session(
+            resume=resume, settings=self._settings, overwrite=overwrite, kept=self._kept
+        ):
             self._write_training()
             yield
 
     def _check_place(self, *, resume: bool) -> None:
-        """Raise an error if agents, a checkpoint or other files would be overwritten."""
+        """Raise an error if an interrupted training is not resumed, or a complete one is."""
         place, work = self.folder.place, self.folder.work
-        if place.is_dir() and any(place.iterdir()):
-            what = "a complete training is in it" if (place / TOML).is_file() else "other files are in it"
-            raise UsageError(f"{place}: a new or empty folder is needed; {what}")
+        if resume and (place / PROVENANCE).is_file():
+            raise UsageError(f"{place}: a complete training is in it; without --resume another one begins")
         if any(work.rglob(CHECKPOINTS)):
             if not resume:
                 raise UsageError(
@@ -127,21 +140,23 @@ class TrainingFolder:
 
     def _check_same(self, file: Path) -> None:
         """Check that an interrupted training has the same settings, except for the device."""
-        there, here = (toml_values(text, file) for text in (read_bytes(file).decode(), self.training.saved()))
-        there = current_names(there, here)
-        for table in (there, here):
-            table.get("trainer", {}).pop("device", None)
+        here = self._settings
+        there = _without_device(current_names(toml_values(read_bytes(file).decode(), file), here))
         changed = _changed_file(here, there)
         if changed:
             raise UsageError(
                 f"{changed}: the file has changed since the interrupted training in {file.parent} began; "
                 "choose another --out"
             )
-        difference = _difference(here, there)
-        if difference:
+        if differs := difference(there, here):
             raise UsageError(
-                f"{file}: an interrupted training of other keys is there: {difference}; choose another --out"
+                f"{file}: an interrupted training of other keys is there: {differs}; choose another --out"
             )
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The settings that decide the results."""
+        return _without_device(toml_values(self.training.saved(), TOML))
 
     # --- files -----------------------------------------------------------------------------------------
 
@@ -171,8 +186,8 @@ class TrainingRun(TrainingFolder):
     workloads : sequence of Workload
         Workloads returned by ``training.workloads()``.
     place : path
-        Path of the results folder, new or empty. Until the training is complete, its files are in a folder of
-        the same name with the suffix ``.partial``.
+        Path of the results folder: new, empty, or one of a training. Until the training is complete, its
+        files are in a folder of the same name with the suffix ``.partial``.
     command : sequence of str
         Command line, for the records.
     """
@@ -191,6 +206,7 @@ class TrainingRun(TrainingFolder):
         self,
         *,
         resume: bool = False,
+        overwrite: bool = False,
         tell: Callable[[Report], None] = lambda report: None,
         callbacks: Sequence[Callback] = (),
     ) -> Trained:
@@ -201,6 +217,9 @@ class TrainingRun(TrainingFolder):
         resume : bool
             Whether the last checkpoint of an interrupted run of the same training, if any, is resumed.
             Default: False.
+        overwrite : bool
+            Whether a complete training of other settings is replaced; otherwise the user is asked, or it is
+            an error. Default: False.
         tell : callable
             Function called with the report of each training round, to show progress.
         callbacks : sequence of Callback
@@ -227,7 +246,7 @@ class TrainingRun(TrainingFolder):
             trainer = trainer_of(training, division, validate)
             rivals = self._rivals(validation)
         provenance = Provenance(self.command, PACKAGES)
-        with self._session(resume=resume):
+        with self._session(resume=resume, overwrite=overwrite):
             with Watchdog():
                 trainer.train(
                     self.folder.work,
@@ -301,6 +320,7 @@ class TrainingRun(TrainingFolder):
             "best_after_steps": (trained.agent.about or {}).get("steps"),
             "baseline": trained.baseline,
             "chance": trained.chance,
+            SETTINGS: self._settings,
             **self._about(division),
         }
 
@@ -328,19 +348,10 @@ def _hashes(table: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _difference(here: Mapping[str, Any], there: Mapping[str, Any], prefix: str = "") -> str:
-    """Return a text with the first difference between two tables; empty if they are equal.
-
-    >>> _difference({"seed": 1, "trainer": {"gamma": 1.0}}, {"seed": 1, "trainer": {"gamma": 0.9}})
-    'trainer.gamma was 0.9, is 1.0'
-    """
-    for key in {**there, **here}:
-        one, other = here.get(key), there.get(key)
-        if isinstance(one, Mapping) and isinstance(other, Mapping) and one != other:
-            return _difference(one, other, f"{prefix}{key}.")
-        if one != other:
-            return f"{prefix}{key} was {other!r}, is {one!r}"
-    return ""
+def _without_device(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a saved training without the device, which does not decide the results."""
+    table.get("trainer", {}).pop("device", None)
+    return table
 
 
 def _about_workload(workload: Workload) -> dict[str, Any]:

@@ -240,17 +240,13 @@ def weekly(result: Result) -> Weeks:
     >>> found.load.round(3).tolist(), found.mean.tolist(), found.longest.tolist()
     ([0.5, 0.0, 1.0], [151200.0, nan, 0.0], [302400.0, nan, 0.0])
     """
+    import pandas
+
     week = (result.submit_time - result.submit_time.min()) // WEEK
     count = int(week.max()) + 1
-    jobs, waits = np.bincount(week, minlength=count), result.wait_time
     area = np.bincount(week, result.amount * result.run_time, minlength=count)
-    longest = np.full(count, -np.inf)
-    np.maximum.at(longest, week, waits)
-    nobody = jobs == 0
-    longest[nobody] = np.nan
-    totals = np.bincount(week, waits, minlength=count)
-    mean = np.divide(totals, jobs, out=np.full(count, np.nan), where=~nobody)
-    return Weeks(area / (WEEK * result.size), mean, longest)
+    waits = pandas.Series(result.wait_time).groupby(week).agg(["mean", "max"]).reindex(range(count))
+    return Weeks(area / (WEEK * result.size), *waits.to_numpy(dtype=float).T)
 
 
 @style()

@@ -55,7 +55,6 @@ def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> _smoothed(np.array([1.0, 3.0, 5.0])).tolist()
     [1.0, 2.0, 3.0]
     """
-    sums = np.cumsum(np.concatenate([[0.0], values]))
-    ends = np.arange(1, len(values) + 1)
-    begins = np.maximum(ends - SMOOTHED, 0)
-    return (sums[ends] - sums[begins]) / (ends - begins)
+    import pandas
+
+    return pandas.Series(values).rolling(SMOOTHED, min_periods=1).mean().to_numpy()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.evaluation.explanation import HEADINGS, Explanation, explained
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.io.files import write_bytes
+from hpcsimkit.io.npz import write_arrays
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.policies.dirlab import MAX_REJECTIONS
 from hpcsimkit.reports.explanation import draw_explanation
@@ -97,9 +96,7 @@ class Explaining(Task):
         tested: Any = copy.copy(self.learner.policy)
         tested.max_rejections = MAX_REJECTIONS
         found = explained(with_agent(tested, agent), Scenario(self.log, semantics="dirlab"))
-        content = io.BytesIO()
-        np.savez_compressed(content, seen=found.seen.astype(np.float32), rejected=found.rejected)
-        write_bytes(folder / DECISIONS, content.getvalue())
+        write_arrays(folder / DECISIONS, seen=found.seen.astype(np.float32), rejected=found.rejected)
         return {"names": list(found.names)}
 
     def explanation(self, folder: Path, outcome: Any) -> Explanation:

@@ -309,7 +309,7 @@ def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
     jobs, place = small_log(3), tmp_path / "out"
     without = study(place, jobs).run()
     assert "| Guard | none |" in (place / "model_card.md").read_text()
-    outcome = study(place, jobs, guard=True).run()
+    outcome = study(place, jobs, guard=True).run(overwrite=True)
     assert without["learned"] and outcome["refined"] == without["policy"]
     order, behind = without["policy"].split("+", 1)
     fallback = without["limited_rival"].split("+")[0]

@@ -1,0 +1,93 @@
+"""Finished results of other settings are replaced only after consent, whatever the command."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CLI
+from tests.cli.test_train import TINY
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="paths in messages")
+
+COMPARE = ("compare", "--jobs", 50, "-p", "fcfs+easy", "--no-report", "-q", "--out", "out")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files, except for those with times."""
+    files = (file for file in folder.rglob("*") if file.is_file() and file.name != "provenance.json")
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A terminal with an answer typed in."""
+    terminal = io.StringIO(text)
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", terminal)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+
+def test_another_seed_is_refused_and_the_same_command_is_not(cli: CLI, tmp_path: Path) -> None:
+    assert cli(*COMPARE) == (0, "", "")
+    first = contents(tmp_path / "out")
+    line = "results of other settings are there: seed was 0, is 2; --overwrite replaces them, another --out"
+    assert cli(*COMPARE, "--seed", 2).line() == f"{tmp_path}/out: {line} keeps them"
+    assert contents(tmp_path / "out") == first
+    assert [path.name for path in tmp_path.iterdir()] == ["out"], "nothing is left of the refused run"
+    assert cli(*COMPARE) == (0, "", "")
+    assert cli(*COMPARE, "--workers", 2) == (0, "", ""), "the same results"
+    assert contents(tmp_path / "out") == first
+    assert cli(*COMPARE, "--seed", 2, "--overwrite") == (0, "", "")
+    assert contents(tmp_path / "out") != first
+    assert "seed was 2, is 0" in cli(*COMPARE).line()
+
+
+def test_differences_are_named(cli: CLI, log: Path, tmp_path: Path) -> None:
+    words = ("compare", log, "-q", "--no-report", "--out", "out", "-p", "fcfs")
+    assert cli(*words).code == 0
+    line = cli(*words, "-p", "sjf", "--walltime", "kill", "--load-factor", 2, "--seed", 1).line()
+    assert "walltime was " in line and "and 1 more" in line
+    assert "policies was fcfs, is fcfs, sjf" in cli(*words, "-p", "sjf").line()
+    log.write_text(log.read_text().replace(" 50 ", " 51 "))
+    assert "log was tiny.swf (" in cli(*words).line()
+    (tmp_path / "out" / "provenance.json").write_text("{}")
+    assert "there: not recorded there; --overwrite" in cli(*words).line()
+
+
+@pytest.mark.parametrize(
+    ("answer", "replaced"), [("y\n", True), ("yes\n", True), ("n\n", False), ("", False)]
+)
+def test_on_a_terminal_it_is_asked(
+    answer: str, replaced: bool, cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli(*COMPARE).code == 0
+    first = contents(tmp_path / "out")
+    answered(monkeypatch, answer)
+    outcome = cli(*COMPARE, "--seed", 2)
+    question = f"hpcsimkit: {tmp_path}/out: results of other settings are there: seed was 0, is 2; replace"
+    assert outcome.err.startswith(f"{question} them? [y/N] ")
+    assert (outcome.code, contents(tmp_path / "out") != first) == (0 if replaced else 2, replaced)
+
+
+def test_trainings_and_evaluations(cli: CLI, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "t.toml").write_text(TINY)
+    train = ("train", "t.toml", "-q", "--out", "agent")
+    assert cli(*train) == (0, "", "")
+    first = contents(tmp_path / "agent")
+    assert "seed was 0, is 1; --overwrite replaces them" in cli(*train, "--seed", 1).line()
+    assert cli(*train) == (0, "", ""), "trained again"
+    assert contents(tmp_path / "agent").keys() == first.keys()
+    assert contents(tmp_path / "agent")["best.hpcsim"] == first["best.hpcsim"]
+
+    words = ("--jobs", 20, "-p", "fcfs", "-q", "--out", "judged", "--sequences")
+    evaluate = ("evaluate", "agent/best.hpcsim", *words, 2)
+    assert cli(*evaluate) == cli(*evaluate) == (0, "", "")
+    assert "sequences was 2, is 3; --overwrite replaces" in cli(*evaluate[:-1], 3).line()
+    assert cli(*train, "--seed", 1, "--overwrite") == (0, "", "")
+    assert contents(tmp_path / "agent").keys() == first.keys()
+    assert "model was best.hpcsim (" in cli(*evaluate).line(), "another agent of the same name"
+    assert cli(*evaluate, "--overwrite") == (0, "", "")
