@@ -96,6 +96,14 @@ def learn(
             "better predictions could gain.",
         ),
     ] = False,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of a further policy to test on the last part, such as an agent; repeat the option for "
+            "several.  [none]",
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-learned]"),
@@ -130,7 +138,7 @@ def learn(
         "fairness": None if fairness is None else _factor("--fairness", fairness),
     }
     given = {"objective": objective, "evaluations": evaluations, "guard": guard, "perfect": perfect}
-    parts = {"choose_from": choose_from, "test_from": test_from}
+    parts = {"choose_from": choose_from, "test_from": test_from, "beside": beside}
     study_settings = experiment_of(Learning, {"source": source, **limits, **given, **parts, **settings})
     workload = study_settings.workload()
     if not quiet:
@@ -143,6 +151,7 @@ def learn(
         names = dict.fromkeys(
             (
                 outcome["policy"],
+                *outcome["beside"],
                 outcome["rival"],
                 outcome["limited_rival"],
                 "fcfs+easy",

@@ -82,10 +82,10 @@ def _differences(held: Mapping[str, Any], asked: Mapping[str, Any], prefix: str)
 def _text(value: Any) -> str:
     """Return a setting as text, shortened.
 
-    >>> _text(None), _text(["fcfs", "sjf"]), _text("a.swf (6c2b9f01)")
-    ('not set', 'fcfs, sjf', 'a.swf (6c2b9f01)')
+    >>> _text(None), _text([]), _text(["fcfs", "sjf"]), _text("a.swf (6c2b9f01)")
+    ('not set', 'none', 'fcfs, sjf', 'a.swf (6c2b9f01)')
     """
     if value is None:
         return "not set"
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

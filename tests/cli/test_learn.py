@@ -26,18 +26,21 @@ def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
         "2",
         "--fairness",
         "0.9x",
+        "--beside",
+        "f3+easy-saf",
         "--out",
         "studies/one",
     )
     assert learned.code == 0, learned.err
     assert "longest wait [d]" in learned.out
+    assert "\nf3+easy-saf " in learned.out
     assert learned.out.endswith("results: studies/one/report.md\n")
     used = cli(
         "compare", "small.swf", "-p", "learned:studies/one/policy.json", "--no-report", "--out", "used"
     )
     assert used.code == 0, used.err
     again = ["learn", "small.swf", "--evaluations", "20", "--out", "studies/one"]
-    assert "fairness was 0.9, is not set; --overwrite replaces them" in cli(*again).line()
+    assert "fairness was 0.9, is not set; beside was f3+easy-saf, is none; --overwrite" in cli(*again).line()
     assert "| small |" in cli("learn", "--collect", "studies").out
 
 
@@ -50,6 +53,7 @@ def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
         (["--fairness", "1.2x"], "--fairness must be less than or equal to 1, found 1.2"),
         (["--objective", "mean weight"], "unknown metric 'mean_weight'"),
         (["--evaluations", "5"], "--evaluations must be greater than or equal to 20, found 5"),
+        (["--beside", "f3+esy"], "unknown policy"),
         (["--jobs", "9"], "at least 3 weeks are needed to learn, found 0"),
         (["--collect", "nowhere"], "nowhere: folders with complete studies are needed, found none"),
     ],

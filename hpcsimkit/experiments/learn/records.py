@@ -76,7 +76,8 @@ def write_records(
     outcome : dict
         Outcome of the study.
     """
-    policy, rivals = outcome["policy"], dict.fromkeys((outcome["rival"], outcome["limited_rival"], REFERENCE))
+    policy = outcome["policy"]
+    rivals = dict.fromkeys((*outcome["beside"], outcome["rival"], outcome["limited_rival"], REFERENCE))
     results = {name: result_of(name) for name in dict.fromkeys((policy, *rivals))}
     workload = results[policy].workload
     mask = periods.masks(workload)["test"]
@@ -252,6 +253,7 @@ def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, p
         limited: "best heuristic on the past within the limit",
         outcome["clairvoyant"]: "reads run times",
     }
+    roles |= dict.fromkeys(outcome["beside"], "beside")
     if outcome["perfect"]:
         roles[outcome["perfect"]["policy"]] = "learned with perfect predictions: reads run times"
     rows = [

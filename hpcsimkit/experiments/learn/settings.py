@@ -38,6 +38,9 @@ class Learning(Source, Parallel):
     perfect : bool
         Whether the parameters are searched with actual run times as predictions as well, which shows how much
         better predictions could gain. Default: False.
+    beside : list of str
+        Names of further policies to test on the last part, such as agents that were trained on the first two.
+        Default: none.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Learning(Source, Parallel):
     test_from: int | None = Field(None, ge=2)
     guard: bool = False
     perfect: bool = False
+    beside: list[str] = Field(default_factory=list)
 
     @field_validator("objective")
     @classmethod

@@ -30,6 +30,7 @@ from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder
 from hpcsimkit.io.interruption import Stopped, signal_of
@@ -73,7 +74,7 @@ class Study:
     Raises
     ------
     UsageError
-        The log is too short, or the parts are invalid.
+        The log is too short, or the parts or the names of policies are invalid.
     """
 
     def __init__(
@@ -85,6 +86,8 @@ class Study:
         self.command = tuple(command)
         self.periods = Periods.of(workload, settings.choose_from, settings.test_from)
         self.goal = settings.goal
+        for name in settings.beside:
+            make(name)  # an invalid name is an error before the search, not after it
         self.store = Store(place / TASKS)
         masks = self.periods.masks(workload)
         empty = next((name for name, mask in masks.items() if not mask.any()), None)
@@ -106,6 +109,7 @@ class Study:
         """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
         past = 3 + len(RIVALS) + 2 * self.settings.perfect
         tests = 1 + self.settings.guard + self.settings.perfect + len(RIVALS) + len(CLAIRVOYANT)
+        tests += len(self.settings.beside)
         return past + tests + len(CONDITIONS) * CHANGED
 
     def run(
@@ -255,6 +259,7 @@ class Study:
         """Return the outcome: the metrics of all policies on the third part."""
         others = [chosen["refined"]] if chosen["guarded"] else []
         others += [chosen["perfect"]] if chosen["perfect"] else []
+        others += self.settings.beside
         policies = list(dict.fromkeys([chosen["policy"], *others, *RIVALS, *CLAIRVOYANT]))
         tasks = [self._simulated(policy, "whole") for policy in policies]
         self._perform(tasks)
@@ -272,6 +277,7 @@ class Study:
             "longest_wait": self.goal.longest_wait,
             "fairness": self.goal.fairness,
             **chosen,
+            "beside": self.settings.beside,
             "followed": [[(time - self.periods.learn) / WEEK, which] for time, which in changes],
             "test": figures,
             "clairvoyant": min(CLAIRVOYANT, key=lambda name: free.loss(figures[name], figures[REFERENCE])),

@@ -304,6 +304,16 @@ def test_perfect_predictions_are_searched_and_tested_alike(complete: Study, tmp_
     assert "Share of the gap that is closed, with perfect predictions" in collected(tmp_path)
 
 
+def test_further_policies_are_tested_beside(complete: Study, tmp_path: Path) -> None:
+    outcome = study(tmp_path / "out", beside=["f3+easy-saf"]).run()
+    schedule = Simulation(SMALL, make("f3+easy-saf")).run()
+    test = complete.periods.masks(SMALL)["test"]
+    assert outcome["test"]["f3+easy-saf"]["mean_wait_time"] == schedule.wait_time[test].mean()
+    assert outcome["policy"] == complete_outcome(complete)["policy"]
+    assert next(iter(outcome["differences"])) == "f3+easy-saf"
+    assert "| beside |" in (tmp_path / "out" / "report.md").read_text()
+
+
 def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
     """It is put around the order that was chosen without it, and tested beside it."""
     jobs, place = small_log(3), tmp_path / "out"
