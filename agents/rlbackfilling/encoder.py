@@ -66,6 +66,7 @@ class Candidates(Encoder):
     """
 
     low, high = 0.0, 1.0
+    reads_compiled = True
 
     def __init__(
         self, slots: int = 128, longest_time: int | None = None, *, relax: float = 0.0, decline: bool = False

@@ -43,6 +43,8 @@ class MinusMeanWait(Reward):
         Unit of time [s].
     """
 
+    reads_compiled = True
+
     def __init__(self, scale: Positive = 1.0) -> None:
         self.scale = scale
 
@@ -88,6 +90,8 @@ class MinusMeanBoundedSlowdown(Reward):
         Lower bound of the run time in the denominator [s].
     """
 
+    reads_compiled = True
+
     def __init__(self, threshold: Positive = 10.0) -> None:
         self.threshold = threshold
 
@@ -118,6 +122,8 @@ class Utilisation(Reward):
     scale : float
         Total reward of a fully busy machine.
     """
+
+    reads_compiled = True
 
     def __init__(self, scale: Positive = 1.0) -> None:
         self.scale = scale
@@ -260,6 +266,8 @@ class FinalScore(Reward):
         When a run begins: the metric is unknown or has no direction.
     """
 
+    reads_compiled = True
+
     def __init__(self, metric: str = "mean_bounded_slowdown") -> None:
         self.metric = metric
 
@@ -301,6 +309,8 @@ class Improvement(Reward):
     UsageError
         When a run begins: the metric or the reward type is unknown.
     """
+
+    reads_compiled = True
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numba.core.config
 
-__all__ = ["called", "entry", "machine_code", "separate"]
+__all__ = ["called", "direct", "entry", "machine_code", "separate"]
 
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of the compilation.
@@ -64,3 +64,16 @@ def entry(function: FunctionT, folder: Path) -> FunctionT:
     finally:
         config.CACHE_DIR = before
     return cast(FunctionT, compiled)
+
+
+def direct(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a faster way to call a compiled function again with arguments of the same types.
+
+    Numba finds the types of all arrays at each call, which takes longer than to go on to the next decision of
+    an open seat. Where it has met several combinations of types, it must.
+    """
+    overloads: Any = getattr(compiled, "overloads", {})
+    if len(overloads) != 1:
+        return compiled
+    (only,) = overloads.values()
+    return cast(Callable[..., Any], only.entry_point)
