@@ -67,13 +67,10 @@ def entry(function: FunctionT, folder: Path) -> FunctionT:
 
 
 def direct(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a faster way to call a compiled function again with arguments of the same types.
+    """Return a faster way to call a function that has been compiled for one combination of types.
 
-    Numba finds the types of all arrays at each call, which takes longer than to go on to the next decision of
-    an open seat. Where it has met several combinations of types, it must.
+    Numba finds the types of all arguments at each call, which takes longer than to go on to the next decision
+    of an open seat. Arrays must have the shape and the numbers of those of the first call, without gaps.
     """
-    overloads: Any = getattr(compiled, "overloads", {})
-    if len(overloads) != 1:
-        return compiled
-    (only,) = overloads.values()
-    return cast(Callable[..., Any], only.entry_point)
+    (only,) = cast(Any, compiled).overloads.values()
+    return cast("Callable[..., Any]", only.entry_point)

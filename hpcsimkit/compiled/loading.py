@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CACHE", "DIRLAB", "KINDS", "PUBLISHED_SEAT", "SEAT", "counted", "least_jobs", "load"]
+__all__ = ["CACHE", "DIRLAB", "KINDS", "PUBLISHED_SEAT", "SEAT", "call", "counted", "least_jobs", "load"]
 
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 1_000_000
 """Numbers of jobs from which ``simulator="auto"`` considers the compiled simulator.
@@ -42,6 +42,9 @@ SEAT, PUBLISHED_SEAT = "seat-textbook", "seat-dirlab"
 
 KINDS: dict[str, Callable[..., Any]] = {}
 """The function ``simulate`` or ``advance`` as compiled for each kind of policy used in this process."""
+
+DIRECT: dict[str, Callable[..., Any]] = {}
+"""The functions of runs with open seats, after their first calls, as they are called many times."""
 
 SHORT_RUNS: Counter[str] = Counter()
 """Number of jobs in the short runs of this process that could be compiled, by kind of policy."""
@@ -75,6 +78,18 @@ def load(kind: str) -> Callable[..., Any]:
             print("compiling the simulator, once for this version and kind of policy ...", file=sys.stderr)
         KINDS[kind] = _entry(kind)
     return KINDS[kind]
+
+
+def call(kind: str, state: tuple[Any, ...]) -> Any:
+    """Call a function of open seats with the state of a run, and return what it returns."""
+    if kind not in DIRECT:
+        from hpcsimkit.compiled.compilation import direct
+
+        compiled = load(kind)
+        found = compiled(*state)
+        DIRECT[kind] = direct(compiled)
+        return found
+    return DIRECT[kind](*state)
 
 
 def _entry(kind: str) -> Callable[..., Any]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from simpy.core import EmptySchedule
 
 from hpcsimkit.compiled import loading, support
-from hpcsimkit.compiled.compilation import direct
 from hpcsimkit.compiled.dirlab import new_published
 from hpcsimkit.compiled.journal import ENTRIES, new_journal
 from hpcsimkit.compiled.queue import new_queue
@@ -78,12 +76,10 @@ class PausedRun:
         rules_of_these = new_published(policy, len(workload)) if published else None
         self._stage, self._external = stage, getattr(policy, stage)
         self._clock, self._max_interval = simulation.guard.clock, policy.max_interval
-        seat = _seat(simulation, stage, self._external, jobs.arrival_order, self._clock.now)
+        seat = _seat(simulation, stage, self._external, self._clock.now)
         self._seat, self._journal = seat, journal
         self._state = (jobs, rules, run, queue, rules_of_these, seat, journal)
-        kind = loading.PUBLISHED_SEAT if published else loading.SEAT
-        self._compiled: Callable[..., int] = loading.load(kind)
-        self._advance: Callable[..., int] | None = None
+        self._kind = loading.PUBLISHED_SEAT if published else loading.SEAT
         self._answer = 0
         self.decision: Decision | None = None
         self.cut_short: list[int] = []
@@ -111,11 +107,7 @@ class PausedRun:
         if self.decision is not None:
             return
         self._journal.counters[ENTRIES] = 0
-        if self._advance is None:
-            state = self._compiled(*self._state, self._answer)
-            self._advance = direct(self._compiled)
-        else:
-            state = self._advance(*self._state, self._answer)
+        state = loading.call(self._kind, (*self._state, self._answer))
         system = self.system
         if any(self._tells):
             self._tell()
@@ -193,15 +185,13 @@ class PausedRun:
         return system.anything_ahead or (system.stands_still and self._max_interval is not None)
 
 
-def _seat(simulation: Any, stage: str, external: External, arrival_order: Any, now: int) -> Seat:
+def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
     """Return the open seat of a pipeline."""
     policy, base, events = simulation.policy, external.base, simulation.event_order
-    arrival = np.empty(len(arrival_order), dtype=np.int64)
-    arrival[arrival_order] = np.arange(len(arrival_order))
     fitting = stage == "backfiller" and isinstance(base, FittingCandidates)
     most = [policy.window or UNLIMITED, base.slots if fitting else UNLIMITED]
     return new_seat(
-        arrival,
+        len(simulation.workload),
         now,
         kind=CODES[stage],
         skips=bool(external.skip),

@@ -58,7 +58,8 @@ OVER, PAUSED, STALLED = range(3)
 BETWEEN, SELECTS, INSPECTS, PLACES, FILLS = range(5)
 """Parts of a pass, of which the first one is none."""
 
-PART, NOW, JOB, OFFERED, KEPT, NEWCOMER, FIRST_WAKE, LAST_WAKE, IDLE_VERSION, IDLE_WAKES_SO_FAR, NOTED = range(11)
+PART, NOW, JOB, OFFERED, KEPT, NEWCOMER, OLDEST, NOTED = range(8)
+FIRST_WAKE, LAST_WAKE, IDLE_VERSION, IDLE_COUNT = range(8, 12)
 """Positions in :attr:`Seat.counters`."""
 
 
@@ -84,8 +85,6 @@ class Seat(NamedTuple):
         Whether the clock does not advance without events (published rules).
     following : int
         Submission time of the job after the last one [s]; -1 if there is none (published rules).
-    arrival : array of int64, shape (jobs,)
-        Position of each row in the order of submission.
     holds : array of int64, shape (jobs,)
         Number of times that each job was held.
     wakes : array of int64, shape (2 jobs + 2,)
@@ -96,9 +95,9 @@ class Seat(NamedTuple):
     counters : array of int64
         The part of the pass, the simulated time [s], the row of the job that is inspected or blocked, the
         number of options that are jobs, the row of the selected job that is kept, that of the only job
-        submitted since the last pass, the first and the last requested pass, starts and ends at the last
-        requested pass, the number of those in vain, and the number of starts in the journal, at the positions
-        named above.
+        submitted since the last pass, the position of the oldest waiting job in the order of submission (or an
+        earlier one), the number of starts in the journal, the first and the last requested pass, starts and
+        ends at the last requested pass, and the number of those in vain, at the positions named above.
     """
 
     kind: int
@@ -112,22 +111,19 @@ class Seat(NamedTuple):
     max_rejections: int
     stands_still: bool
     following: int
-    arrival: Integers
     holds: Integers
     wakes: Integers
     listing: Listing
     counters: Integers
 
 
-def new_seat(arrival: Integers, now: int, **rules: int | float | bool) -> Seat:
-    """Return a seat before the first event; the run begins now [s]."""
-    jobs = len(arrival)
-    counters = np.zeros(11, dtype=np.int64)
+def new_seat(jobs: int, now: int, **rules: int | float | bool) -> Seat:
+    """Return a seat before the first event of a run of some jobs, which begins now [s]."""
+    counters = np.zeros(12, dtype=np.int64)
     counters[NOW] = now
     counters[JOB] = counters[KEPT] = counters[NEWCOMER] = NOBODY
     return Seat(
         **rules,  # type: ignore[arg-type]
-        arrival=arrival,
         holds=np.zeros(jobs, dtype=np.int64),
         wakes=np.empty(2 * jobs + 2, dtype=np.int64),
         listing=new_listing(jobs),
@@ -234,8 +230,8 @@ def _in_vain(jobs: Jobs, run: Run, seat: Seat) -> bool:
     counters, version = seat.counters, 2 * run.counters[STARTS] - run.counters[RUNNING]
     idle = version == counters[IDLE_VERSION] and not _anything_ahead(jobs, run)
     counters[IDLE_VERSION] = version
-    counters[IDLE_WAKES_SO_FAR] = counters[IDLE_WAKES_SO_FAR] + 1 if idle else 0
-    return bool(counters[IDLE_WAKES_SO_FAR] > IDLE_WAKES)
+    counters[IDLE_COUNT] = counters[IDLE_COUNT] + 1 if idle else 0
+    return bool(counters[IDLE_COUNT] > IDLE_WAKES)
 
 
 @machine_code
@@ -381,7 +377,7 @@ def _selection_pauses(jobs: Jobs, rules: Rules, run: Run, queue: Queue, seat: Se
     elif seat.kind != ORDER:
         counters[JOB] = queue.rows[queue.order[0], 0]
     else:
-        counters[JOB], counters[OFFERED] = NOBODY, _list_oldest(jobs, queue, seat)
+        counters[JOB], counters[OFFERED] = NOBODY, _list_oldest(jobs, run, queue, seat)
         single = counters[OFFERED] == 1 and not (seat.declines and _may_hold(jobs, run, seat))
         if not (seat.skips and single):
             return True
@@ -396,18 +392,21 @@ def _may_hold(jobs: Jobs, run: Run, seat: Seat) -> bool:
 
 
 @machine_code
-def _list_oldest(jobs: Jobs, queue: Queue, seat: Seat) -> int:
+def _list_oldest(jobs: Jobs, run: Run, queue: Queue, seat: Seat) -> int:
     """List the jobs that arrived first, in the order of the queue; mirrors ``JobQueue.oldest``."""
-    listing, count = seat.listing, gather(queue, seat.listing.rows)
-    if count <= seat.most:
-        return count
-    for position in range(count):
-        listing.scores[position] = seat.arrival[listing.rows[position]]
+    listing, arrived, counters = seat.listing, jobs.arrival_order, seat.counters
+    count, wanted = 0, min(queue.counters[WAITING], seat.most)
+    while run.start_time[arrived[counters[OLDEST]]] >= 0:
+        counters[OLDEST] += 1
+    place = counters[OLDEST]
+    while count < wanted:
+        row = arrived[place]
+        if run.start_time[row] < 0:
+            listing.rows[count], listing.scores[count] = row, jobs.rank[row]
+            count += 1
+        place += 1
     sort(listing, count)
-    for position in range(seat.most):
-        listing.scores[position] = jobs.rank[listing.rows[position]]
-    sort(listing, seat.most)
-    return seat.most
+    return count
 
 
 @machine_code
