@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit._version import __version__
 from hpcsimkit.envs.gymnasium_names import register
-from hpcsimkit.kernel.simulators import LOADERS
+from hpcsimkit.kernel.simulators import LOADERS, LOADERS_OF_SEATS
 
 if TYPE_CHECKING:
     from hpcsimkit.cluster.allocation import Allocation
@@ -106,6 +106,7 @@ __all__ = [
 
 register()
 LOADERS.append(lambda: import_module("hpcsimkit.compiled.support"))
+LOADERS_OF_SEATS.append(lambda: import_module("hpcsimkit.compiled.open_seats"))
 
 
 def __getattr__(name: str) -> Any:

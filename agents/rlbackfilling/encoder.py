@@ -71,6 +71,7 @@ class Candidates(Encoder):
     """
 
     low, high = 0.0, 1.0
+    reads_compiled = True
 
     def __init__(
         self,

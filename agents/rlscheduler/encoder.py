@@ -56,6 +56,7 @@ class WaitingJobs(Encoder):
     """
 
     low, high = 0.0, 1.0
+    reads_compiled = True
 
     def __init__(
         self,

@@ -83,6 +83,7 @@ class InspectorFeatures(Encoder):
     """
 
     low, high = 0.0, 1.0
+    reads_compiled = True
 
     def __init__(
         self,

@@ -41,6 +41,7 @@ class QueueWindow(Encoder):
     """
 
     low, high = 0.0, np.inf
+    reads_compiled = True
 
     def __init__(self, slots: int, time_scale: Positive = 86_400.0) -> None:
         self.slots = slots

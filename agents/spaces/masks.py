@@ -32,6 +32,8 @@ class Slots(Mask):
     17
     """
 
+    reads_compiled = True
+
     def __init__(self, slots: int, *, decline: bool = False) -> None:
         self.slots = slots
         self.decline = decline
@@ -81,6 +83,8 @@ class AcceptReject(Slots):
     >>> AcceptReject().actions
     2
     """
+
+    reads_compiled = True
 
     def __init__(self) -> None:
         super().__init__(slots=2)

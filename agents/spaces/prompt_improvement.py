@@ -48,6 +48,8 @@ class PromptImprovement(Improvement):
     PromptImprovement(baseline=FCFS(), metric='mean_wait_time')
     """
 
+    reads_compiled = True
+
     def __init__(
         self,
         baseline: Policy,
@@ -113,6 +115,8 @@ class PromptRatio(PromptImprovement):
     >>> PromptRatio(FCFS(), "mean_wait_time")
     PromptRatio(baseline=FCFS(), metric='mean_wait_time')
     """
+
+    reads_compiled = True
 
     def __init__(self, baseline: Policy, metric: str = "mean_bounded_slowdown") -> None:
         super().__init__(baseline, metric)

@@ -44,6 +44,8 @@ class MinusMeanWait(Reward):
         Unit of time [s].
     """
 
+    reads_compiled = True
+
     def __init__(self, scale: Positive = 1.0) -> None:
         self.scale = scale
 
@@ -89,6 +91,8 @@ class MinusMeanBoundedSlowdown(Reward):
         Lower bound of the run time in the denominator [s].
     """
 
+    reads_compiled = True
+
     def __init__(self, threshold: Positive = 10.0) -> None:
         self.threshold = threshold
 
@@ -119,6 +123,8 @@ class Utilisation(Reward):
     scale : float
         Total reward of a fully busy machine.
     """
+
+    reads_compiled = True
 
     def __init__(self, scale: Positive = 1.0) -> None:
         self.scale = scale
@@ -290,6 +296,8 @@ class FinalScore(OfMetric):
         When a run begins: the metric is unknown or has no direction.
     """
 
+    reads_compiled = True
+
     def __init__(self, metric: str = "mean_bounded_slowdown") -> None:
         self.metric = metric
 
@@ -320,6 +328,8 @@ class Improvement(OfMetric):
     UsageError
         When a run begins: the metric or the reward type is unknown.
     """
+
+    reads_compiled = True
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numba.core.config
 
-__all__ = ["called", "entry", "machine_code", "separate"]
+__all__ = ["called", "direct", "entry", "machine_code", "separate"]
 
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of the compilation.
@@ -64,3 +64,13 @@ def entry(function: FunctionT, folder: Path) -> FunctionT:
     finally:
         config.CACHE_DIR = before
     return cast(FunctionT, compiled)
+
+
+def direct(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a faster way to call a function that has been compiled for one combination of types.
+
+    Numba finds the types of all arguments at each call, which takes longer than to go on to the next decision
+    of an open seat. Arrays must have the shape and the numbers of those of the first call, without gaps.
+    """
+    (only,) = cast(Any, compiled).overloads.values()
+    return cast("Callable[..., Any]", only.entry_point)

@@ -12,6 +12,7 @@ import numpy as np
 
 from hpcsimkit.compiled.codes import BACKFILLED, READY, RESERVED
 from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.journal import ENDED, SUBMITTED
 from hpcsimkit.compiled.listing import Listing, new_listing, sort
 from hpcsimkit.compiled.queue import WAITING, Queue, add, gather, remove
 from hpcsimkit.compiled.running import enter, leave
@@ -20,7 +21,19 @@ from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, STARTED, In
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 
-__all__ = ["Published", "new_published", "simulate"]
+__all__ = [
+    "NOBODY",
+    "SORTED",
+    "Published",
+    "backfill",
+    "deadline",
+    "list_to_examine",
+    "new_published",
+    "next_event",
+    "occur",
+    "simulate",
+    "start",
+]
 
 KEPT, HEAD, LISTED, SORTED = range(4)
 """Positions in :attr:`Published.counters`."""
@@ -75,26 +88,41 @@ def new_published(policy: Pipeline, jobs: int) -> Published:
 
 
 def simulate(jobs: Jobs, run: Run, queue: Queue, published: Published) -> None:
-    """Process all events one at a time, with a pass after each; mirrors ``DirlabOrder``.
+    """Process all events one at a time, with a pass after each; mirrors ``DirlabOrder``."""
+    now = -(2**62)
+    while True:
+        kind, row, now = next_event(jobs, run, published, now)
+        if kind < 0:
+            return
+        occur(jobs, run, queue, kind, row)
+        if queue.counters[WAITING]:
+            run.counters[PASSES] += 1
+            _pass(jobs, run, queue, published, row if kind == SUBMITTED else NOBODY, now)
+
+
+@machine_code
+def next_event(jobs: Jobs, run: Run, published: Published, now: int) -> tuple[int, int, int]:
+    """Return kind, row and time [s] of the next event; the kind is -1 if there is none.
 
     Submissions come before ends, in the order of the log, and none before its predecessor.
     """
-    now = -(2**62)
-    while True:
-        ending, end = _next_end(jobs, run, published)
-        row = run.counters[ARRIVED]
-        if row < len(jobs.submit_time) and (ending < 0 or max(jobs.submit_time[row], now) <= end):
-            now = max(jobs.submit_time[row], now)
-            run.counters[ARRIVED] += 1
-            add(queue, None, row, jobs.rank, jobs.nodes, run.estimate)
-        elif ending >= 0:
-            row, now = NOBODY, end
-            leave(jobs, run, ending)
-        else:
-            return
-        if queue.counters[WAITING]:
-            run.counters[PASSES] += 1
-            _pass(jobs, run, queue, published, row, now)
+    ending, end = _next_end(jobs, run, published)
+    row = run.counters[ARRIVED]
+    if row < len(jobs.submit_time) and (ending < 0 or max(jobs.submit_time[row], now) <= end):
+        return SUBMITTED, row, max(jobs.submit_time[row], now)
+    if ending >= 0:
+        return ENDED, ending, end
+    return -1, NOBODY, now
+
+
+@machine_code
+def occur(jobs: Jobs, run: Run, queue: Queue, kind: int, row: int) -> None:
+    """Submit or end a job."""
+    if kind == SUBMITTED:
+        run.counters[ARRIVED] += 1
+        add(queue, None, row, jobs.rank, jobs.nodes, run.estimate)
+    else:
+        leave(jobs, run, row)
 
 
 @machine_code
@@ -124,7 +152,7 @@ def _precedes(run: Run, published: Published, row: int, other: int) -> bool:
 
 
 @machine_code
-def _start(jobs: Jobs, run: Run, queue: Queue, published: Published, row: int, now: int, mode: int) -> None:
+def start(jobs: Jobs, run: Run, queue: Queue, published: Published, row: int, now: int, mode: int) -> None:
     """Start a waiting job that fits."""
     remove(queue, None, row, jobs.rank)
     published.number[row] = run.counters[STARTED]
@@ -140,19 +168,19 @@ def _pass(jobs: Jobs, run: Run, queue: Queue, published: Published, newcomer: in
         if jobs.nodes[head] > run.counters[FREE]:
             break
         counters[KEPT] = NOBODY
-        _start(jobs, run, queue, published, head, now, RESERVED if run.reserved[head] else READY)
+        start(jobs, run, queue, published, head, now, RESERVED if run.reserved[head] else READY)
     else:
         return
     if published.commits:
         counters[KEPT] = head
     if published.backfills:
         run.reserved[head] = 1
-        _list(jobs, run, queue, published, head, newcomer)
-        _backfill(jobs, run, queue, published, now)
+        list_to_examine(jobs, run, queue, published, head, newcomer)
+        backfill(jobs, run, queue, published, now)
 
 
 @machine_code
-def _list(jobs: Jobs, run: Run, queue: Queue, published: Published, head: int, newcomer: int) -> None:
+def list_to_examine(jobs: Jobs, run: Run, queue: Queue, published: Published, head: int, newcomer: int) -> None:
     """List the jobs to examine, and reserve for a new blocked job; mirrors ``PublishedEASY.fill``."""
     listing, counters = published.listing, published.counters
     if head != counters[HEAD]:
@@ -173,18 +201,27 @@ def _list(jobs: Jobs, run: Run, queue: Queue, published: Published, head: int, n
 
 @machine_code
 def _reserve(jobs: Jobs, run: Run, published: Published, head: int) -> float:
-    """Return the deadline for the expected ends of backfilled jobs; mirrors ``reservation``."""
+    """Return the deadline for the expected ends of backfilled jobs, which sorts the running ones."""
     published.counters[SORTED] = run.counters[STARTED]
+    return deadline(jobs, run, head, published.relax)
+
+
+@machine_code
+def deadline(jobs: Jobs, run: Run, head: int, relax: float) -> float:
+    """Return the time at which a blocked job will fit, and its permitted delay [s].
+
+    Mirrors ``reservation``.
+    """
     level, place = run.counters[FREE], 0
     while level < jobs.nodes[head]:
         level += jobs.nodes[run.expected[1, place]]
         place += 1
     expected_end = run.expected[0, place - 1]
-    return float(expected_end + published.relax * (expected_end - jobs.submit_time[head]))
+    return float(expected_end + relax * (expected_end - jobs.submit_time[head]))
 
 
 @machine_code
-def _backfill(jobs: Jobs, run: Run, queue: Queue, published: Published, now: int) -> None:
+def backfill(jobs: Jobs, run: Run, queue: Queue, published: Published, now: int) -> None:
     """Start listed jobs that fit and are expected to end before the deadline; mirrors ``PublishedEASY.fill``.
 
     Jobs that no longer wait leave the list.
@@ -196,7 +233,7 @@ def _backfill(jobs: Jobs, run: Run, queue: Queue, published: Published, now: int
         if run.start_time[row] >= 0:
             continue
         if not skip and run.estimate[row] < window and jobs.nodes[row] <= run.counters[FREE]:
-            _start(jobs, run, queue, published, row, now, BACKFILLED)
+            start(jobs, run, queue, published, row, now, BACKFILLED)
             skip = published.skips_after_start
             continue
         skip = False

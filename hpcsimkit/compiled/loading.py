@@ -8,8 +8,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-__all__ = ["CACHE", "DIRLAB", "KINDS", "counted", "least_jobs", "load"]
+__all__ = ["CACHE", "DIRLAB", "KINDS", "PUBLISHED_SEAT", "SEAT", "call", "counted", "least_jobs", "load"]
 
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 1_000_000
 """Numbers of jobs from which ``simulator="auto"`` considers the compiled simulator.
@@ -19,8 +20,8 @@ policy before; the kernel simulates 100 000 jobs per second.
 """
 
 
-ON_MACHINES = 5
-"""Divisor of the last two numbers on machines, where the kernel simulates less than a tenth as many."""
+SLOW_IN_THE_KERNEL = {"machines": 5, "seat": 5}
+"""Divisors of the last two numbers for parts of a kind with which the kernel simulates far fewer jobs."""
 
 
 def _digest() -> str:
@@ -36,8 +37,14 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) 
 DIRLAB = "dirlab"
 """The kind of all policies by the rules of :mod:`hpcsimkit.compiled.dirlab`."""
 
-KINDS: dict[str, Callable[..., None]] = {}
-"""The function ``simulate`` as compiled for each kind of policy used in this process."""
+SEAT, PUBLISHED_SEAT = "seat-textbook", "seat-dirlab"
+"""The kinds of all policies with an open seat, see :mod:`hpcsimkit.compiled.seats`."""
+
+KINDS: dict[str, Callable[..., Any]] = {}
+"""The function ``simulate`` or ``advance`` as compiled for each kind of policy used in this process."""
+
+DIRECT: dict[str, Callable[..., Any]] = {}
+"""The functions of runs with open seats, after their first calls, as they are called many times."""
 
 SHORT_RUNS: Counter[str] = Counter()
 """Number of jobs in the short runs of this process that could be compiled, by kind of policy."""
@@ -55,7 +62,7 @@ def least_jobs(kind: str) -> int:
     if kind in KINDS:
         return WHEN_LOADED
     least = WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
-    return least // ON_MACHINES if "machines" in kind.split("-") else least
+    return least // max(SLOW_IN_THE_KERNEL.get(part, 1) for part in kind.split("-"))
 
 
 def counted(kind: str, jobs: int) -> int:
@@ -64,14 +71,33 @@ def counted(kind: str, jobs: int) -> int:
     return SHORT_RUNS[kind]
 
 
-def load(kind: str) -> Callable[..., None]:
+def load(kind: str) -> Callable[..., Any]:
     """Return the simulator for a kind of policy; print a line on a terminal if it must be compiled first."""
     if kind not in KINDS:
         if sys.stderr.isatty() and not _is_compiled(kind):
             print("compiling the simulator, once for this version and kind of policy ...", file=sys.stderr)
-        from hpcsimkit.compiled import dirlab, loop
-        from hpcsimkit.compiled.compilation import entry
-
-        simulate: Callable[..., None] = dirlab.simulate if kind == DIRLAB else loop.simulate
-        KINDS[kind] = entry(simulate, CACHE / kind)
+        KINDS[kind] = _entry(kind)
     return KINDS[kind]
+
+
+def call(kind: str, state: tuple[Any, ...]) -> Any:
+    """Call a function of open seats with the state of a run, and return what it returns."""
+    if kind not in DIRECT:
+        from hpcsimkit.compiled.compilation import direct
+
+        compiled = load(kind)
+        found = compiled(*state)
+        DIRECT[kind] = direct(compiled)
+        return found
+    return DIRECT[kind](*state)
+
+
+def _entry(kind: str) -> Callable[..., Any]:
+    from hpcsimkit.compiled import dirlab, loop
+    from hpcsimkit.compiled.compilation import entry
+
+    if kind in (SEAT, PUBLISHED_SEAT):
+        from hpcsimkit.compiled import seats
+
+        return entry(seats.advance, CACHE / kind)
+    return entry(dirlab.simulate if kind == DIRLAB else loop.simulate, CACHE / kind)

@@ -6,6 +6,7 @@ from hpcsimkit.compiled.codes import NO_LIMIT, PLANNED
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
 from hpcsimkit.compiled.filling import skips
+from hpcsimkit.compiled.journal import ENDED, Journal, enter_in
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEWCOMERS, Machines
 from hpcsimkit.compiled.machines import end_next as end_next_on_machines
@@ -17,7 +18,7 @@ from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import end_next
 from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, Integers, Jobs, Rules, Run
 
-__all__ = ["simulate"]
+__all__ = ["end_jobs", "next_instant", "simulate", "submit_jobs"]
 
 
 def simulate(  # noqa: PLR0913 - parts of the state
@@ -64,12 +65,12 @@ def simulate(  # noqa: PLR0913 - parts of the state
     """
     head = -1
     while True:
-        now = max(_next_instant(jobs, run, queue, plan), rules.begin)
+        now = max(next_instant(jobs, run, queue, plan), rules.begin)
         if now == NO_LIMIT:
             return
-        changed = _end_jobs(jobs, run, shares, machines, histories, plan, now)
+        changed = end_jobs(jobs, run, shares, machines, histories, plan, None, now)
         first = run.counters[ARRIVED]
-        _submit_jobs(jobs, run, queue, sizes, shares, histories, now)
+        submit_jobs(jobs, run, queue, sizes, shares, histories, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
@@ -93,7 +94,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
 
 
 @machine_code
-def _next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
+def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
     """Return the time of the next events [s], after all others if there are none."""
     now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
     arrived = run.counters[ARRIVED]
@@ -105,13 +106,14 @@ def _next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
 
 
 @machine_code
-def _end_jobs(
+def end_jobs(
     jobs: Jobs,
     run: Run,
     shares: Shares | None,
     machines: Machines | None,
     histories: Histories | None,
     plan: Plan | None,
+    journal: Journal | None,
     now: int,
 ) -> bool:
     """End all jobs that end now, and return whether there are any; mirrors ``Run.end``."""
@@ -125,11 +127,13 @@ def _end_jobs(
             observe(jobs, histories, row, now - run.start_time[row])
         if plan is not None:
             note_end(plan, row)
+        if journal is not None:
+            enter_in(journal, ENDED, row, now)
     return ended
 
 
 @machine_code
-def _submit_jobs(
+def submit_jobs(
     jobs: Jobs,
     run: Run,
     queue: Queue,

@@ -37,11 +37,11 @@ from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.scores import BY_RANK, score
 from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
 
-__all__ = ["scored_pass", "sorted_pass", "update_plan"]
+__all__ = ["admissible", "backfill", "room_behind", "scored_pass", "sorted_pass", "update_plan"]
 
 
 @machine_code
-def _room(jobs: Jobs, run: Run, rules: Rules, head: int, now: int) -> tuple[int, int, int]:
+def room_behind(jobs: Jobs, run: Run, rules: Rules, head: int, now: int) -> tuple[int, int, int]:
     """Return the capacity for backfilling; mirrors ``reserve`` and, if greedy, ``_fitting``."""
     free = run.counters[FREE]
     if rules.backfilling != EASY:
@@ -59,7 +59,7 @@ def _less(jobs: Jobs, run: Run, room: tuple[int, int, int], row: int) -> tuple[i
 
 
 @machine_code
-def _admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
+def admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
     """Return whether a job may be backfilled; mirrors ``Nodes.admissible``."""
     free, window, spare = room
     return nodes <= free and (estimate <= window or nodes <= spare)
@@ -205,8 +205,8 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     if listing is not None and plan is not None:
         listed = _list_due(jobs, run, listing, plan, now)
         if listed:
-            room = _room(jobs, run, rules, head, now)
-            _backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
+            room = room_behind(jobs, run, rules, head, now)
+            backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
     return head
 
 
@@ -236,9 +236,9 @@ def _search(
     place, position = find(queue, sizes, 0, 0, (free, NO_LIMIT, free), nodes, estimate)
     if place < 0:
         return
-    room = _room(jobs, run, rules, head, now)
+    room = room_behind(jobs, run, rules, head, now)
     if listing is not None:
-        _backfill(jobs, run, rules, queue, sizes, listing, gather(queue, listing.rows), now, room)
+        backfill(jobs, run, rules, queue, sizes, listing, gather(queue, listing.rows), now, room)
         return
     mode = READY if rules.backfilling == FITTING else BACKFILLED
     while True:
@@ -255,7 +255,7 @@ def _search(
 
 
 @machine_code
-def _backfill(  # noqa: PLR0913 - parts of the state
+def backfill(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,
@@ -274,7 +274,7 @@ def _backfill(  # noqa: PLR0913 - parts of the state
     count = 0
     for position in range(listed):
         row = rows[position]
-        if _admissible(room, nodes[row], estimate[row]):
+        if admissible(room, nodes[row], estimate[row]):
             rows[count] = row
             count += 1
     if rules.candidates != BY_RANK:
@@ -285,7 +285,7 @@ def _backfill(  # noqa: PLR0913 - parts of the state
     mode = READY if rules.backfilling == FITTING else BACKFILLED
     for position in range(count):
         row = rows[position]
-        if _admissible(room, nodes[row], estimate[row]):
+        if admissible(room, nodes[row], estimate[row]):
             remove(queue, sizes, row, jobs.rank)
             start(jobs, run, row, now, mode)
             room = _less(jobs, run, room, row)
@@ -381,8 +381,8 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
     elif profile is not None:
         _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
     elif listed:
-        room = _room(jobs, run, rules, head, now)
-        _backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
+        room = room_behind(jobs, run, rules, head, now)
+        backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
 
 
 @machine_code

@@ -40,7 +40,16 @@ from hpcsimkit.results.result import Result
 if TYPE_CHECKING:
     from hpcsimkit.compiled.state import Jobs, Rules
 
-__all__ = ["obstacle", "obstacle_of_policy", "run", "takes"]
+__all__ = [
+    "estimates",
+    "jobs_and_rules",
+    "obstacle",
+    "obstacle_of_policy",
+    "obstacles_of_options",
+    "obstacles_of_policy",
+    "run",
+    "takes",
+]
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
 CONSTANT, VARYING = (type(None), *KEYS, KeyColumn), (*FORMULAS, SlurmMultifactor)
@@ -114,16 +123,21 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         yield f"it knows no order of events {simulation.event_order.name!r}"
         return
     yield from _obstacles_of_cluster(cluster, rules)
-    for name in ("dependencies", "period", "service_time"):
-        if getattr(simulation, name):
-            yield f"it knows no {name}, found {getattr(simulation, name)!r}"
+    yield from obstacles_of_options(simulation)
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
-    yield from _obstacles_of_policy(simulation.policy, rules)
+    yield from obstacles_of_policy(simulation.policy, rules)
     if isinstance(cluster, Machines) and isinstance(simulation.policy, Pipeline):
         yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.begun)
+
+
+def obstacles_of_options(simulation: Parameters) -> Iterator[str]:
+    """Yield the reasons other than cluster, policy and observers why a simulation cannot be compiled."""
+    for name in ("dependencies", "period", "service_time"):
+        if getattr(simulation, name):
+            yield f"it knows no {name}, found {getattr(simulation, name)!r}"
     yield from _too_large(simulation)
     if find_spec("numba") is None:
         yield "numba is not installed (pip install 'hpcsimkit[fast]')"
@@ -172,10 +186,11 @@ def _too_large(simulation: Parameters) -> Iterator[str]:
 
 def obstacle_of_policy(policy: Policy, rules: type[EventOrder] = TextbookOrder) -> str | None:
     """Return the first reason why the compiled simulator cannot run a policy by some rules, or None."""
-    return next(_obstacles_of_policy(policy, rules), None)
+    return next(obstacles_of_policy(policy, rules), None)
 
 
-def _obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str]:
+def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str]:
+    """Yield the reasons why the compiled simulator cannot run a policy by some rules."""
     if type(policy) is not Pipeline:
         yield f"{type(policy).__name__} is no plain pipeline"
         return
@@ -236,10 +251,10 @@ def run(simulation: Parameters) -> Result:
     logged = simulation.workload
     workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.seed)
-    jobs, rules = _jobs_and_rules(simulation, workload, policy, nodes, streams)
+    jobs, rules = jobs_and_rules(simulation, workload, policy, nodes, streams)
     machines = on_machines.machines_of(logged, cluster) if isinstance(cluster, Machines) else None
     at_once = nodes if machines is None else len(workload)
-    state = new_run(jobs, _estimates(workload, policy, streams), at_once)
+    state = new_run(jobs, estimates(workload, policy, streams), at_once)
     if simulation.begun is not None:
         take_over(simulation.begun, jobs, state)
     queue = new_queue(len(workload))
@@ -340,7 +355,7 @@ def _started_in(simulation: Parameters) -> NDArray[np.str_] | None:
     return np.full(len(simulation.workload), simulation.cluster.names[0])
 
 
-def _jobs_and_rules(
+def jobs_and_rules(
     simulation: Parameters, workload: Workload, policy: Pipeline, nodes: int, streams: np.random.SeedSequence
 ) -> tuple[Jobs, Rules]:
     """Return the columns and the rules of a run."""
@@ -455,7 +470,7 @@ def _weights(workload: Workload, order: Any, keys: tuple[NDArray[Any], ...]) -> 
     return np.zeros(len(workload))
 
 
-def _estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSequence) -> Integers:
+def estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSequence) -> Integers:
     """Return the estimates of all jobs [s]; last-two predictions follow during the run."""
     estimator = policy.estimates
     if isinstance(estimator, Actual):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -57,6 +57,10 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         Metrics in ``info["metrics"]`` at the end of an episode.
     render_mode : {"ansi", "rgb_array"}, optional
         Format of :meth:`render`: a line of text, or an image of queue and machine; by default none.
+    simulator : {"auto", "simpy", "compiled"}
+        The program that runs up to each decision; observations, rewards and schedules do not depend on it.
+        ``"auto"`` takes the compiled one (extra ``[fast]``) where policy, encoder, mask and reward allow it,
+        once a training has enough jobs. Default: ``"auto"``.
 
     Examples
     --------
@@ -91,6 +95,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         attempts: int = 1,
         metrics: Iterable[str] = METRICS_AT_THE_END,
         render_mode: str | None = None,
+        simulator: Literal["auto", "simpy", "compiled"] = "auto",
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise UsageError(f"render_mode needs 'ansi' or 'rgb_array', found {render_mode!r}")
@@ -107,6 +112,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         self.attempts = attempts
         self.metrics = tuple(metrics)
         self.render_mode = render_mode
+        self.simulator = simulator
         shape, actions = self.sizes = shape_of(encoder), actions_of(mask)
         with guarded(f"the encoder {type(encoder).__name__}"):
             self.observation_space = gymnasium.spaces.Box(
@@ -146,7 +152,9 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         self._check_sizes()
         for _ in range(self.attempts):
             scenario = sampled(self.episodes, rng)
-            episode = Episode(scenario, self.policy, {self.stage: player}, skip=self.skip)
+            episode = Episode(
+                scenario, self.policy, {self.stage: player}, skip=self.skip, simulator=self.simulator
+            )
             if episode.decision is None:
                 continue
             if scenario.learn_from is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -55,6 +56,10 @@ class Episode:
         Agent interfaces by stage. Other open seats are answered by the heuristic behind them.
     skip : bool
         Whether decisions with a single option are answered automatically. Default: True.
+    simulator : {"auto", "simpy", "compiled"}
+        The program that runs up to the decisions, which do not depend on it; see
+        :meth:`Simulation.pause_with <hpcsimkit.kernel.simulation.Simulation.pause_with>`. Default:
+        ``"auto"``.
 
     Attributes
     ----------
@@ -67,13 +72,21 @@ class Episode:
     """
 
     def __init__(
-        self, scenario: Scenario, policy: Policy, players: Mapping[str, Player], *, skip: bool = True
+        self,
+        scenario: Scenario,
+        policy: Policy,
+        players: Mapping[str, Player],
+        *,
+        skip: bool = True,
+        simulator: Literal["auto", "simpy", "compiled"] = "auto",
     ) -> None:
         self.scenario = scenario
         self.players = players
         self.skip = skip
         rewards = {id(player.reward): player.reward for player in players.values()}
         self.simulation: Simulation = scenario.simulation(policy, observers=list(rewards.values()))
+        readers = [part for player in players.values() for part in (player.encoder, player.mask)]
+        self.simulation.pause_with(simulator, readers)
         self.decisions = 0
         self.decision: Decision | None = self.simulation.next_decision()
         self._encode: dict[tuple[str, str], Encode] = {}

@@ -65,6 +65,12 @@ class Encoder(Parameters):
     low, high = -np.inf, np.inf
     """Lower and upper bound of all values."""
 
+    reads_compiled = False
+    """Whether it reads only what a compiled run shows (:class:`~hpcsimkit.compiled.shown.Shown`).
+
+    A class declares it for itself: it is not inherited.
+    """
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the observation."""
@@ -77,6 +83,12 @@ class Encoder(Parameters):
 
 class Mask(Parameters):
     """Mapping between numbered actions and the options of a decision."""
+
+    reads_compiled = False
+    """Whether it reads only what a compiled run shows (:class:`~hpcsimkit.compiled.shown.Shown`).
+
+    A class declares it for itself: it is not inherited.
+    """
 
     @property
     def actions(self) -> int:
@@ -101,6 +113,12 @@ class Reward(Observer, Parameters):
 
     :meth:`take` is called at each decision of the seat and at the end; it returns the amount accumulated
     since the last call. If the sum over an episode is a metric, the docstring says so.
+    """
+
+    reads_compiled = False
+    """Whether it reads only what a compiled run shows, in no callbacks but those of submissions, starts and ends.
+
+    A class declares it for itself: it is not inherited.
     """
 
     def take(self, system: System) -> float:

@@ -25,6 +25,10 @@ class Clock(Environment):
         def now(self) -> int:
             """The simulated time [s]."""
 
+    def move_to(self, now: int) -> None:
+        """Set the time [s], in a run of a program that has its own events."""
+        self._now = now
+
 
 class Instant(Event):
     """A SimPy timeout with a priority among the events of its instant.

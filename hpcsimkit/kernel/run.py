@@ -97,6 +97,7 @@ class Run(Scheduler):
     """
 
     parameters: RunParameters
+    simulator = "simpy"
 
     def __init__(self, parameters: RunParameters) -> None:
         kill = parameters.walltime == "kill"

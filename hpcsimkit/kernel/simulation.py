@@ -24,9 +24,9 @@ from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.partitioned import run_of
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.run import EventOrder, Run
+from hpcsimkit.kernel.run import EventOrder
 from hpcsimkit.kernel.service_time import Penalty, ServiceTime, as_service_time
-from hpcsimkit.kernel.simulators import taking
+from hpcsimkit.kernel.simulators import Pausing, pausing, taking
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
@@ -132,7 +132,8 @@ class Simulation:
         first = int(workload.submit_time.min()) if len(workload) else 0
         clock = Clock(first if begun is None else begun.at)
         self.guard = Guard(self.name, clock)
-        self._run: Run | None = None  # begins with the first decision
+        self._run: Pausing | None = None  # begins with the first decision
+        self._at_seats: tuple[str, Sequence[Any]] = ("simpy", ())
         self._over = False
         self._seconds = 0.0
         self._result: Result | None = None  # of another simulator
@@ -176,6 +177,27 @@ class Simulation:
             )
         return self.result()
 
+    def pause_with(self, simulator: Literal["auto", "simpy", "compiled"], readers: Sequence[Any]) -> None:
+        """Choose the program that runs up to the decisions of open seats; by default the kernel.
+
+        Decisions do not depend on it. The compiled simulator shows only a part of the state, which is enough
+        for observers and readers that declare so by ``reads_compiled``.
+
+        Parameters
+        ----------
+        simulator : {"auto", "simpy", "compiled"}
+            The program; ``"auto"`` takes the compiled one where it can and where it is worth its loading.
+        readers : sequence of Encoder, Mask or Reward
+            The objects, besides observers, that read the state at decisions.
+
+        Raises
+        ------
+        UsageError
+            There is no such program.
+        """
+        _check_simulator(simulator)
+        self._at_seats = simulator, readers
+
     def next_decision(self) -> Decision | None:
         """Advance the simulation to the next decision of an open seat; return None at the end of the run."""
         self.guard.check()
@@ -197,7 +219,7 @@ class Simulation:
         try:
             with self.guard:
                 if self._run is None:
-                    self._run = run_of(self)
+                    self._run = pausing(self, *self._at_seats) or run_of(self)
                 self._run.advance()
         except EmptySchedule:
             with self.guard:
@@ -225,7 +247,7 @@ class Simulation:
             return decision
         raise UsageError("no decision is at hand: call next_decision() first")
 
-    def _begun(self) -> Run:
+    def _begun(self) -> Pausing:
         if self._run is not None:
             return self._run
         raise UsageError("the run has not begun yet: call run() or next_decision() first")
@@ -252,6 +274,7 @@ class Simulation:
                 passes=system.passes,
                 placements=Placements.of(system.cluster, system.allocations, system.events),
                 started_in=self._started_in(system),
+                simulator=self._begun().simulator,
             )
 
     def _started_in(self, system: System) -> NDArray[np.str_] | None:
@@ -303,14 +326,10 @@ class Simulation:
 
     def _check(self) -> None:
         whole = (int, np.integer)
+        _check_simulator(self.simulator)
         for name, needed, given in (
             ("workload", "a Workload", isinstance(self.workload, Workload)),
             ("policy", "a Policy", isinstance(self.policy, Policy)),
-            (
-                "simulator",
-                "'auto', 'simpy' or 'compiled'",
-                self.simulator in ("auto", "simpy", "compiled"),
-            ),
             ("walltime", "'run' or 'kill'", self.walltime in ("run", "kill")),
             (
                 "period",
@@ -336,3 +355,8 @@ class Simulation:
             self.begun.check(self.workload.killed_at_limit if kill else self.workload)
         self.policy.check()
         self.policy.check_workload(self.workload)
+
+
+def _check_simulator(simulator: object) -> None:
+    if simulator not in ("auto", "simpy", "compiled"):
+        raise UsageError(f"simulator needs 'auto', 'simpy' or 'compiled', found {simulator!r}")

@@ -6,13 +6,15 @@ which is imported only when a simulation is run that it may take.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from hpcsimkit.kernel.decision import Decision
+    from hpcsimkit.kernel.system import System
     from hpcsimkit.results.result import Result
 
-__all__ = ["LOADERS", "Simulator", "taking"]
+__all__ = ["LOADERS", "LOADERS_OF_SEATS", "Pausing", "PausingSimulator", "Simulator", "pausing", "taking"]
 
 
 class Simulator(Protocol):
@@ -40,3 +42,61 @@ def taking(simulation: Any) -> Simulator | None:
     if simulation.simulator == "simpy":
         return None
     return next((simulator for loader in LOADERS if (simulator := loader()).takes(simulation)), None)
+
+
+# --- runs that pause at open seats -------------------------------------------------------------------------
+
+
+class Pausing(Protocol):
+    """A run that pauses at decisions: that of the kernel, or one of another program.
+
+    Attributes
+    ----------
+    simulator : str
+        The program that runs: ``"simpy"`` or ``"compiled"``.
+    system : System
+        The state; another program shows only a part of it.
+    decision : Decision or None
+        The pending decision.
+    cut_short : list of int
+        Rows of the jobs that exceed their wall-time limit due to the locality model.
+    """
+
+    simulator: str
+    system: System
+    decision: Decision | None
+    cut_short: list[int]
+
+    def advance(self) -> None:
+        """Run to the next decision; raise an EmptySchedule if there is none."""
+
+    def resume(self, decision: Decision, choice: Any) -> None:
+        """Answer the pending decision."""
+
+    def finish(self) -> None:
+        """End the run once no event is left."""
+
+
+class PausingSimulator(Protocol):
+    """A program for runs with open seats; a module with this function is one."""
+
+    def opened(self, simulation: Any, simulator: str, readers: Sequence[Any]) -> Pausing | None:
+        """Return the run of a simulation, None to leave it; raise a UsageError if it must and cannot."""
+
+
+LOADERS_OF_SEATS: list[Callable[[], PausingSimulator]] = []
+"""Functions that import and return a program; the first one that takes a simulation runs it."""
+
+
+def pausing(simulation: Any, simulator: str, readers: Sequence[Any]) -> Pausing | None:
+    """Return a run of another program that pauses at decisions; None for the kernel.
+
+    Raises
+    ------
+    UsageError
+        The program that is asked for cannot run it.
+    """
+    if simulator == "simpy":
+        return None
+    runs = (loader().opened(simulation, simulator, readers) for loader in LOADERS_OF_SEATS)
+    return next((run for run in runs if run is not None), None)

@@ -1,0 +1,122 @@
+"""Simulations with an open seat that the compiled simulator takes, up to each of their decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.compiled import loading, support
+from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.pipeline import SEATS, Pipeline
+from hpcsimkit.kernel.policy import Inspector
+from hpcsimkit.kernel.reservation import EASY
+from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
+
+__all__ = ["obstacle", "opened"]
+
+
+def opened(simulation: Any, simulator: str, readers: Sequence[Any]) -> Any:
+    """Return a compiled run that pauses at each decision, or None for the kernel.
+
+    With ``"auto"`` it is taken once the jobs of such runs in this process are worth its loading.
+
+    Raises
+    ------
+    UsageError
+        The compiled simulator must be taken and cannot; the message says why.
+    """
+    jobs = len(simulation.workload)
+    kind = loading.PUBLISHED_SEAT if isinstance(simulation.event_order, DirlabOrder) else loading.SEAT
+    found = obstacle(simulation, readers)
+    if found is not None:
+        if simulator == "compiled":
+            raise UsageError(f"the compiled simulator cannot pause here: {found}")
+        return None
+    if simulator == "auto" and loading.counted(kind, jobs) < loading.least_jobs(kind):
+        return None
+    from hpcsimkit.compiled.paused_run import PausedRun
+
+    stage, closed = _closed(simulation.policy)
+    return PausedRun(simulation, stage, closed)
+
+
+def obstacle(simulation: Any, readers: Sequence[Any]) -> str | None:
+    """Return the first reason why a compiled run cannot pause at a simulation's decisions, or None.
+
+    `readers` are the objects that read its state: encoders, masks and rewards.
+    """
+    return next(_obstacles(simulation, readers), None)
+
+
+def _obstacles(simulation: Any, readers: Sequence[Any]) -> Iterator[str]:
+    policy, rules = simulation.policy, type(simulation.event_order)
+    if rules not in support.KNOWN:
+        yield f"it knows no order of events {simulation.event_order.name!r}"
+        return
+    if type(policy) is not Pipeline:
+        yield f"{type(policy).__name__} is no plain pipeline"
+        return
+    for reader in (*simulation.observers, *readers):
+        if "reads_compiled" not in vars(type(reader)) or not reader.reads_compiled:
+            yield f"{type(reader).__name__} is not known to read only what a compiled run shows"
+    if type(simulation.cluster) is not Nodes:
+        yield f"its seats know counted nodes only, found {simulation.cluster!r}"
+    if simulation.begun is not None:
+        yield "its seats know no begun runs"
+    yield from support.obstacles_of_options(simulation)
+    seats = [seat for seat in SEATS if isinstance(getattr(policy, seat), External)]
+    if len(seats) != 1:
+        yield f"one open seat is needed, found {len(seats)}"
+    else:
+        yield from _obstacles_at(seats[0], policy, issubclass(rules, DirlabOrder))
+        yield from support.obstacles_of_policy(_closed(policy)[1], rules)
+
+
+def _obstacles_at(stage: str, policy: Pipeline, published: bool) -> Iterator[str]:
+    """Yield the reasons why a seat of a pipeline cannot be open in a compiled run."""
+    seat = getattr(policy, stage)
+    if type(seat) is not External:
+        yield f"{type(seat).__name__} at the {stage} seat is not compiled"
+    if type(seat.base) not in _bases(stage, published):
+        yield f"{seat.base!r} at the open {stage} seat is not compiled"
+    if policy.placement is not None or (stage != "inspector" and policy.inspector is not None):
+        yield "an inspector or a placement besides the open seat is not compiled"
+    if policy.fitting or (policy.window and stage == "inspector"):
+        yield "'fitting', or a window before an inspector, is not compiled with an open seat"
+    if policy.window and stage == "backfiller":
+        yield "a window with an open backfiller is not compiled"
+    if type(policy.queue_order) not in support.CONSTANT:
+        yield f"the order {policy.queue_order!r} is not compiled with an open seat"
+    if stage != "backfiller" and policy.backfiller is not None:
+        if published and not policy.commit:
+            yield "an open seat before published backfilling needs the commitment to a job"
+        if not published and type(policy.backfiller) is not EASY:
+            yield f"the backfiller {policy.backfiller!r} is not compiled with an open seat"
+    if type(policy.estimates) not in support.KNOWN[DirlabOrder]["estimates"]:
+        yield f"the estimates {policy.estimates!r} are not compiled with an open seat"
+
+
+def _bases(stage: str, published: bool) -> tuple[type, ...]:
+    """Return the classes of the heuristics that are known behind an open seat."""
+    if stage == "order":
+        return support.CONSTANT
+    if stage == "inspector":
+        return (type(None), Inspector)
+    return (FittingCandidates,) if published else (type(None), EASY, FittingCandidates)
+
+
+def _closed(policy: Pipeline) -> tuple[str, Pipeline]:
+    """Return the open seat of a pipeline, and the pipeline with the known part of the heuristic behind it."""
+    stage = next(seat for seat in SEATS if isinstance(getattr(policy, seat), External))
+    backfiller = policy.backfiller
+    if isinstance(backfiller, External):
+        backfiller = EASY() if backfiller.base is None else backfiller.base
+        if isinstance(backfiller, FittingCandidates):
+            backfiller = None
+    closed = Pipeline(
+        policy.queue_order, backfiller=backfiller, estimates=policy.estimates, commit=policy.commit
+    )
+    return stage, closed

@@ -1,0 +1,211 @@
+"""A compiled run that pauses at the decisions of an open seat, in the place of a run of the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from simpy.core import EmptySchedule
+
+from hpcsimkit.compiled import loading, support
+from hpcsimkit.compiled.dirlab import new_published
+from hpcsimkit.compiled.journal import ENTRIES, new_journal
+from hpcsimkit.compiled.queue import new_queue
+from hpcsimkit.compiled.seats import (
+    BACKFILLER,
+    INSPECTOR,
+    JOB,
+    NOW,
+    OFFERED,
+    ORDER,
+    OVER,
+    PAUSED,
+    Seat,
+    new_seat,
+)
+from hpcsimkit.compiled.shown import Shown
+from hpcsimkit.compiled.state import new_run
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.observers import Callbacks
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.stalls import stalled
+from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
+
+__all__ = ["CODES", "PausedRun"]
+
+CODES = {"order": ORDER, "inspector": INSPECTOR, "backfiller": BACKFILLER}
+"""Codes of the seats that can be open."""
+
+UNLIMITED = 2**62
+
+
+class PausedRun:
+    """A run of a pipeline with an open seat; see :class:`~hpcsimkit.kernel.run.Run`.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        The parameters of the run.
+    stage : str
+        The open seat.
+    closed : Pipeline
+        The pipeline with the heuristic behind the seat.
+
+    Attributes
+    ----------
+    system : Shown
+        The state.
+    decision : Decision or None
+        The pending decision.
+    cut_short : list of int
+        Empty: there is no locality model.
+    """
+
+    simulator = "compiled"
+
+    def __init__(self, simulation: Any, stage: str, closed: Pipeline) -> None:
+        policy, logged = simulation.policy, simulation.workload
+        workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
+        nodes, streams = simulation.cluster.size, np.random.SeedSequence(simulation.seed)
+        jobs, rules = support.jobs_and_rules(simulation, workload, closed, nodes, streams)
+        published = isinstance(simulation.event_order, DirlabOrder)
+        run = new_run(jobs, support.estimates(workload, closed, streams), nodes)
+        queue, journal = new_queue(len(workload)), new_journal(len(workload))
+        rules_of_these = new_published(policy, len(workload)) if published else None
+        self._stage, self._external = stage, getattr(policy, stage)
+        self._clock, self._max_interval = simulation.guard.clock, policy.max_interval
+        seat = _seat(simulation, stage, self._external, self._clock.now)
+        self._seat, self._journal = seat, journal
+        self._state = (jobs, rules, run, queue, rules_of_these, seat, journal)
+        self._kind = loading.PUBLISHED_SEAT if published else loading.SEAT
+        self._answer = 0
+        self.decision: Decision | None = None
+        self.cut_short: list[int] = []
+        self.system: Any = Shown(
+            simulation, workload, jobs, run, queue, rules_of_these, published, self._clock.now
+        )
+        callbacks = Callbacks(simulation.observers)
+        self._tells = (callbacks.on_submit, callbacks.on_start, callbacks.on_end)
+        self._finish = callbacks.on_finish
+        for notify in callbacks.on_begin:
+            notify(self.system)
+
+    # --- the course of the run -------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Run to the next decision.
+
+        Raises
+        ------
+        EmptySchedule
+            No event is left.
+        StalledError
+            The pipeline waits in vain.
+        """
+        if self.decision is not None:
+            return
+        self._journal.counters[ENTRIES] = 0
+        state = loading.call(self._kind, (*self._state, self._answer))
+        system = self.system
+        if any(self._tells):
+            self._tell()
+        system.now = now = int(self._seat.counters[NOW])
+        self._clock.move_to(now)
+        if state == PAUSED:
+            self.decision = self._decision()
+        elif state == OVER:
+            raise EmptySchedule
+        else:
+            raise stalled(system)
+
+    def resume(self, decision: Decision, choice: Any) -> None:
+        """Take the answer of a decision; the pass goes on in :meth:`advance`."""
+        if decision.stage != "inspector":
+            self._answer = -1 if choice is None else choice.index
+        else:
+            self._answer = int(choice)
+            if not choice and decision.job is not None:
+                row, holds = decision.job.index, self.system.holds
+                holds[row] = holds.get(row, 0) + 1
+        self.decision = None
+
+    def finish(self) -> None:
+        """End the run once no event is left.
+
+        Raises
+        ------
+        StalledError
+            Jobs are still waiting.
+        """
+        if len(self.system.queue):
+            raise stalled(self.system)
+        for notify in self._finish:
+            notify(self.system)
+
+    def _tell(self) -> None:
+        """Tell the observers what happened since the last decision."""
+        system, jobs, tells = self.system, self.system.jobs, self._tells
+        events = self._journal.events[:, : self._journal.counters[ENTRIES]].tolist()
+        for kind, row, now in zip(*events, strict=True):
+            for notify in tells[kind]:
+                system.now = now
+                job = jobs[row]
+                if kind == 1:
+                    notify(job, job.nodes, system)
+                else:
+                    notify(job, system)
+
+    # --- decisions -------------------------------------------------------------------------------------
+
+    def _decision(self) -> Decision:
+        """Return the pending decision."""
+        system, stage = self.system, self._stage
+        row = int(self._seat.counters[JOB])
+        if stage == "inspector":
+            job = system.jobs[row]
+            options = (True, False) if self._may_hold() else (True,)
+            return Decision(stage, system, job, lambda: options, lambda: True)
+        offered = self._options()
+        head = None if stage == "order" else system.jobs[row]
+        return Decision(stage, system, head, lambda: offered, lambda: offered[0])
+
+    def _options(self) -> list[Job | None]:
+        """Return the jobs among which the seat chooses, and None if it may decline."""
+        rows = self._seat.listing.rows[: self._seat.counters[OFFERED]].tolist()
+        offered: list[Job | None] = list(map(self.system.jobs.__getitem__, rows))
+        if self._external.decline and (self._stage == "backfiller" or self._may_hold()):
+            offered.append(None)
+        return offered
+
+    def _may_hold(self) -> bool:
+        """Return whether another pass is certain to follow; see ``Pipeline._may_hold``."""
+        system = self.system
+        return system.anything_ahead or (system.stands_still and self._max_interval is not None)
+
+
+def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
+    """Return the open seat of a pipeline."""
+    policy, base, events = simulation.policy, external.base, simulation.event_order
+    fitting = stage == "backfiller" and isinstance(base, FittingCandidates)
+    most = [policy.window or UNLIMITED, base.slots if fitting else UNLIMITED]
+    return new_seat(
+        len(simulation.workload),
+        now,
+        kind=CODES[stage],
+        skips=bool(external.skip),
+        declines=bool(external.decline),
+        fitting=fitting,
+        guarded=fitting and bool(base.guarded),
+        relax=float(base.relax) if fitting else 0.0,
+        most=min(most),
+        max_interval=_or_none(policy.max_interval),
+        max_rejections=_or_none(policy.max_rejections),
+        stands_still=isinstance(events, DirlabOrder),
+        following=_or_none(getattr(events, "following", None)),
+    )
+
+
+def _or_none(number: int | None) -> int:
+    return -1 if number is None else int(number)

@@ -1,0 +1,196 @@
+"""The state of a paused run, as encoders, masks and rewards read it: a system without actions.
+
+Each part is read from the arrays of the run when it is asked for. What is not here cannot be read at an open
+seat of a compiled run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.compiled.dirlab import SORTED, Published
+from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue
+from hpcsimkit.compiled.state import ARRIVED, FREE, RUNNING, STARTED, Integers, Jobs, Run
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["Shown", "ShownQueue", "ShownRunning"]
+
+
+class Shown:
+    """The readable part of a :class:`~hpcsimkit.kernel.system.System`.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        The parameters of the run.
+    workload : Workload
+        The jobs, with limited run times if they are killed.
+    jobs, run, queue, published : Jobs, Run, Queue, Published
+        The arrays of the run.
+    stands_still : bool
+        See :class:`~hpcsimkit.kernel.system.System`.
+    now : int
+        The simulated time [s].
+    """
+
+    service_time = None
+    allocations = None
+    partition = ""
+    events: tuple[int, ...] = ()
+    started_in: Mapping[int, str] = {}  # noqa: RUF012 - never changed
+
+    def __init__(  # noqa: PLR0913 - parts of the state
+        self,
+        simulation: Any,
+        workload: Workload,
+        jobs: Jobs,
+        run: Run,
+        queue: Queue,
+        published: Published | None,
+        stands_still: bool,
+        now: int,
+    ) -> None:
+        self.workload = workload
+        self.cluster = simulation.cluster
+        self.seed = simulation.seed
+        self.another: Callable[[Any], Any] = simulation.another
+        self.stands_still = stands_still
+        self.now = now
+        self.jobs: list[Job] = workload.jobs
+        self.holds: dict[int, int] = {}
+        self.queue = ShownQueue(self.jobs, queue, run.estimate)
+        self.running = ShownRunning(jobs, run, published)
+        self._columns, self._run = jobs, run
+
+    @property
+    def free(self) -> int:
+        """The number of free nodes."""
+        return int(self._run.counters[FREE])
+
+    @property
+    def arrivals_left(self) -> int:
+        """Number of submissions to come."""
+        return len(self._columns.arrival_order) - int(self._run.counters[ARRIVED])
+
+    @property
+    def anything_ahead(self) -> bool:
+        """Whether jobs are running or submissions pending."""
+        return len(self.running) > 0 or self.arrivals_left > 0
+
+    @property
+    def passes(self) -> int:
+        """Number of passes begun so far."""
+        from hpcsimkit.compiled.state import PASSES
+
+        return int(self._run.counters[PASSES])
+
+    @property
+    def starts(self) -> Integers:
+        """Start time of each job [s], -1 if it has not started."""
+        return self._run.start_time
+
+    @property
+    def finishes(self) -> Integers:
+        """End of each job [s], -1 if it has not ended."""
+        ends = np.where(self.starts < 0, -1, self.starts + self._columns.run_time)
+        ends[self.running.rows] = -1
+        return ends
+
+    @property
+    def modes(self) -> NDArray[np.uint8]:
+        """Start mode of each job."""
+        return self._run.mode
+
+    def estimate(self, job: Job) -> int:
+        """Return the estimate of the job's total run time [s]."""
+        return int(self._run.estimate[job.index])
+
+    def start_time(self, job: Job) -> int:
+        """Return the start time of a job [s], -1 if it has not started."""
+        return int(self._run.start_time[job.index])
+
+    def given(self, row: int) -> int:
+        """Return the number of nodes of the job of a row."""
+        return self.jobs[row].nodes
+
+    def fits(self, job: Job) -> bool:
+        """Return whether the job could start now."""
+        return job.nodes <= self.free
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return a column of the workload."""
+        return self.workload.column(name)
+
+
+class ShownQueue:
+    """The waiting jobs in the order of the policy, which is constant; see :class:`JobQueue`."""
+
+    def __init__(self, jobs: list[Job], queue: Queue, estimate: Integers) -> None:
+        self._jobs, self._queue, self._estimate = jobs, queue, estimate
+
+    def __len__(self) -> int:
+        return int(self._queue.counters[WAITING])
+
+    def __iter__(self) -> Iterator[Job]:
+        return map(self._jobs.__getitem__, self._rows().tolist())
+
+    def __contains__(self, job: Job) -> bool:
+        return job.index in self._rows()
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """Rows ``index, size, estimate`` of the waiting jobs, int64, shape (3, jobs)."""
+        rows = self._rows()
+        sizes = [self._jobs[row].nodes for row in rows.tolist()]
+        return np.stack([rows, np.array(sizes, dtype=np.int64), self._estimate[rows]])
+
+    def first(self) -> Job:
+        """Return the first job; the queue must not be empty."""
+        return self._jobs[self._queue.rows[self._queue.order[0], 0]]
+
+    def _rows(self) -> Integers:
+        """Return the rows of the waiting jobs."""
+        queue = self._queue
+        blocks = queue.order[: queue.counters[BLOCKS]].tolist()
+        if len(blocks) == 1:
+            return queue.rows[blocks[0], : queue.filled[blocks[0]]]
+        parts = [queue.rows[block, : queue.filled[block]] for block in blocks]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+
+class ShownRunning:
+    """The running jobs by expected end; see :class:`~hpcsimkit.kernel.system.Running`."""
+
+    def __init__(self, jobs: Jobs, run: Run, published: Published | None) -> None:
+        self._jobs, self._run, self._published = jobs, run, published
+
+    def __len__(self) -> int:
+        return int(self._run.counters[RUNNING])
+
+    @property
+    def entries(self) -> list[tuple[int, int, int]]:
+        """Expected end [s], row and nodes of each job."""
+        count = len(self)
+        ends, rows = self._run.expected[:, :count]
+        return list(zip(ends.tolist(), rows.tolist(), self._jobs.nodes[rows].tolist(), strict=True))
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the running jobs."""
+        rows: list[int] = self._run.expected[1, : len(self)].tolist()
+        return rows
+
+    def by_expected_end(self) -> list[tuple[int, int, int]]:
+        """Return the entries; by the published rules this also sorts simultaneous job ends."""
+        if self._published is not None:
+            self._published.counters[SORTED] = self._run.counters[STARTED]
+        return self.entries
+
+    def overrun(self, now: int) -> bool:
+        """Return whether a running job has reached or passed its expected end."""
+        return len(self) > 0 and bool(self._run.expected[0, 0] <= now)
