@@ -17,6 +17,7 @@ from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue
 from hpcsimkit.compiled.state import ARRIVED, FREE, RUNNING, STARTED, Integers, Jobs, Run
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Estimator
 
 __all__ = ["Shown", "ShownQueue", "ShownRunning"]
 
@@ -57,6 +58,7 @@ class Shown:
     ) -> None:
         self.workload = workload
         self.cluster = simulation.cluster
+        self.estimator: Estimator = simulation.policy.estimator  # one that learns nothing from ended jobs
         self.seed = simulation.seed
         self.another: Callable[[Any], Any] = simulation.another
         self.stands_still = stands_still

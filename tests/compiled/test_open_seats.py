@@ -114,6 +114,7 @@ def shown(decision: Decision, order: bool) -> list[Any]:
         [job.index for job in system.queue],
         (len(system.queue), system.queue.first().index, len(system.running), system.running.overrun(system.now)),
         [(job.index, system.estimate(job), system.fits(job), job in system.queue) for job in system.jobs],
+        [system.estimator.prediction(job) for job in system.jobs],
         list(system.running.entries),
         list(system.running.rows),
         dict(system.holds),
