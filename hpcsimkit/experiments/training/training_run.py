@@ -244,10 +244,10 @@ class TrainingRun(TrainingFolder):
                 return training.validation.sign * validation.mean(training.with_seats(agents))
 
             trainer = trainer_of(training, division, validate)
-            rivals = self._rivals(validation)
         provenance = Provenance(self.command, PACKAGES)
         with self._session(resume=resume, overwrite=overwrite):
             with Watchdog():
+                rivals = self._rivals(validation)
                 trainer.train(
                     self.folder.work,
                     resume=resume,
