@@ -180,7 +180,9 @@ def _pass(jobs: Jobs, run: Run, queue: Queue, published: Published, newcomer: in
 
 
 @machine_code
-def list_to_examine(jobs: Jobs, run: Run, queue: Queue, published: Published, head: int, newcomer: int) -> None:
+def list_to_examine(
+    jobs: Jobs, run: Run, queue: Queue, published: Published, head: int, newcomer: int
+) -> None:
     """List the jobs to examine, and reserve for a new blocked job; mirrors ``PublishedEASY.fill``."""
     listing, counters = published.listing, published.counters
     if head != counters[HEAD]:

@@ -91,12 +91,17 @@ def _obstacles_at(stage: str, policy: Pipeline, published: bool) -> Iterator[str
     if type(policy.queue_order) not in support.CONSTANT:
         yield f"the order {policy.queue_order!r} is not compiled with an open seat"
     if stage != "backfiller" and policy.backfiller is not None:
-        if published and not policy.commit:
-            yield "an open seat before published backfilling needs the commitment to a job"
-        if not published and type(policy.backfiller) is not EASY:
-            yield f"the backfiller {policy.backfiller!r} is not compiled with an open seat"
+        yield from _obstacles_behind(policy, published)
     if type(policy.estimates) not in support.KNOWN[DirlabOrder]["estimates"]:
         yield f"the estimates {policy.estimates!r} are not compiled with an open seat"
+
+
+def _obstacles_behind(policy: Pipeline, published: bool) -> Iterator[str]:
+    """Yield the reasons why a backfiller cannot follow an open seat in a compiled run."""
+    if published and not policy.commit:
+        yield "an open seat before published backfilling needs the commitment to a job"
+    if not published and type(policy.backfiller) is not EASY:
+        yield f"the backfiller {policy.backfiller!r} is not compiled with an open seat"
 
 
 def _bases(stage: str, published: bool) -> tuple[type, ...]:

@@ -14,7 +14,7 @@ from hpcsimkit.compiled import dirlab
 from hpcsimkit.compiled.codes import BACKFILLED, EASY, NO_LIMIT, READY, RESERVED
 from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.dirlab import NOBODY, Published
-from hpcsimkit.compiled.journal import ENDED, STARTED, SUBMITTED, Journal, enter_in
+from hpcsimkit.compiled.journal import STARTED, SUBMITTED, Journal, enter_in
 from hpcsimkit.compiled.listing import Listing, new_listing, sort
 from hpcsimkit.compiled.loop import end_jobs, next_instant, submit_jobs
 from hpcsimkit.compiled.passes import admissible, backfill, room_behind
@@ -95,9 +95,9 @@ class Seat(NamedTuple):
     counters : array of int64
         The part of the pass, the simulated time [s], the row of the job that is inspected or blocked, the
         number of options that are jobs, the row of the selected job that is kept, that of the only job
-        submitted since the last pass, the position of the oldest waiting job in the order of submission (or an
-        earlier one), the number of starts in the journal, the first and the last requested pass, starts and
-        ends at the last requested pass, and the number of those in vain, at the positions named above.
+        submitted since the last pass, the position of the oldest waiting job in the order of submission (or
+        an earlier one), the number of starts in the journal, the first and the last requested pass, starts
+        and ends at the last requested pass, and the number of those in vain, at the positions named above.
     """
 
     kind: int
@@ -249,12 +249,12 @@ def _request_wake(jobs: Jobs, run: Run, published: Published | None, seat: Seat)
     now = counters[NOW]
     at = now + seat.max_interval
     if published is not None:
-        kind, row, next_event = dirlab.next_event(jobs, run, published, now)
+        kind, _, next_event = dirlab.next_event(jobs, run, published, now)
         if not _anything_ahead(jobs, run):
             at = now
-        elif kind >= 0 and next_event <= at:
-            return
-        elif run.counters[ARRIVED] == len(jobs.arrival_order) and 0 <= seat.following <= at:
+        elif (kind >= 0 and next_event <= at) or (
+            run.counters[ARRIVED] == len(jobs.arrival_order) and 0 <= seat.following <= at
+        ):
             return
     last = counters[LAST_WAKE]
     if last != counters[FIRST_WAKE] and seat.wakes[last - 1] == at:
@@ -418,9 +418,7 @@ def _inspects(jobs: Jobs, run: Run, seat: Seat, job: int) -> bool:
 
 
 @machine_code
-def _block(
-    jobs: Jobs, rules: Rules, run: Run, queue: Queue, published: Published | None, seat: Seat
-) -> bool:
+def _block(jobs: Jobs, rules: Rules, run: Run, queue: Queue, published: Published | None, seat: Seat) -> bool:
     """Let a known backfiller start jobs behind the first one that does not fit; return whether it does."""
     counters = seat.counters
     if published is not None and published.commits:

@@ -43,9 +43,9 @@ class Shown:
     allocations = None
     partition = ""
     events: tuple[int, ...] = ()
-    started_in: Mapping[int, str] = {}  # noqa: RUF012 - never changed
+    started_in: Mapping[int, str] = {}
 
-    def __init__(  # noqa: PLR0913 - parts of the state
+    def __init__(
         self,
         simulation: Any,
         workload: Workload,

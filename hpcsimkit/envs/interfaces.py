@@ -116,7 +116,7 @@ class Reward(Observer, Parameters):
     """
 
     reads_compiled = False
-    """Whether it reads only what a compiled run shows, in no callbacks but those of submissions, starts and ends.
+    """Whether it reads only what a compiled run shows, in callbacks other than those of passes and blocks.
 
     A class declares it for itself: it is not inherited.
     """

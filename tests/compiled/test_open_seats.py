@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,27 +9,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcsimkit.compiled import loading, open_seats
 from hpcsimkit.compiled.orders import KEYS
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision, External
-from hpcsimkit.kernel.event_order import DirlabOrder, TextbookOrder
+from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import SJF, WFP3
 from hpcsimkit.policies.dirlab import FittingCandidates, PublishedEASY
 from hpcsimkit.policies.oracles import Actual
-from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.policies.predictions import ShortestPredicted
 from tests.compiled.test_equality import COLUMNS, workloads
 
 ORDERS = st.none() | st.sampled_from(list(KEYS)).map(lambda order: order())
 ESTIMATES = st.sampled_from([None, Actual()])
 CANDIDATES = st.none() | st.builds(ShortestPredicted) | ORDERS
-LIMITS = {"max_interval": st.none() | st.sampled_from([1, 5, 600]), "max_rejections": st.none() | st.integers(0, 3)}
+LIMITS = {
+    "max_interval": st.none() | st.sampled_from([1, 5, 600]),
+    "max_rejections": st.none() | st.integers(0, 3),
+}
 FITTING = st.builds(
     FittingCandidates,
     guarded=st.booleans(),
@@ -50,7 +50,11 @@ def at_order(backfillers: Any, commit: Any) -> Any:
 
 
 def at_inspector(backfillers: Any, commit: Any) -> Any:
-    parts = {"inspector": opened(st.none() | st.just(Inspector())), "backfiller": backfillers, "commit": commit}
+    parts = {
+        "inspector": opened(st.none() | st.just(Inspector())),
+        "backfiller": backfillers,
+        "commit": commit,
+    }
     return st.builds(Pipeline, ORDERS, **parts, estimates=ESTIMATES, **LIMITS)
 
 
@@ -60,7 +64,9 @@ def at_backfiller(bases: Any, commit: Any) -> Any:
 
 NEVER = st.just(False)
 BY_EASY = st.builds(EASY, CANDIDATES)
-BY_PUBLICATION = st.builds(PublishedEASY, ORDERS, relax=st.sampled_from([0.0, 0.5]), skips_after_start=st.booleans())
+BY_PUBLICATION = st.builds(
+    PublishedEASY, ORDERS, relax=st.sampled_from([0.0, 0.5]), skips_after_start=st.booleans()
+)
 TEXTBOOK = st.one_of(
     at_backfiller(st.none() | BY_EASY | FITTING, NEVER),
     at_inspector(st.none() | BY_EASY, NEVER),
@@ -96,13 +102,17 @@ class Witness(Observer):
         self.seen.append(("end", system.now, job.index, system.start_time(job), system.given(job.index)))
 
     def on_finish(self, system: Any) -> None:
-        self.seen.append(("finish", system.now, list(system.starts), list(system.finishes), list(system.modes)))
+        self.seen.append(
+            ("finish", system.now, list(system.starts), list(system.finishes), list(system.modes))
+        )
 
 
 def shown(decision: Decision, order: bool) -> list[Any]:
     """Return all that a decision shows; an order's default reads the queue once more."""
     system = decision.system
-    rows = [option if option is None or isinstance(option, bool) else option.index for option in decision.options]
+    rows = [
+        option if option is None or isinstance(option, bool) else option.index for option in decision.options
+    ]
     default = decision.default
     return [
         decision.stage,
@@ -112,7 +122,12 @@ def shown(decision: Decision, order: bool) -> list[Any]:
         default if isinstance(default, bool) else default.index,
         (system.now, system.free, system.passes, system.arrivals_left, system.anything_ahead),
         [job.index for job in system.queue],
-        (len(system.queue), system.queue.first().index, len(system.running), system.running.overrun(system.now)),
+        (
+            len(system.queue),
+            system.queue.first().index,
+            len(system.running),
+            system.running.overrun(system.now),
+        ),
         [(job.index, system.estimate(job), system.fits(job), job in system.queue) for job in system.jobs],
         [system.estimator.prediction(job) for job in system.jobs],
         list(system.running.entries),
@@ -158,7 +173,9 @@ def check_textbook(jobs: Workload, policy: Pipeline, answers: int, walltime: Any
     check_equal(jobs, policy, answers, walltime=walltime)
 
 
-def check_published(jobs: Workload, policy: Pipeline, answers: int, walltime: Any, following: int | None) -> None:
+def check_published(
+    jobs: Workload, policy: Pipeline, answers: int, walltime: Any, following: int | None
+) -> None:
     check_equal(jobs, policy, answers, walltime=walltime, event_order=DirlabOrder(following))
 
 
