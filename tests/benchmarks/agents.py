@@ -34,6 +34,13 @@ def _random_steps(env: Any, repetitions: int, episodes: int = 1) -> dict[str, fl
     return {"seconds": 1 / best, "per_second": best}
 
 
+def _on(env: Any, policy: str) -> Any:
+    """Return the environment on the simulator that the case names, loaded."""
+    env.simulator = "simpy" if policy.endswith("SimPy") else "compiled"
+    env.reset(seed=10**6)
+    return env
+
+
 def _compile_baselines(env: Any, episodes: int) -> None:
     """Begin episodes with the compiled simulator loaded, until it simulates all baselines, as in a training."""
     from hpcsimkit.kernel.event_order import DirlabOrder
@@ -60,7 +67,7 @@ def window(traces: Path, source: str, policy: str, repetitions: int) -> dict[str
     env = SchedulingEnv(
         Fixed(log), Pipeline(order=External(), window=16), QueueWindow(16), Slots(16), MinusMeanWait()
     )
-    return _random_steps(env, repetitions)
+    return _random_steps(_on(env, policy), repetitions)
 
 
 def pairs(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -98,7 +105,7 @@ def inspector(traces: Path, source: str, policy: str, repetitions: int) -> dict[
     log = default_workload(np.random.default_rng(1), jobs=5_000, load=1.0)
     env = inspector_environment(log)
     _compile_baselines(env, 30)
-    return _random_steps(env, 10 * repetitions)
+    return _random_steps(_on(env, policy), 10 * repetitions)
 
 
 def backfilling(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -109,14 +116,13 @@ def backfilling(traces: Path, source: str, policy: str, repetitions: int) -> dic
     from hpcsimkit.workloads.dirlab import read_published
 
     env = backfilling_environment(read_published(traces / LUBLIN, "rlbackfilling"))
-    if policy.endswith("alone"):
+    if "alone" in policy:
         env = SchedulingEnv(
             env.episodes, env.policy, env.encoder, env.mask, MinusMeanBoundedSlowdown(), stage=env.stage
         )
     else:
         _compile_baselines(env, 20)
-    env.reset(seed=10**6)
-    return _random_steps(env, repetitions, episodes=20)
+    return _random_steps(_on(env, policy), repetitions, episodes=20)
 
 
 def games(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
