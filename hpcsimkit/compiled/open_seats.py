@@ -86,8 +86,6 @@ def _obstacles_at(stage: str, policy: Pipeline, published: bool) -> Iterator[str
         yield "an inspector or a placement besides the open seat is not compiled"
     if policy.fitting or (policy.window and stage == "inspector"):
         yield "'fitting', or a window before an inspector, is not compiled with an open seat"
-    if policy.window and stage == "backfiller":
-        yield "a window with an open backfiller is not compiled"
     if type(policy.queue_order) not in support.CONSTANT:
         yield f"the order {policy.queue_order!r} is not compiled with an open seat"
     if stage != "backfiller" and policy.backfiller is not None:

@@ -189,7 +189,7 @@ def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
     """Return the open seat of a pipeline."""
     policy, base, events = simulation.policy, external.base, simulation.event_order
     fitting = stage == "backfiller" and isinstance(base, FittingCandidates)
-    most = [policy.window or UNLIMITED, base.slots if fitting else UNLIMITED]
+    window = policy.window or UNLIMITED
     return new_seat(
         len(simulation.workload),
         now,
@@ -199,7 +199,8 @@ def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
         fitting=fitting,
         guarded=fitting and bool(base.guarded),
         relax=float(base.relax) if fitting else 0.0,
-        most=min(most),
+        window=window,
+        most=min(window, base.slots) if fitting else window,
         max_interval=_or_none(policy.max_interval),
         max_rejections=_or_none(policy.max_rejections),
         stands_still=isinstance(events, DirlabOrder),

@@ -77,8 +77,8 @@ class Seat(NamedTuple):
         :class:`~hpcsimkit.policies.dirlab.backfilling.FittingCandidates`; otherwise they are those of EASY.
     relax : float
         Permitted delay of the blocked job as a share of its waiting time.
-    most : int
-        Maximum number of options that are jobs.
+    window, most : int
+        Maximum number of jobs from which the order selects, and of options that are jobs.
     max_interval, max_rejections : int
         Limits of an inspector's rejections; -1 if there are none.
     stands_still : bool
@@ -106,6 +106,7 @@ class Seat(NamedTuple):
     fitting: bool
     guarded: bool
     relax: float
+    window: int
     most: int
     max_interval: int
     max_rejections: int
@@ -376,6 +377,9 @@ def _selection_pauses(jobs: Jobs, rules: Rules, run: Run, queue: Queue, seat: Se
         counters[JOB] = counters[KEPT]
     elif seat.kind != ORDER:
         counters[JOB] = queue.rows[queue.order[0], 0]
+        if seat.window < queue.counters[WAITING]:
+            _list_oldest(jobs, run, queue, seat)
+            counters[JOB] = seat.listing.rows[0]
     else:
         counters[JOB], counters[OFFERED] = NOBODY, _list_oldest(jobs, run, queue, seat)
         single = counters[OFFERED] == 1 and not (seat.declines and _may_hold(jobs, run, seat))
@@ -395,7 +399,7 @@ def _may_hold(jobs: Jobs, run: Run, seat: Seat) -> bool:
 def _list_oldest(jobs: Jobs, run: Run, queue: Queue, seat: Seat) -> int:
     """List the jobs that arrived first, in the order of the queue; mirrors ``JobQueue.oldest``."""
     listing, arrived, counters = seat.listing, jobs.arrival_order, seat.counters
-    count, wanted = 0, min(queue.counters[WAITING], seat.most)
+    count, wanted = 0, min(queue.counters[WAITING], seat.window)
     while run.start_time[arrived[counters[OLDEST]]] >= 0:
         counters[OLDEST] += 1
     place = counters[OLDEST]

@@ -39,13 +39,15 @@ FITTING = st.builds(
 )
 
 
+WINDOWS = st.none() | st.sampled_from([1, 3, 16])
+
+
 def opened(base: Any) -> Any:
     return st.builds(External, base, decline=st.booleans(), skip=st.booleans())
 
 
 def at_order(backfillers: Any, commit: Any) -> Any:
-    window = st.none() | st.sampled_from([1, 3, 16])
-    parts = {"backfiller": backfillers, "commit": commit, "window": window, "estimates": ESTIMATES}
+    parts = {"backfiller": backfillers, "commit": commit, "window": WINDOWS, "estimates": ESTIMATES}
     return st.builds(Pipeline, opened(ORDERS), **parts, **LIMITS)
 
 
@@ -59,7 +61,8 @@ def at_inspector(backfillers: Any, commit: Any) -> Any:
 
 
 def at_backfiller(bases: Any, commit: Any) -> Any:
-    return st.builds(Pipeline, ORDERS, backfiller=opened(bases), commit=commit, estimates=ESTIMATES, **LIMITS)
+    parts = {"backfiller": opened(bases), "commit": commit, "window": WINDOWS, "estimates": ESTIMATES}
+    return st.builds(Pipeline, ORDERS, **parts, **LIMITS)
 
 
 NEVER = st.just(False)
