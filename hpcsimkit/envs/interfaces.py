@@ -116,9 +116,12 @@ class Reward(Observer, Parameters):
     """
 
     reads_compiled = False
-    """Whether it reads only what a compiled run shows, in callbacks other than those of passes and blocks.
+    """Whether a compiled run (:class:`~hpcsimkit.compiled.shown.Shown`) shows all that it reads.
 
-    A class declares it for itself: it is not inherited.
+    Callbacks of submissions, starts and ends come in their order, but not before the next decision: the time
+    and the data of the job are those of the event, the rest of the state is that of the decision. Apart from
+    them, only those of the begin and the finish of the run are called. A class declares it for itself: it is
+    not inherited.
     """
 
     def take(self, system: System) -> float:
