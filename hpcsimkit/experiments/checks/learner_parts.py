@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.compiled import open_seats
 from hpcsimkit.envs.interfaces import Encoder, Mask, Observation, Reward, actions_of, shape_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks.policies import (
@@ -41,6 +42,8 @@ from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.results.result import Result
 
 __all__ = ["PartReport", "check_agent", "check_encoder", "check_reward"]
+
+Simulators = Literal["simpy", "compiled"]
 
 SLOTS = 16
 """Number of options of a seat, unless the component has a number of its own."""
@@ -147,6 +150,8 @@ def check_encoder(
             "run times not known before the end": observed.is_clairvoyant,
             "later submissions not known": observed.knows_what_is_to_come,
         }
+    if _declared(encoder):
+        checks["the same in compiled runs"] = observed.differs_in_compiled_runs
     return _report(encoder, runner, checks)
 
 
@@ -190,6 +195,7 @@ def check_reward(
       same episode, same rewards
       no state kept between episodes
       the run is left alone
+      the same in compiled runs
     """
     if not isinstance(reward, Reward):
         raise UsageError(f"check_reward needs a Reward, found {reward!r}")
@@ -201,6 +207,8 @@ def check_reward(
         "no state kept between episodes": taken.remembers,
         "the run is left alone": taken.changes_the_run,
     }
+    if _declared(reward):
+        checks["the same in compiled runs"] = taken.differs_in_compiled_runs
     return _report(reward, runner, checks)
 
 
@@ -278,6 +286,11 @@ def _report(part: Any, runner: _Runner, checks: dict[str, Failure]) -> PartRepor
     return PartReport(text, tuple(names), len(runner.workloads), decisions)
 
 
+def _declared(part: Encoder | Reward) -> bool:
+    """Return whether the class of a component declares that compiled runs show all that it reads."""
+    return bool(vars(type(part)).get("reads_compiled"))
+
+
 def _text_of(part: Any) -> str:
     """Return a part as text; an agent without the facts of its training."""
     if not isinstance(part, Agent):
@@ -309,6 +322,11 @@ class _Runner:
         """Return a run with an open seat."""
         policy = self.policy(External())
         return Simulation(workload, policy, self.cluster, seed=self.seed, observers=observers)
+
+    def compiles(self, workload: Workload, part: Encoder | Reward) -> bool:
+        """Return whether a run can pause at the seat in the compiled simulator."""
+        observers = [part] if isinstance(part, Reward) else []
+        return open_seats.obstacle(self.simulation(workload, observers), [part]) is None
 
     def decisions(self, workload: Workload) -> Iterator[Decision]:
         """Yield the decisions of a run."""
@@ -355,9 +373,12 @@ class _Observed:
         self.runner = runner
         self.shape = shape_of(encoder)
 
-    def observations(self, workload: Workload, times: int = 1) -> Iterator[list[_Seen]]:
+    def observations(
+        self, workload: Workload, times: int = 1, simulator: Simulators = "simpy"
+    ) -> Iterator[list[_Seen]]:
         """Yield the observations of each decision, encoded a number of times."""
         simulation, encode = self.runner.simulation(workload), None
+        simulation.pause_with(simulator, [self.encoder])
         for decision in decisions_of(simulation):
             with simulation.guard:
                 encode = encode or self.encoder.bind(decision.system)
@@ -371,9 +392,9 @@ class _Observed:
             yield found
         self.end = simulation.result()
 
-    def all(self, workload: Workload) -> list[_Seen]:
+    def all(self, workload: Workload, simulator: Simulators = "simpy") -> list[_Seen]:
         """Return the observations of an episode."""
-        return [found[0] for found in self.observations(workload)]
+        return [found[0] for found in self.observations(workload, simulator=simulator)]
 
     def writes_badly(self, workload: Workload) -> str | None:
         """Look for values that are not finite or out of bounds, and for an encoder that writes nothing."""
@@ -437,6 +458,14 @@ class _Observed:
         return None
 
 
+    def differs_in_compiled_runs(self, workload: Workload) -> str | None:
+        """Compare the observations with those of a run that pauses in the compiled simulator."""
+        if not self.runner.compiles(workload, self.encoder):
+            return None
+        difference = _first_difference(self.all(workload), self.all(workload, "compiled"))
+        return difference and f"in a compiled run, {difference}"
+
+
 def _first_difference(ones: Sequence[_Seen], others: Sequence[_Seen], until: float = math.inf) -> str | None:
     """Describe the first difference between the observations of two episodes up to an instant."""
     for one, other in zip(ones, others, strict=False):
@@ -467,10 +496,13 @@ class _Taken:
         self.reward = reward
         self.runner = runner
 
-    def rewards(self, workload: Workload, reward: Reward | None = None) -> list[tuple[int, Any]]:
+    def rewards(
+        self, workload: Workload, reward: Reward | None = None, simulator: Simulators = "simpy"
+    ) -> list[tuple[int, Any]]:
         """Return the rewards of an episode with their times [s]; by default of a copy."""
         mine = copy.deepcopy(self.reward) if reward is None else reward
         simulation = self.runner.simulation(workload, [mine])
+        simulation.pause_with(simulator, [])
         found: list[tuple[int, Any]] = []
         system = None
         for decision in decisions_of(simulation):
@@ -512,6 +544,14 @@ class _Taken:
         self.rewards(workload)
         same = self.end.hash == self.runner.result(workload).hash
         return None if same else "the schedule differs from that without it"
+
+
+    def differs_in_compiled_runs(self, workload: Workload) -> str | None:
+        """Compare the rewards with those of a run that pauses in the compiled simulator."""
+        if not self.runner.compiles(workload, self.reward):
+            return None
+        difference = _other_reward(self.rewards(workload), self.rewards(workload, simulator="compiled"))
+        return difference and f"in a compiled run, {difference}"
 
 
 def _other_reward(ones: Sequence[tuple[int, Any]], others: Sequence[tuple[int, Any]]) -> str | None:

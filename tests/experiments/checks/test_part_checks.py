@@ -121,9 +121,23 @@ class Starting(One):
         return 1.0
 
 
+class Unshown(One):
+    """Declares more than is true: compiled runs show no version of the state."""
+
+    reads_compiled = True
+
+    def number(self, decision: Decision) -> float:
+        return 1.0 + decision.system.version % 2
+
+
+class Shown(One):
+    reads_compiled = True
+
+
 @pytest.mark.parametrize(
     ("encoder", "message"),
     [
+        (Unshown(), r"fails 'the same in compiled runs': .*'Shown' object has no attribute 'version'"),
         (Counting(), r"^Counting\(\) fails 'same decision, same observation': .* is \d+\.0 instead of \d+\.0 at t=\d+ s; on"),
         (Remembering(), r"fails 'no state kept between episodes': after another episode, the value at \[0\] is 5\.0 instead of 3\.0"),
         (Bounded(), r"fails 'shape, type and bounds': the value \d+\.0 at \[0\] is not in its bounds, 0\.0 to 1\.0, at"),
@@ -176,6 +190,11 @@ def test_encoders_of_the_kit(encoder: Encoder, stage: str, cluster: int | None) 
     assert "later submissions not known" in str(report)
 
 
+def test_declared_encoders_are_compared_in_compiled_runs() -> None:
+    assert check_encoder(Shown()).checks[-1] == "the same in compiled runs"
+    assert "the same in compiled runs" not in check_encoder(One()).checks
+
+
 def test_an_encoder_scaled_by_the_whole_log_is_told() -> None:
     """RLScheduler's observations, which their authors scale by the longest request of the log."""
     with pytest.raises(CheckError, match="fails 'later submissions not known'"):
@@ -183,6 +202,29 @@ def test_an_encoder_scaled_by_the_whole_log_is_told() -> None:
 
 
 # --- rewards -----------------------------------------------------------------------------------------------
+
+
+class FreeAtStarts(Reward):
+    """Declares more than is true: in compiled runs, starts are told only before the next decision."""
+
+    reads_compiled = True
+
+    def on_begin(self, system: System) -> None:
+        self.sum = 0
+
+    def on_start(self, job: Any, allocation: Any, system: System) -> None:
+        self.sum += system.free
+
+    def take(self, system: System) -> float:
+        taken, self.sum = self.sum, 0
+        return taken
+
+
+def test_declared_rewards_are_compared_in_compiled_runs() -> None:
+    with pytest.raises(
+        CheckError, match=r"fails 'the same in compiled runs': in a compiled run, the reward at t="
+    ):
+        check_reward(FreeAtStarts())
 
 
 class Unpaid(OfChoices):
