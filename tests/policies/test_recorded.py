@@ -110,11 +110,11 @@ def test_recorded_beside_others(tmp_path: Path) -> None:
     experiment = experiment.model_copy(update={"nodes": 3, "walltime": "kill"})
     crowded = "\n".join(fields.format(job + 1, 10 * job, 0) for job in range(20))
     (tmp_path / "log.swf").write_text("; MaxProcs: 4\n" + crowded + "\n")
-    campaign = Campaign(experiment, experiment.workload(), tmp_path / "out")
+    campaign = Campaign(experiment, experiment.workload(), tmp_path / "crowded")
     assert "19 of 20 jobs start later than recorded" in campaign.run()[0].notes[0]
-    provenance = json.loads((tmp_path / "out" / "provenance.json").read_text())
+    provenance = json.loads((tmp_path / "crowded" / "provenance.json").read_text())
     assert provenance["workload"]["load_remark"].startswith("every recorded wait is 0")
-    page = write_report(tmp_path / "out").read_text()
+    page = write_report(tmp_path / "crowded").read_text()
     assert "<b>recorded</b>: 19 of 20 jobs start later than recorded" in page
     assert "<dt>load</dt><dd>every recorded wait is 0" in page
 
