@@ -457,7 +457,6 @@ class _Observed:
                 return f"without the jobs submitted after t={at} s, {difference}"
         return None
 
-
     def differs_in_compiled_runs(self, workload: Workload) -> str | None:
         """Compare the observations with those of a run that pauses in the compiled simulator."""
         if not self.runner.compiles(workload, self.encoder):
@@ -544,7 +543,6 @@ class _Taken:
         self.rewards(workload)
         same = self.end.hash == self.runner.result(workload).hash
         return None if same else "the schedule differs from that without it"
-
 
     def differs_in_compiled_runs(self, workload: Workload) -> str | None:
         """Compare the rewards with those of a run that pauses in the compiled simulator."""
