@@ -73,18 +73,18 @@ class PausedRun:
         published = isinstance(simulation.event_order, DirlabOrder)
         run = new_run(jobs, support.estimates(workload, closed, streams), nodes)
         queue, journal = new_queue(len(workload)), new_journal(len(workload))
-        rules_of_these = new_published(policy, len(workload)) if published else None
+        published_state = new_published(policy, len(workload)) if published else None
         self._stage, self._external = stage, getattr(policy, stage)
         self._clock, self._max_interval = simulation.guard.clock, policy.max_interval
         seat = _seat(simulation, stage, self._external, self._clock.now)
         self._seat, self._journal = seat, journal
-        self._state = (jobs, rules, run, queue, rules_of_these, seat, journal)
+        self._state = (jobs, rules, run, queue, published_state, seat, journal)
         self._kind = loading.PUBLISHED_SEAT if published else loading.SEAT
         self._answer = 0
         self.decision: Decision | None = None
         self.cut_short: list[int] = []
         self.system: Any = Shown(
-            simulation, workload, jobs, run, queue, rules_of_these, published, self._clock.now
+            simulation, workload, jobs, run, queue, published_state, published, self._clock.now
         )
         callbacks = Callbacks(simulation.observers)
         self._tells = (callbacks.on_submit, callbacks.on_start, callbacks.on_end)
