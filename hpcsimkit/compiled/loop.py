@@ -75,7 +75,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
             continue
         run.counters[PASSES] += 1
         if histories is not None:
-            corrected = correct(jobs, run, histories, now)
+            corrected = correct(jobs, run, machines, histories, now)
             changed = changed or corrected
         else:
             corrected = False

@@ -20,7 +20,7 @@ from hpcsimkit.policies.backfill.backfilling import Greedy
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.placing.placements import BestFit, FirstFit, WorstFit
 from hpcsimkit.policies.portfolio.guarded import Remembered
-from hpcsimkit.policies.predictions import Noisy
+from hpcsimkit.policies.predictions import LastTwo, Noisy
 from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.placements import Placements
 
@@ -34,7 +34,7 @@ PLACEMENTS = (type(None), FirstFit, BestFit, WorstFit)
 """Classes of placements; their codes are those of :mod:`~hpcsimkit.compiled.placing`."""
 
 BACKFILLERS = (type(None), EASY, Greedy)
-ESTIMATORS = (type(None), Requested, Actual, Noisy, Remembered)
+ESTIMATORS = (type(None), Requested, Actual, Noisy, LastTwo, Remembered)
 
 MOST_PARTS = 2**28
 """Maximum number of parts of all allocations together, for which space is set aside."""

@@ -33,6 +33,8 @@ BACKFILLING = [
     "easy-bestfit",
     "easy-ar",
     "easy-noise",
+    "easy++",
+    "easy+last-two",
     "greedy",
     "fitting",
 ]
