@@ -76,7 +76,7 @@ class Machines(NamedTuple):
     expected : Queue
         Running jobs by expected end.
     parts : array of int64, shape (parts, 1 + resources)
-        Machine and amounts of each part of an allocation; machines are ascending for each job.
+        Machine and amounts of each part of an allocation.
     events : array of int64, shape (2 * jobs,)
         Starts (rows) and ends (complements of rows) in chronological order.
     counters : array of int64

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.machines import Machines as Cluster
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.request import Need
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Requested
 from hpcsimkit.kernel.reservation import EASY
@@ -28,7 +30,14 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.machines import Machines
     from hpcsimkit.compiled.needs import Levels
 
-__all__ = ["PLACEMENTS", "machines_of", "obstacles", "placement_code", "placements_of"]
+__all__ = [
+    "PLACEMENTS",
+    "allocations_of",
+    "machines_of",
+    "obstacles",
+    "placement_code",
+    "placements_of",
+]
 
 PLACEMENTS = (type(None), FirstFit, BestFit, WorstFit)
 """Classes of placements; their codes are those of :mod:`~hpcsimkit.compiled.placing`."""
@@ -57,6 +66,25 @@ def obstacles(workload: Workload, cluster: Cluster, policy: Pipeline) -> Iterato
         yield "its jobs may use too many machines"
     if _last_expected_end(workload) >= 2.0 ** (62 - len(workload).bit_length()):
         yield "its jobs take too long"
+
+
+def allocations_of(begun: Begun, workload: Workload, cluster: Cluster) -> list[Allocation] | None:
+    """Return the allocations of the running jobs of a begun run, or None if they do not fit.
+
+    Mirrors ``resume``: those that are not given are the choice of the cluster.
+    """
+    free, found = cluster.capacity, list[Allocation]()
+    for row in begun.started:
+        job, allocation = workload.jobs[row], begun.allocations.get(row)
+        if allocation is None:
+            allocation = cluster.place(job, free)
+        elif not cluster.holds(job, allocation, free):
+            return None
+        if allocation is None:
+            return None
+        found.append(allocation)
+        free = free - allocation
+    return found
 
 
 def _last_expected_end(workload: Workload) -> float:

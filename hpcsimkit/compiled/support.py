@@ -156,17 +156,19 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
     """Yield the reasons why the compiled simulator cannot begin with running jobs."""
     if begun is None:
         return
-    policy, nodes = simulation.policy, simulation.workload.column("nodes")
-    if isinstance(_whole(simulation.cluster), Machines):
-        yield "it knows no begun runs on machines"
-        return
+    policy, cluster = simulation.policy, _whole(simulation.cluster)
     if isinstance(policy, Pipeline):
         stages = (policy.queue_order, policy.backfiller, policy.estimates)
         for stage in stages:
             if isinstance(stage, orders.RandomOrder | Conservative | Noisy | LastTwo):
                 yield f"it knows no begun runs with {stage!r}"
-    given = all(nodes[row] == allocation for row, allocation in begun.allocations.items())
-    if not given or nodes[list(begun.started)].sum() > simulation.cluster.size:
+    if isinstance(cluster, Machines):
+        fit = on_machines.allocations_of(begun, simulation.workload, cluster) is not None
+    else:
+        nodes = simulation.workload.column("nodes")
+        fit = all(nodes[row] == allocation for row, allocation in begun.allocations.items())
+        fit = fit and nodes[list(begun.started)].sum() <= cluster.size
+    if not fit:
         yield "the running jobs do not fit"
 
 
@@ -256,7 +258,8 @@ def run(simulation: Parameters) -> Result:
     at_once = nodes if machines is None else len(workload)
     state = new_run(jobs, estimates(workload, policy, streams), at_once)
     if simulation.begun is not None:
-        take_over(simulation.begun, jobs, state)
+        given = on_machines.allocations_of(simulation.begun, logged, cluster) if machines else None
+        take_over(simulation.begun, jobs, state, machines, given or [])
     queue = new_queue(len(workload))
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
