@@ -33,7 +33,6 @@ from hpcsimkit.compiled.queue import BLOCKS
 from hpcsimkit.compiled.state import Integers
 
 __all__ = [
-    "EXAMINED",
     "ON_TOTALS",
     "MachineProfile",
     "advance",
@@ -59,8 +58,14 @@ FIRST, COUNT, EXAMINED = range(3)
 TIME, NEXT, PREVIOUS = range(3)
 """Columns of :attr:`MachineProfile.changes`."""
 
-SINCE, PLACE, FOUND, SMALLEST, FREED = range(5)
+SINCE, PLACE, FOUND, SMALLEST, FREED, CHANGES, ASKED, WRITTEN, WRITTEN_AT, STEPS = range(10)
 """Rows of :attr:`MachineProfile.machines`."""
+
+MOST_STEPS = 1024
+"""Maximum number of steps of a machine that are written down."""
+
+OFTEN = 2
+"""Number of searches of an unchanged machine from which its steps are written down."""
 
 BASE, THEN = range(2)
 """Levels of a profile: its first step, and that which a search has reached."""
@@ -93,10 +98,16 @@ class MachineProfile(NamedTuple):
         Machine and amounts of each part of the allocations of running jobs and reservations.
     jobs : array of int64, shape (3, jobs)
         First part of each job, number of its parts, and number of releases at which it had its earliest slot.
-    machines : array of int64, shape (5, machines + 1)
+    machines : array of int64, shape (10, machines + 1)
         State of a search: instant from which each machine has enough [s], an instant after all events if it
-        has not; its next change; its earliest slot [s]; and space for some of the slots. The last row is the
-        number of the last release of each machine.
+        has not; its next change; its earliest slot [s]; and space for some of the slots. Then the number of the
+        last release of each machine; number of its changes, and of the searches since the last one; and,
+        of its steps when they were written down, the number of changes, the beginning [s] and their number, 0
+        if they are too many.
+    steps : array of int64, shape (machines + 1, 1 + resources, steps)
+        Beginnings of steps [s] and levels from then on, for machines that are searched often.
+    wanted : array of int64, shape (resources,)
+        What a machine must have in a search.
     counters : array of int64
         Beginning of the profile [s], whether it holds totals only, whether it holds them besides the machines,
         number of releases before their time, and the machine that was found.
@@ -107,6 +118,8 @@ class MachineProfile(NamedTuple):
     parts: Integers
     jobs: Integers
     machines: Integers
+    steps: NDArray[np.int64]
+    wanted: Integers
     counters: Integers
 
 
@@ -129,7 +142,9 @@ def new_machine_profile(machines: Machines, most_parts: Integers, with_totals: b
         changes,
         parts=np.empty((parts, 1 + resources), dtype=np.int64),
         jobs=place,
-        machines=np.zeros((5, count + 1), dtype=np.int64),
+        machines=np.zeros((10, count + 1), dtype=np.int64),
+        steps=np.empty((count + 1, 1 + resources, MOST_STEPS), dtype=np.int64),
+        wanted=np.empty(resources, dtype=np.int64),
         counters=np.array([NEVER, 1, with_totals, 0, -1], dtype=np.int64),
     )
 
@@ -188,8 +203,11 @@ def _alter(profile: MachineProfile, row: int, at: int, kind: int, sign: int) -> 
     """Add the changes of a job, or remove them if the sign is negative; the first step changes at once."""
     first = profile.jobs[FIRST, row]
     for part in range(first, first + profile.jobs[COUNT, row]):
+        machine = profile.parts[part, 0]
+        profile.machines[CHANGES, machine] += 1
+        profile.machines[ASKED, machine] = 0
         if at <= profile.counters[BEGIN]:
-            _settle(profile, profile.parts[part, 0])
+            _settle(profile, machine)
             _apply(profile, BASE, part, sign if kind == RELEASE else -sign)
         elif sign > 0:
             _link(profile, 2 * part + kind, at)
@@ -236,6 +254,7 @@ def expect_ends(machines: Machines, profile: MachineProfile, now: int, on_totals
     for machine in range(levels.shape[1]):
         end = _end_of_list(profile, machine)
         profile.changes[end, NEXT] = profile.changes[end, PREVIOUS] = end
+        profile.machines[CHANGES, machine] += 1
     for place in range(expected.counters[BLOCKS]):
         block = expected.order[place]
         for position in range(expected.filled[block]):
@@ -358,34 +377,105 @@ def note_examined(profile: MachineProfile, row: int) -> None:
 
 @separate
 def earliest(
-    machines: Machines, profile: MachineProfile, row: int, duration: int, before: int, after_releases: int
+    machines: Machines, profile: MachineProfile, row: int, duration: int, before: int, reserved: int
 ) -> int:
     """Return the start of the earliest feasible slot for a job before an instant [s], or else that instant.
 
     Mirrors ``MachineProfile.earliest`` and, for a job that has a reservation, which is disregarded,
-    ``MachineProfile.earlier``. If it had its earliest slot after a number of releases, an earlier one needs a
-    machine that has been released since. Each slot begins with the profile, or when a machine gets enough.
+    ``MachineProfile.earlier``; otherwise `reserved` is an instant after all events. Each slot begins with the
+    profile, or when a machine gets enough. One that is earlier than the job's reservation needs a machine
+    that has been released since the job had its earliest slot.
     """
     number, counters = machines.jobs[NEED, row], profile.counters
-    last = profile.levels.shape[1] - 1
+    first, last, releases = 0, profile.levels.shape[1] - 1, -1
     if counters[BEGIN] >= before:
         return before
     if counters[ON_TOTALS]:
-        _enter(machines, profile, number, last)
-        return min(_search(machines, profile, row, last, counters[BEGIN], duration, before), before)
-    if machines.levels.needs[number, SPREAD]:
+        first, last = last, last + 1
+    elif machines.levels.needs[number, SPREAD]:
         return _earliest_in_parts(machines, profile, row, duration, before)
-    if machines.levels.needs[number, NODES] > 1:
+    elif machines.levels.needs[number, NODES] > 1:
         return _earliest_on_several(machines, profile, row, duration, before)
-    for machine in range(last):
-        if profile.machines[FREED, machine] > after_releases:
-            _enter(machines, profile, number, machine)
-            found = _search(machines, profile, row, machine, counters[BEGIN], duration, before)
+    if reserved != NO_LIMIT:
+        releases = profile.jobs[EXAMINED, row]
+    for machine in range(first, last):
+        if profile.machines[FREED, machine] > releases and _want(machines, profile, number, machine):
+            found = _on_one(profile, row, machine, duration, before, reserved)
             if found < before:
                 before, counters[ONLY] = found, machine
                 if found == counters[BEGIN]:
                     return before
     return before
+
+
+@machine_code
+def _on_one(
+    profile: MachineProfile, row: int, machine: int, duration: int, before: int, reserved: int
+) -> int:
+    """Return the start of the earliest slot on a machine before an instant [s], or a later instant."""
+    states, begin = profile.machines, profile.counters[BEGIN]
+    states[ASKED, machine] += 1
+    if states[ASKED, machine] < OFTEN:
+        _enter(profile, machine)
+        return _search(profile, row, machine, begin, duration, before)
+    if states[WRITTEN, machine] != states[CHANGES, machine] or states[WRITTEN_AT, machine] != begin:
+        _write_steps(profile, machine)
+    if not states[STEPS, machine]:
+        _enter(profile, machine)
+        return _search(profile, row, machine, begin, duration, before)
+    if reserved != NO_LIMIT:
+        last_part = profile.jobs[FIRST, row] + profile.jobs[COUNT, row] - 1
+        if profile.parts[last_part, 0] != machine:
+            reserved = NO_LIMIT
+    return _search_steps(profile, machine, duration, before, reserved)
+
+
+@separate
+def _write_steps(profile: MachineProfile, machine: int) -> None:
+    """Write down the steps of a machine."""
+    changes, states, steps = profile.changes, profile.machines, profile.steps
+    _enter(profile, machine)
+    change, at, count = states[PLACE, machine], profile.counters[BEGIN], 0
+    while count < MOST_STEPS:
+        steps[machine, 0, count] = at
+        for resource in range(profile.levels.shape[2]):
+            steps[machine, 1 + resource, count] = profile.levels[THEN, machine, resource]
+        count += 1
+        at = changes[change, TIME]
+        if at == NO_LIMIT:
+            break
+        while changes[change, TIME] == at:
+            _apply(profile, THEN, change >> 1, 1 - 2 * (change & 1))
+            change = changes[change, NEXT]
+    states[WRITTEN, machine], states[WRITTEN_AT, machine] = states[CHANGES, machine], profile.counters[BEGIN]
+    states[STEPS, machine] = 0 if count == MOST_STEPS else count
+
+
+@separate
+def _search_steps(profile: MachineProfile, machine: int, duration: int, before: int, reserved: int) -> int:
+    """Return the start of the earliest slot on a machine before an instant [s], or a later instant.
+
+    If the job is reserved the machine, it has enough from the start of the reservation on.
+    """
+    steps, wanted, count = profile.steps[machine], profile.wanted, profile.machines[STEPS, machine]
+    since = NO_LIMIT
+    for place in range(count):
+        at = steps[0, place]
+        if since != NO_LIMIT:
+            if at >= min(since + duration, reserved):
+                return since
+        elif at >= before:
+            return NO_LIMIT
+        enough = True
+        for resource in range(len(wanted)):
+            if steps[1 + resource, place] < wanted[resource]:
+                enough = False
+                break
+        if not enough:
+            since = NO_LIMIT
+        elif since == NO_LIMIT:
+            since = at
+    return since
 
 
 @separate
@@ -400,12 +490,15 @@ def _earliest_on_several(
     number, states, start = machines.jobs[NEED, row], profile.machines, profile.counters[BEGIN]
     last = profile.levels.shape[1] - 1
     for machine in range(last):
-        _enter(machines, profile, number, machine)
+        _enter(profile, machine)
         states[FOUND, machine] = NEVER
     while start < before:
         for machine in range(last):
             if states[FOUND, machine] < start:
-                states[FOUND, machine] = _search(machines, profile, row, machine, start, duration, before)
+                found = NO_LIMIT
+                if _want(machines, profile, number, machine):
+                    found = _search(profile, row, machine, start, duration, before)
+                states[FOUND, machine] = found
         following = _smallest(profile, last, machines.levels.needs[number, NODES])
         if following == start:
             return int(start)
@@ -439,9 +532,10 @@ def _earliest_in_parts(
     """Examine, one by one, the slots with enough in total; mirrors ``MachineProfile._earliest_in_parts``."""
     number, start, last = machines.jobs[NEED, row], profile.counters[BEGIN], profile.levels.shape[1] - 1
     change = _settle(profile, last)
-    _enter(machines, profile, number, last)
+    _want(machines, profile, number, last)
+    _enter(profile, last)
     while True:
-        start = _search(machines, profile, row, last, start, duration, before)
+        start = _search(profile, row, last, start, duration, before)
         if start >= before:
             return before
         _set_least(machines, profile, row, start, start + duration)
@@ -453,33 +547,46 @@ def _earliest_in_parts(
 
 
 @machine_code
-def _enter(machines: Machines, profile: MachineProfile, number: int, machine: int) -> None:
+def _want(machines: Machines, profile: MachineProfile, number: int, machine: int) -> bool:
+    """Set what a machine must have for one node, and return whether the job may use it.
+
+    The last machine stands for the totals of all, which must suffice for a pooled request.
+    """
+    levels, needs = machines.levels, machines.levels.needs
+    for resource in range(len(profile.wanted)):
+        profile.wanted[resource] = needs[number, AMOUNTS + resource]
+    if machine == levels.levels.shape[1]:
+        return True
+    if needs[number, EXCLUSIVE]:
+        for resource in range(len(profile.wanted)):
+            whole = levels.levels[EMPTY, machine, resource]
+            profile.wanted[resource] = max(profile.wanted[resource], whole)
+    return bool(levels.masks[needs[number, MASK], machine])
+
+
+@machine_code
+def _enter(profile: MachineProfile, machine: int) -> None:
     """Begin a search on a machine."""
-    profile.machines[PLACE, machine] = _settle(profile, machine)
+    states = profile.machines
+    states[PLACE, machine], states[SINCE, machine] = _settle(profile, machine), NEVER
     for resource in range(profile.levels.shape[2]):
         profile.levels[THEN, machine, resource] = profile.levels[BASE, machine, resource]
-    enough = _has_enough(machines, profile, number, machine)
-    profile.machines[SINCE, machine] = profile.counters[BEGIN] if enough else NO_LIMIT
 
 
 @separate
 def _search(
-    machines: Machines,
-    profile: MachineProfile,
-    row: int,
-    machine: int,
-    start: int,
-    duration: int,
-    before: int,
+    profile: MachineProfile, row: int, machine: int, start: int, duration: int, before: int
 ) -> int:
     """Return the start of the earliest slot of a machine between two instants [s]; see :func:`_enter`.
 
     Returns an instant after all events if there is none. Changes of the job itself are disregarded.
     """
-    changes, states, number = profile.changes, profile.machines, machines.jobs[NEED, row]
+    changes, states = profile.changes, profile.machines
     first, after = profile.jobs[FIRST, row], profile.jobs[FIRST, row] + profile.jobs[COUNT, row]
     change, since = states[PLACE, machine], states[SINCE, machine]
     found = NO_LIMIT
+    if since == NEVER:
+        since = profile.counters[BEGIN] if _has_enough(profile, machine) else NO_LIMIT
     while True:
         at = changes[change, TIME]
         if since != NO_LIMIT:
@@ -496,7 +603,7 @@ def _search(
             if part < first or part >= after:
                 _apply(profile, THEN, part, 1 - 2 * (change & 1))
             change = changes[change, NEXT]
-        if not _has_enough(machines, profile, number, machine):
+        if not _has_enough(profile, machine):
             since = NO_LIMIT
         elif since == NO_LIMIT:
             since = at
@@ -505,19 +612,12 @@ def _search(
 
 
 @machine_code
-def _has_enough(machines: Machines, profile: MachineProfile, number: int, machine: int) -> bool:
-    """Return whether a machine has enough for one node, or all machines together, if it is the last one."""
-    levels, needs = profile.levels, machines.levels.needs
-    for resource in range(levels.shape[2]):
-        if levels[THEN, machine, resource] < needs[number, AMOUNTS + resource]:
+def _has_enough(profile: MachineProfile, machine: int) -> bool:
+    """Return whether a machine has what is wanted."""
+    for resource in range(len(profile.wanted)):
+        if profile.levels[THEN, machine, resource] < profile.wanted[resource]:
             return False
-    if machine == levels.shape[1] - 1:
-        return True
-    if needs[number, EXCLUSIVE]:
-        for resource in range(levels.shape[2]):
-            if levels[THEN, machine, resource] != machines.levels.levels[EMPTY, machine, resource]:
-                return False
-    return bool(machines.levels.masks[needs[number, MASK], machine])
+    return True
 
 
 @separate
@@ -582,6 +682,7 @@ def fits_throughout(machines: Machines, profile: MachineProfile, row: int, durat
     """
     number, begin, last = machines.jobs[NEED, row], profile.counters[BEGIN], profile.levels.shape[1] - 1
     if profile.counters[ON_TOTALS]:
-        _enter(machines, profile, number, last)
-        return _search(machines, profile, row, last, begin, duration, begin + 1) == begin
+        _want(machines, profile, number, last)
+        _enter(profile, last)
+        return _search(profile, row, last, begin, duration, begin + 1) == begin
     return fits(machines.levels, number, within(machines, profile, row, duration, False))

@@ -183,7 +183,7 @@ def _reserve(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, row: i
     """Reserve the earliest feasible slot for a job."""
     estimate = run.estimate[row]
     if machines is not None:
-        start = machine_profile.earliest(machines, plan.profile, row, estimate, NO_LIMIT, -1)
+        start = machine_profile.earliest(machines, plan.profile, row, estimate, NO_LIMIT, NO_LIMIT)
         machine_profile.reserve_found(machines, plan.profile, row, start)
         machine_profile.occupy(plan.profile, row, start, start + estimate)
         machine_profile.note_examined(plan.profile, row)
@@ -282,8 +282,7 @@ def _earlier_on_machines(machines: Machines, plan: Plan, row: int, estimate: int
     """Return the start of an earlier feasible slot, or else the current start [s]."""
     reserved, profile = plan.start[row], plan.profile
     before = min(reserved, plan.counters[RELEASED])
-    examined = profile.jobs[machine_profile.EXAMINED, row]
-    start = machine_profile.earliest(machines, profile, row, estimate, before, examined)
+    start = machine_profile.earliest(machines, profile, row, estimate, before, reserved)
     machine_profile.note_examined(profile, row)
     return start if start < before else reserved
 
