@@ -18,8 +18,7 @@ from numba.core.untyped_passes import IRProcessing
 __all__ = ["called", "direct", "entry", "machine_code", "separate"]
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class PruneKnown(FunctionPass):  # type: ignore[misc]
+class PruneKnown(FunctionPass):
     """Drop what would be executed only if an argument were None that is not.
 
     Numba itself drops the opposite only, so that the code for counted nodes would be compiled for machines.
@@ -28,12 +27,17 @@ class PruneKnown(FunctionPass):  # type: ignore[misc]
     _name = "prune_known"
 
     def __init__(self) -> None:
-        FunctionPass.__init__(self)
+        FunctionPass.__init__(self)  # type: ignore[no-untyped-call]
 
     def run_pass(self, state: Any) -> bool:
         """Drop branches by the types of the arguments."""
-        dead_branch_prune(state.func_ir, [_known(each) for each in state.args])
+        prune: Any = dead_branch_prune
+        prune(state.func_ir, [_known(each) for each in state.args])
         return True
+
+
+register: Any = register_pass
+register(mutates_CFG=True, analysis_only=False)(PruneKnown)
 
 
 def _known(argument: Any) -> Any:
@@ -42,12 +46,13 @@ def _known(argument: Any) -> Any:
     return argument if absent else SimpleNamespace(literal_type=argument)
 
 
-class Compiler(CompilerBase):  # type: ignore[misc]
+class Compiler(CompilerBase):
     """The compiler of numba, with :class:`PruneKnown`."""
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        builder: Any = DefaultPassBuilder
+        passes = builder.define_nopython_pipeline(self.state)
         passes.add_pass_after(PruneKnown, IRProcessing)
         passes.finalize()
         return [passes]

@@ -81,9 +81,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
         else:
             corrected = False
         if plan is not None and listing is not None:
-            update_plan(
-                jobs, rules, run, queue, listing, gone, shares, machines, plan, first, now, corrected
-            )
+            update_plan(jobs, rules, run, queue, listing, gone, shares, machines, plan, first, now, corrected)
         if machines is not None:
             machines.counters[NEWCOMERS] = first
         if gone is not None and listing is not None:

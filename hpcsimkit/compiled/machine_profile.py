@@ -76,7 +76,7 @@ RELEASE, OCCUPY = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
 PLUS, MINUS = cast(tuple[int, ...], tuple(map(np.int64, (1, -1))))
 """Signs; no literals, for each of which numba would compile functions again."""
 
-NEVER = -(2**62)
+NEVER = cast(int, np.int64(-(2**62)))
 """An instant before all events [s]."""
 
 
@@ -100,8 +100,8 @@ class MachineProfile(NamedTuple):
         First part of each job, number of its parts, and number of releases at which it had its earliest slot.
     machines : array of int64, shape (10, machines + 1)
         State of a search: instant from which each machine has enough [s], an instant after all events if it
-        has not; its next change; its earliest slot [s]; and space for some of the slots. Then the number of the
-        last release of each machine; number of its changes, and of the searches since the last one; and,
+        has not; its next change; its earliest slot [s]; and space for some of the slots. Then the number of
+        the last release of each machine; number of its changes, and of the searches since the last one; and,
         of its steps when they were written down, the number of changes, the beginning [s] and their number, 0
         if they are too many.
     steps : array of int64, shape (machines + 1, 1 + resources, steps)
@@ -431,6 +431,19 @@ def _on_one(
 
 
 @separate
+def _step(profile: MachineProfile, change: int, first: int, after: int) -> int:
+    """Apply all changes at the instant of one, but those of some parts, and return the next change."""
+    changes = profile.changes
+    at = changes[change, TIME]
+    while changes[change, TIME] == at:
+        part = change >> 1
+        if part < first or part >= after:
+            _apply(profile, THEN, part, 1 - 2 * (change & 1))
+        change = changes[change, NEXT]
+    return int(change)
+
+
+@separate
 def _write_steps(profile: MachineProfile, machine: int) -> None:
     """Write down the steps of a machine."""
     changes, states, steps = profile.changes, profile.machines, profile.steps
@@ -444,9 +457,7 @@ def _write_steps(profile: MachineProfile, machine: int) -> None:
         at = changes[change, TIME]
         if at == NO_LIMIT:
             break
-        while changes[change, TIME] == at:
-            _apply(profile, THEN, change >> 1, 1 - 2 * (change & 1))
-            change = changes[change, NEXT]
+        change = _step(profile, change, 0, 0)
     states[WRITTEN, machine], states[WRITTEN_AT, machine] = states[CHANGES, machine], profile.counters[BEGIN]
     states[STEPS, machine] = 0 if count == MOST_STEPS else count
 
@@ -574,9 +585,7 @@ def _enter(profile: MachineProfile, machine: int) -> None:
 
 
 @separate
-def _search(
-    profile: MachineProfile, row: int, machine: int, start: int, duration: int, before: int
-) -> int:
+def _search(profile: MachineProfile, row: int, machine: int, start: int, duration: int, before: int) -> int:
     """Return the start of the earliest slot of a machine between two instants [s]; see :func:`_enter`.
 
     Returns an instant after all events if there is none. Changes of the job itself are disregarded.
@@ -598,11 +607,7 @@ def _search(
                 break
         elif at >= before:
             break
-        while changes[change, TIME] == at:
-            part = change >> 1
-            if part < first or part >= after:
-                _apply(profile, THEN, part, 1 - 2 * (change & 1))
-            change = changes[change, NEXT]
+        change = _step(profile, change, first, after)
         if not _has_enough(profile, machine):
             since = NO_LIMIT
         elif since == NO_LIMIT:
@@ -637,11 +642,7 @@ def _set_least(machines: Machines, profile: MachineProfile, row: int, start: int
             least[INSIDE, machine, resource] = levels[BASE, machine, resource]
         while changes[change, TIME] < end:
             at = changes[change, TIME]
-            while changes[change, TIME] == at:
-                part = change >> 1
-                if part < first or part >= after:
-                    _apply(profile, THEN, part, 1 - 2 * (change & 1))
-                change = changes[change, NEXT]
+            change = _step(profile, change, first, after)
             for resource in range(levels.shape[2]):
                 then = levels[THEN, machine, resource]
                 if at > start:

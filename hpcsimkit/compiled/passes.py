@@ -444,7 +444,9 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
 
 
 @machine_code
-def _may_start(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int) -> bool:
+def _may_start(
+    jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int
+) -> bool:
     """Return whether a job is a candidate of backfilling."""
     if plan is not None:
         return bool(plan.start[row] <= now)

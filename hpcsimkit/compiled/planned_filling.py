@@ -1,4 +1,4 @@
-"""Starts on machines beside reservations that hold machines: conservative backfilling, and several of them."""
+"""Starts on machines beside reservations that hold machines: conservative backfilling, several reservations."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _level(profile: MachineProfile) -> int:
 
 
 @separate
-def fill_due(
+def fill_due(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,
