@@ -13,9 +13,9 @@ from numba.core import types
 from numba.core.analysis import dead_branch_prune
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.untyped_passes import IRProcessing
+from numba.core.untyped_passes import InlineInlinables, IRProcessing
 
-__all__ = ["called", "direct", "entry", "machine_code", "separate"]
+__all__ = ["called", "direct", "entry", "machine_code", "pasted", "separate"]
 
 
 class PruneKnown(FunctionPass):
@@ -54,6 +54,7 @@ class Compiler(CompilerBase):
         builder: Any = DefaultPassBuilder
         passes = builder.define_nopython_pipeline(self.state)
         passes.add_pass_after(PruneKnown, IRProcessing)
+        passes.add_pass_after(PruneKnown, InlineInlinables)
         passes.finalize()
         return [passes]
 
@@ -77,6 +78,16 @@ def machine_code(function: FunctionT) -> FunctionT:
     """Return a function that is compiled as a part of those that call it; Python cannot call it."""
     njit: Any = numba.njit
     return cast(FunctionT, njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)(function))
+
+
+def pasted(function: FunctionT) -> FunctionT:
+    """Return a function whose code is inserted in those that call it before any of it is compiled.
+
+    For those called once or twice that do little themselves: with the many arrays of a run, each function takes
+    up to a second to compile, whatever it does.
+    """
+    njit: Any = numba.njit
+    return cast(FunctionT, njit(inline="always", no_cpython_wrapper=True, **OPTIONS)(function))
 
 
 def called(function: FunctionT) -> FunctionT:

@@ -15,7 +15,7 @@ from hpcsimkit.compiled.codes import (
     READY,
     RESERVED,
 )
-from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.fair_shares import Shares, minus_priority, value_usage
 from hpcsimkit.compiled.filling import fill, skips
 from hpcsimkit.compiled.filling import start as start_on_machines
@@ -68,7 +68,7 @@ def admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
     return nodes <= free and (estimate <= window or nodes <= spare)
 
 
-@machine_code
+@pasted
 def _blocked(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int) -> bool:
     """Return whether a job cannot start in its turn; mirrors ``Cluster.place`` and ``Conservative.due``."""
     if machines is not None:
@@ -80,7 +80,7 @@ def _blocked(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None,
     return bool(jobs.nodes[row] > run.counters[FREE])
 
 
-@machine_code
+@pasted
 def _start_next(
     jobs: Jobs, run: Run, rules: Rules, machines: Machines | None, plan: Plan | None, row: int, now: int
 ) -> None:
@@ -176,7 +176,7 @@ def _several(  # noqa: PLR0913 - parts of the state
             start(jobs, run, row, now, BACKFILLED)
 
 
-@machine_code
+@pasted
 def sorted_pass(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
@@ -213,7 +213,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     return head
 
 
-@machine_code
+@pasted
 def _backfill_sorted(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
@@ -241,7 +241,7 @@ def _backfill_sorted(  # noqa: PLR0913 - parts of the state
         fill(jobs, run, rules, queue, machines, listing, head, -1, now)
 
 
-@machine_code
+@pasted
 def _start_listed_due(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
@@ -263,7 +263,7 @@ def _start_listed_due(  # noqa: PLR0913 - parts of the state
         backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
 
 
-@machine_code
+@pasted
 def _list_due(jobs: Jobs, run: Run, listing: Listing, plan: Plan, now: int) -> int:
     """List the jobs whose reservations are due in the order of a sorted queue, and return their number."""
     count = gather_due(plan, run, listing, now)
@@ -443,7 +443,7 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
         backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
 
 
-@machine_code
+@pasted
 def _may_start(
     jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int
 ) -> bool:

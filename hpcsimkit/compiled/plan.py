@@ -11,7 +11,7 @@ import numpy as np
 
 from hpcsimkit.compiled import machine_profile
 from hpcsimkit.compiled.codes import NO_LIMIT
-from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEED, Machines
 from hpcsimkit.compiled.machines import overrun as overrun_on_machines
@@ -94,7 +94,7 @@ def note_end(plan: Plan, row: int) -> None:
     plan.counters[ENDED] += 1
 
 
-@called
+@pasted
 def prepare(plan: Plan, run: Run, machines: Machines | None, now: int, corrected: bool) -> bool:
     """Bring the plan to the present, and return whether it must be made anew.
 
@@ -116,7 +116,7 @@ def prepare(plan: Plan, run: Run, machines: Machines | None, now: int, corrected
     return bool(anew)
 
 
-@machine_code
+@pasted
 def _wants_another_profile(plan: Plan) -> bool:
     """Return whether the profile holds totals although some job needs machines, or vice versa.
 
@@ -125,7 +125,7 @@ def _wants_another_profile(plan: Plan) -> bool:
     return (plan.counters[CHOOSY] == 0) != (plan.profile.counters[machine_profile.ON_TOTALS] == 1)
 
 
-@machine_code
+@pasted
 def take_in_start(plan: Plan, run: Run, machines: Machines, row: int) -> None:
     """Replace the planned allocation of a job that has started; mirrors ``Conservative._take_in_starts``."""
     counters = plan.counters
@@ -135,7 +135,7 @@ def take_in_start(plan: Plan, run: Run, machines: Machines, row: int) -> None:
         counters[RELEASED] = max(counters[RELEASED], end)
 
 
-@machine_code
+@pasted
 def _is_choosy(machines: Machines, row: int) -> int:
     """Return 1 if the choice of machines matters for a job, or else 0; mirrors ``needs_machines``."""
     return 1 - machines.levels.needs[machines.jobs[NEED, row], BY_TOTALS]
@@ -166,7 +166,7 @@ def _put(plan: Plan, row: int, start: int) -> None:
     plan.counters[SLOTS] += 1
 
 
-@machine_code
+@pasted
 def welcome(
     plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, listing: Listing, row: int, now: int
 ) -> None:
@@ -178,7 +178,7 @@ def welcome(
     _reserve(plan, jobs, run, machines, row)
 
 
-@machine_code
+@pasted
 def _reserve(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, row: int) -> None:
     """Reserve the earliest feasible slot for a job."""
     estimate = run.estimate[row]
@@ -235,7 +235,7 @@ def release_ended(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, n
     return bool(counters[RELEASED] > now)
 
 
-@machine_code
+@pasted
 def _vacate(plan: Plan, jobs: Jobs, machines: Machines | None, row: int, start: int, end: int) -> None:
     """Release the capacity of a job in [start, end) [s]."""
     if machines is not None:
@@ -277,7 +277,7 @@ def compress(
     counters[RELEASED] = moved_until
 
 
-@machine_code
+@pasted
 def _earlier_on_machines(machines: Machines, plan: Plan, row: int, estimate: int) -> int:
     """Return the start of an earlier feasible slot, or else the current start [s]."""
     reserved, profile = plan.start[row], plan.profile
