@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.compiled import machines as of_machines
 from hpcsimkit.compiled.codes import NO_LIMIT
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.machines import CHOSEN, NEED, Machines, expected_end
 from hpcsimkit.compiled.needs import (
     AMOUNTS,
@@ -22,8 +22,10 @@ from hpcsimkit.compiled.needs import (
     GIVEN,
     INSIDE,
     MASK,
+    MINUS,
     NODES,
     NOW,
+    PLUS,
     SPREAD,
     amount_taken,
     fits,
@@ -73,8 +75,8 @@ BASE, THEN = range(2)
 RELEASE, OCCUPY = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
 """Kinds of changes, at the end and at the start of a job."""
 
-PLUS, MINUS = cast(tuple[int, ...], tuple(map(np.int64, (1, -1))))
-"""Signs; no literals, for each of which numba would compile functions again."""
+NOBODY = cast(int, np.int64(-1))
+"""A row that is no job, with the type of a variable."""
 
 NEVER = cast(int, np.int64(-(2**62)))
 """An instant before all events [s]."""
@@ -152,7 +154,7 @@ def new_machine_profile(machines: Machines, most_parts: Integers, with_totals: b
 # --- changes -----------------------------------------------------------------------------------------------
 
 
-@machine_code
+@pasted
 def _end_of_list(profile: MachineProfile, machine: int) -> int:
     """Return the end of the list of changes of a machine."""
     return 2 * profile.parts.shape[0] + machine
@@ -166,7 +168,7 @@ def _apply(profile: MachineProfile, level: int, part: int, sign: int) -> None:
         levels[level, parts[part, 0], resource] += sign * parts[part, 1 + resource]
 
 
-@machine_code
+@pasted
 def _unlink(profile: MachineProfile, change: int) -> None:
     """Remove a change from the list of its machine."""
     changes = profile.changes
@@ -174,7 +176,7 @@ def _unlink(profile: MachineProfile, change: int) -> None:
     changes[before, NEXT], changes[after, PREVIOUS] = after, before
 
 
-@machine_code
+@pasted
 def _link(profile: MachineProfile, change: int, at: int) -> None:
     """Insert a change into the list of its machine."""
     changes, end = profile.changes, _end_of_list(profile, profile.parts[change >> 1, 0])
@@ -215,14 +217,14 @@ def _alter(profile: MachineProfile, row: int, at: int, kind: int, sign: int) -> 
             _unlink(profile, 2 * part + kind)
 
 
-@machine_code
+@pasted
 def occupy(profile: MachineProfile, row: int, start: int, end: int) -> None:
     """Subtract the allocation of a job in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
     _alter(profile, row, start, OCCUPY, PLUS)
     _alter(profile, row, end, RELEASE, PLUS)
 
 
-@machine_code
+@pasted
 def release(profile: MachineProfile, row: int, start: int, end: int) -> None:
     """Add the allocation of a job, subtracted before, in [start, end) [s]."""
     _alter(profile, row, start, OCCUPY, MINUS)
@@ -233,7 +235,7 @@ def release(profile: MachineProfile, row: int, start: int, end: int) -> None:
         profile.machines[FREED, profile.parts[part, 0]] = profile.counters[RELEASES]
 
 
-@machine_code
+@pasted
 def advance(profile: MachineProfile, now: int) -> None:
     """Drop the profile before now [s]; mirrors ``MachineProfile.advance``."""
     profile.counters[BEGIN] = max(profile.counters[BEGIN], now)
@@ -266,13 +268,13 @@ def expect_ends(machines: Machines, profile: MachineProfile, now: int, on_totals
 # --- allocations -------------------------------------------------------------------------------------------
 
 
-@machine_code
+@pasted
 def _first_machine_part(profile: MachineProfile, row: int) -> int:
     """Return the part of a job's allocation that is the first one on a machine."""
     return profile.jobs[FIRST, row] + profile.counters[WITH_TOTALS]
 
 
-@machine_code
+@pasted
 def _add_totals(profile: MachineProfile, row: int, parts: Integers, first: int, last: int) -> None:
     """Let the first part of a job be the totals of some parts."""
     ours = profile.jobs[FIRST, row]
@@ -366,7 +368,7 @@ def reserve_found(machines: Machines, profile: MachineProfile, row: int, start: 
     profile.jobs[COUNT, row] = part - profile.jobs[FIRST, row]
 
 
-@machine_code
+@pasted
 def note_examined(profile: MachineProfile, row: int) -> None:
     """Record that a job has its earliest feasible slot."""
     profile.jobs[EXAMINED, row] = profile.counters[RELEASES]
@@ -408,7 +410,7 @@ def earliest(
     return before
 
 
-@machine_code
+@pasted
 def _on_one(
     profile: MachineProfile, row: int, machine: int, duration: int, before: int, reserved: int
 ) -> int:
@@ -517,7 +519,7 @@ def _earliest_on_several(
     return before
 
 
-@machine_code
+@pasted
 def _smallest(profile: MachineProfile, count: int, wanted: int) -> int:
     """Return the last of as many of the earliest slots of the machines as are wanted [s]."""
     states, kept = profile.machines, 0
@@ -557,7 +559,7 @@ def _earliest_in_parts(
         start = profile.changes[change, TIME]
 
 
-@machine_code
+@pasted
 def _want(machines: Machines, profile: MachineProfile, number: int, machine: int) -> bool:
     """Set what a machine must have for one node, and return whether the job may use it.
 
@@ -662,7 +664,7 @@ def within(machines: Machines, profile: MachineProfile, row: int, duration: int,
     if profile.counters[ON_TOTALS]:
         return NOW
     levels, begin = machines.levels.levels, profile.counters[BEGIN]
-    _set_least(machines, profile, -1, begin, begin + duration)
+    _set_least(machines, profile, NOBODY, begin, begin + duration)
     if own:
         first = _first_machine_part(profile, row)
         for part in range(first, profile.jobs[FIRST, row] + profile.jobs[COUNT, row]):

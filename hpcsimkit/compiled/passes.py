@@ -410,7 +410,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     return head
 
 
-@machine_code
+@pasted
 def _backfill_by_score(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
@@ -453,7 +453,7 @@ def _may_start(
     return not _blocked(jobs, run, machines, plan, row, now)
 
 
-@machine_code
+@pasted
 def _list_by_score(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,

@@ -11,7 +11,7 @@ import numpy as np
 
 from hpcsimkit.compiled import machine_profile
 from hpcsimkit.compiled.codes import NO_LIMIT
-from hpcsimkit.compiled.compilation import called, machine_code, pasted
+from hpcsimkit.compiled.compilation import called, pasted
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEED, Machines
 from hpcsimkit.compiled.machines import overrun as overrun_on_machines
@@ -87,7 +87,7 @@ def new_plan(jobs: int, profile: Any) -> Plan:
     )
 
 
-@machine_code
+@pasted
 def note_end(plan: Plan, row: int) -> None:
     """Record the end of a job for the next pass."""
     plan.ended[plan.counters[ENDED]] = row
@@ -141,7 +141,7 @@ def _is_choosy(machines: Machines, row: int) -> int:
     return 1 - machines.levels.needs[machines.jobs[NEED, row], BY_TOTALS]
 
 
-@machine_code
+@pasted
 def _take_in_starts(plan: Plan, run: Run) -> None:
     """Remove the reservations of jobs that have started; mirrors ``Conservative._take_in_starts``."""
     slots, counters = plan.slots, plan.counters
@@ -158,7 +158,7 @@ def _take_in_starts(plan: Plan, run: Run) -> None:
     counters[SLOTS] -= due - kept
 
 
-@machine_code
+@pasted
 def _put(plan: Plan, row: int, start: int) -> None:
     """Enter a reservation, for which the profile has been changed; mirrors ``Conservative._put``."""
     plan.start[row] = start
@@ -287,7 +287,7 @@ def _earlier_on_machines(machines: Machines, plan: Plan, row: int, estimate: int
     return start if start < before else reserved
 
 
-@machine_code
+@pasted
 def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
     """Write the rows of waiting jobs whose reservations are due, and return their number."""
     count = 0
@@ -325,7 +325,7 @@ def request_wake(plan: Plan, now: int) -> None:
     counters[WAKES] += 1
 
 
-@machine_code
+@pasted
 def next_wake(plan: Plan, limit: int) -> int:
     """Return the instant of the next requested pass [s], or the limit if it comes first."""
     count = plan.counters[WAKES]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hpcsimkit.compiled.codes import BACKFILLED, NO_LIMIT
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.compilation import pasted, separate
 from hpcsimkit.compiled.filling import start
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machine_profile import (
@@ -47,7 +47,7 @@ def start_due(
     take_in_start(plan, run, machines, row)
 
 
-@machine_code
+@pasted
 def _level(profile: MachineProfile) -> int:
     """Return the level that jobs may use, after it has been set."""
     return NOW if profile.counters[ON_TOTALS] else INSIDE
