@@ -16,6 +16,7 @@ __all__ = [
     "PLANNED",
     "READY",
     "RESERVED",
+    "ZERO",
 ]
 
 NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
@@ -27,6 +28,9 @@ there is a plan, for each job on its arrival (conservative backfilling), else fo
 
 READY, RESERVED, BACKFILLED = cast(tuple[int, ...], tuple(map(np.int64, (1, 2, 3))))
 """Start modes, as in :class:`~hpcsimkit.kernel.system.Mode`; no literals, see :mod:`.compilation`."""
+
+ZERO = cast(int, np.int64(0))
+"""Zero with the type of a variable."""
 
 NO_LIMIT = cast(int, np.int64(2**62))
 """A time that no estimate exceeds [s]."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.compiled import machines as of_machines
-from hpcsimkit.compiled.codes import NO_LIMIT
+from hpcsimkit.compiled.codes import NO_LIMIT, ZERO
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.machines import CHOSEN, NEED, Machines, expected_end
 from hpcsimkit.compiled.needs import (
@@ -69,7 +69,7 @@ MOST_STEPS = 1024
 OFTEN = 2
 """Number of searches of an unchanged machine from which its steps are written down."""
 
-BASE, THEN = range(2)
+BASE, THEN = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
 """Levels of a profile: its first step, and that which a search has reached."""
 
 RELEASE, OCCUPY = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
@@ -459,7 +459,7 @@ def _write_steps(profile: MachineProfile, machine: int) -> None:
         at = changes[change, TIME]
         if at == NO_LIMIT:
             break
-        change = _step(profile, change, 0, 0)
+        change = _step(profile, change, ZERO, ZERO)
     states[WRITTEN, machine], states[WRITTEN_AT, machine] = states[CHANGES, machine], profile.counters[BEGIN]
     states[STEPS, machine] = 0 if count == MOST_STEPS else count
 

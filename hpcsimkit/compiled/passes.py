@@ -14,6 +14,7 @@ from hpcsimkit.compiled.codes import (
     NONE,
     READY,
     RESERVED,
+    ZERO,
 )
 from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.fair_shares import Shares, minus_priority, value_usage
@@ -200,7 +201,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
         head = queue.rows[queue.order[0], 0]
         if _blocked(jobs, run, machines, plan, head, now):
             break
-        take(queue, sizes, 0, 0)
+        take(queue, sizes, ZERO, ZERO)
         _start_next(jobs, run, rules, machines, plan, head, now)
     else:
         return -1

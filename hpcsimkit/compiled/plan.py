@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled import machine_profile
-from hpcsimkit.compiled.codes import NO_LIMIT
+from hpcsimkit.compiled.codes import NO_LIMIT, ZERO
 from hpcsimkit.compiled.compilation import called, pasted
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEED, Machines
@@ -290,7 +290,7 @@ def _earlier_on_machines(machines: Machines, plan: Plan, row: int, estimate: int
 @pasted
 def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
     """Write the rows of waiting jobs whose reservations are due, and return their number."""
-    count = 0
+    count = ZERO
     for place in range(plan.counters[SLOTS]):
         if plan.slots[0, place] > now:
             break
