@@ -111,8 +111,8 @@ class MachineProfile(NamedTuple):
     wanted : array of int64, shape (resources,)
         What a machine must have in a search.
     counters : array of int64
-        Beginning of the profile [s], whether it holds totals only, whether it holds them besides the machines,
-        number of releases before their time, and the machine that was found.
+        Beginning of the profile [s], whether it holds totals only, whether it holds them besides the
+        machines, number of releases before their time, and the machine that was found.
     """
 
     levels: NDArray[np.int64]
@@ -342,18 +342,11 @@ def reserve_found(machines: Machines, profile: MachineProfile, row: int, start: 
             profile.parts[profile.jobs[FIRST, row], 1 + resource] = amount
         profile.jobs[COUNT, row] = 1
         return
-    pooled, missing = levels.needs[number, SPREAD], levels.needs[number, NODES]
+    pooled, nodes = levels.needs[number, SPREAD], levels.needs[number, NODES]
     ours = part = _first_machine_part(profile, row)
     for machine in range(levels.levels.shape[1]):
-        if pooled:
-            chosen = machines.machines[CHOSEN, machine] == 1
-        elif missing == 1 and levels.needs[number, NODES] == 1:
-            chosen = machine == profile.counters[ONLY]
-        else:
-            chosen = missing > 0 and profile.machines[FOUND, machine] == start
-        if not chosen:
+        if not _is_found(machines, profile, machine, pooled, nodes, part - ours, start):
             continue
-        missing -= 1
         profile.parts[part, 0] = machine
         for resource in range(levels.levels.shape[2]):
             amount = amount_taken(levels, number, machine, resource)
@@ -366,6 +359,24 @@ def reserve_found(machines: Machines, profile: MachineProfile, row: int, start: 
     if profile.counters[WITH_TOTALS]:
         _add_totals(profile, row, profile.parts, ours, part)
     profile.jobs[COUNT, row] = part - profile.jobs[FIRST, row]
+
+
+@pasted
+def _is_found(
+    machines: Machines,
+    profile: MachineProfile,
+    machine: int,
+    pooled: int,
+    nodes: int,
+    before: int,
+    start: int,
+) -> bool:
+    """Return whether a machine is in the slot that was found, after a number of others."""
+    if pooled:
+        return bool(machines.machines[CHOSEN, machine])
+    if nodes == 1:
+        return bool(machine == profile.counters[ONLY])
+    return bool(before < nodes and profile.machines[FOUND, machine] == start)
 
 
 @pasted

@@ -112,7 +112,7 @@ def _list_waiting(
     return count
 
 
-@called
+@pasted
 def update_plan(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     rules: Rules,

@@ -216,7 +216,7 @@ def make_anew(
         _reserve(plan, jobs, run, machines, rows[place])
 
 
-@called
+@pasted
 def release_ended(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, now: int) -> bool:
     """Release the capacity of jobs that ended early, and return whether jobs may have earlier slots.
 
@@ -244,7 +244,7 @@ def _vacate(plan: Plan, jobs: Jobs, machines: Machines | None, row: int, start: 
         occupy(plan.profile, start, end, -jobs.nodes[row])
 
 
-@called
+@pasted
 def compress(
     plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, listing: Listing, listed: int
 ) -> None:
@@ -304,7 +304,7 @@ def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
 # --- requested passes --------------------------------------------------------------------------------------
 
 
-@called
+@pasted
 def request_wake(plan: Plan, now: int) -> None:
     """Request a pass at the start of the next reservation; mirrors ``Conservative._find_due``."""
     counters, wakes, slots = plan.counters, plan.wakes, plan.slots

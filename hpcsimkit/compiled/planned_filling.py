@@ -1,4 +1,4 @@
-"""Starts on machines beside reservations that hold machines: conservative backfilling, several reservations."""
+"""Starts on machines beside many reservations: conservative backfilling, and several reservations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _level(profile: MachineProfile) -> int:
     return NOW if profile.counters[ON_TOTALS] else INSIDE
 
 
-@separate
+@pasted
 def fill_due(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
