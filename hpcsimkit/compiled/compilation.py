@@ -83,8 +83,8 @@ def machine_code(function: FunctionT) -> FunctionT:
 def pasted(function: FunctionT) -> FunctionT:
     """Return a function whose code is inserted in those that call it before any of it is compiled.
 
-    For those called once, or that do little: with the many arrays of a run, each function takes up to a second
-    to compile, whatever it does.
+    For those called once, or that do little: with the many arrays of a run, each function takes up to a
+    second to compile, whatever it does.
     """
     njit: Any = numba.njit
     return cast(FunctionT, njit(inline="always", no_cpython_wrapper=True, **OPTIONS)(function))
