@@ -15,6 +15,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.untyped_passes import InlineInlinables, IRProcessing
 
+from hpcsimkit.compiled.loading import CACHE
+
 __all__ = ["called", "direct", "entry", "machine_code", "pasted", "separate"]
 
 
@@ -71,6 +73,9 @@ Compiled functions allocate no arrays, so numba counts no references to them (``
 passed from function to function, counting takes four fifths of the time of a run.
 """
 
+SHARED = CACHE / "shared"
+"""Folder of functions that several kinds of policies call; each kind keeps a copy in its own folder, too."""
+
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
@@ -96,8 +101,7 @@ def called(function: FunctionT) -> FunctionT:
     Compiling takes longer the more code one function has after its parts are inserted. Numba inserts it all
     the same in a caller that is itself inserted: see :func:`separate`.
     """
-    njit: Any = numba.njit
-    return cast(FunctionT, njit(no_cpython_wrapper=True, **OPTIONS)(function))
+    return _kept(function, SHARED, no_cpython_wrapper=True)
 
 
 def separate(function: FunctionT) -> FunctionT:
@@ -106,8 +110,7 @@ def separate(function: FunctionT) -> FunctionT:
     Numba inserts what these call into them, unless told otherwise. With the many arrays that machines need,
     compiling would take minutes.
     """
-    njit: Any = numba.njit
-    return cast(FunctionT, njit(forceinline=False, no_cpython_wrapper=True, **OPTIONS)(function))
+    return _kept(function, SHARED, forceinline=False, no_cpython_wrapper=True)
 
 
 def entry(function: FunctionT, folder: Path) -> FunctionT:
@@ -117,13 +120,18 @@ def entry(function: FunctionT, folder: Path) -> FunctionT:
     in another file: the folder should belong to this version of all of them. If it cannot be written, each
     process compiles anew.
     """
+    return _kept(function, folder)
+
+
+def _kept(function: FunctionT, folder: Path, **options: Any) -> FunctionT:
+    """Return a function that is compiled on demand, and kept in a folder if it can be written."""
     config: Any = numba.core.config
     njit: Any = numba.njit
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
-        compiled = njit(cache=True, **OPTIONS)(function)
+        compiled = njit(cache=True, **options, **OPTIONS)(function)
     except (OSError, RuntimeError):
-        compiled = njit(**OPTIONS)(function)
+        compiled = njit(**options, **OPTIONS)(function)
     finally:
         config.CACHE_DIR = before
     return cast(FunctionT, compiled)
