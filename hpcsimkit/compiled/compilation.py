@@ -15,7 +15,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.untyped_passes import InlineInlinables, IRProcessing
 
-from hpcsimkit.compiled.loading import CACHE
+from hpcsimkit.compiled.cache_folder import CACHE
 
 __all__ = ["called", "direct", "entry", "machine_code", "pasted", "separate"]
 

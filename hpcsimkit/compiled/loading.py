@@ -1,14 +1,13 @@
-"""Cost of loading the compiled simulator, and the folder that keeps it compiled."""
+"""Cost of loading the compiled simulator, and its functions once they are loaded."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+
+from hpcsimkit.compiled.cache_folder import CACHE
 
 __all__ = ["CACHE", "DIRLAB", "KINDS", "PUBLISHED_SEAT", "SEAT", "call", "counted", "least_jobs", "load"]
 
@@ -22,16 +21,6 @@ policy before; the kernel simulates 100 000 jobs per second.
 
 SLOW_IN_THE_KERNEL = {"machines": 5, "seat": 5}
 """Divisors of the last two numbers for parts of a kind with which the kernel simulates far fewer jobs."""
-
-
-def _digest() -> str:
-    """Return the first digits of the SHA-256 of all files of this package."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
-
-
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "hpcsimkit" / _digest()
-"""Folder of the compiled functions, named by the content of all files of this package."""
 
 
 DIRLAB = "dirlab"
