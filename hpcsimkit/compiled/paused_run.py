@@ -24,7 +24,7 @@ from hpcsimkit.compiled.seats import (
     new_seat,
 )
 from hpcsimkit.compiled.shown import Shown
-from hpcsimkit.compiled.state import new_run
+from hpcsimkit.compiled.state import Integers, new_run
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
@@ -39,6 +39,29 @@ CODES = {"order": ORDER, "inspector": INSPECTOR, "backfiller": BACKFILLER}
 """Codes of the seats that can be open."""
 
 UNLIMITED = 2**62
+
+
+class JobDecision(Decision):
+    """A decision of the order or the backfiller among jobs whose rows are known.
+
+    Parameters
+    ----------
+    stage, system, job
+        See :class:`~hpcsimkit.kernel.decision.Decision`.
+    rows : array of int64, shape (jobs,)
+        Rows of the jobs.
+    declines : bool
+        Whether there is an option to decline.
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self, stage: str, system: Any, job: Job | None, rows: Integers, declines: bool) -> None:
+        options: list[Job | None] = list(map(system.jobs.__getitem__, rows.tolist()))
+        if declines:
+            options.append(None)
+        super().__init__(stage, system, job, lambda: options, lambda: options[0])
+        self.rows = rows
 
 
 class PausedRun:
@@ -88,6 +111,7 @@ class PausedRun:
         )
         callbacks = Callbacks(simulation.observers)
         self._tells = (callbacks.on_submit, callbacks.on_start, callbacks.on_end)
+        self._told = any(self._tells)
         self._finish = callbacks.on_finish
         for notify in callbacks.on_begin:
             notify(self.system)
@@ -109,8 +133,8 @@ class PausedRun:
         self._journal.counters[ENTRIES] = 0
         state = loading.call(self._kind, (*self._state, self._answer))
         system = self.system
-        if any(self._tells):
-            self._tell()
+        if self._told and (entries := int(self._journal.counters[ENTRIES])):
+            self._tell(entries)
         system.now = now = int(self._seat.counters[NOW])
         self._clock.move_to(now)
         if state == PAUSED:
@@ -144,11 +168,10 @@ class PausedRun:
         for notify in self._finish:
             notify(self.system)
 
-    def _tell(self) -> None:
+    def _tell(self, entries: int) -> None:
         """Tell the observers what happened since the last decision."""
         system, jobs, tells = self.system, self.system.jobs, self._tells
-        events = self._journal.events[:, : self._journal.counters[ENTRIES]].tolist()
-        for kind, row, now in zip(*events, strict=True):
+        for kind, row, now in zip(*self._journal.events[:, :entries].tolist(), strict=True):
             for notify in tells[kind]:
                 system.now = now
                 job = jobs[row]
@@ -167,17 +190,9 @@ class PausedRun:
             job = system.jobs[row]
             options = (True, False) if self._may_hold() else (True,)
             return Decision(stage, system, job, lambda: options, lambda: True)
-        offered = self._options()
-        head = None if stage == "order" else system.jobs[row]
-        return Decision(stage, system, head, lambda: offered, lambda: offered[0])
-
-    def _options(self) -> list[Job | None]:
-        """Return the jobs among which the seat chooses, and None if it may decline."""
-        rows = self._seat.listing.rows[: self._seat.counters[OFFERED]].tolist()
-        offered: list[Job | None] = list(map(self.system.jobs.__getitem__, rows))
-        if self._external.decline and (self._stage == "backfiller" or self._may_hold()):
-            offered.append(None)
-        return offered
+        rows = self._seat.listing.rows[: self._seat.counters[OFFERED]].copy()
+        declines = self._external.decline and (stage == "backfiller" or self._may_hold())
+        return JobDecision(stage, system, None if stage == "order" else system.jobs[row], rows, declines)
 
     def _may_hold(self) -> bool:
         """Return whether another pass is certain to follow; see ``Pipeline._may_hold``."""

@@ -139,10 +139,16 @@ class ShownQueue:
         return int(self._queue.counters[WAITING])
 
     def __iter__(self) -> Iterator[Job]:
-        return map(self._jobs.__getitem__, self._rows().tolist())
+        return map(self._jobs.__getitem__, self.rows)
 
     def __contains__(self, job: Job) -> bool:
         return job.index in self._rows()
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the waiting jobs in the workload."""
+        rows: list[int] = self._rows().tolist()
+        return rows
 
     @property
     def table(self) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, lacking
 from hpcsimkit.jobs.job import Job
@@ -54,6 +55,11 @@ class Decision:
         if self._options is None:
             self._options = self._build()
         return self._options
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows of the jobs among the options of an order or a backfiller, int64, shape (jobs,)."""
+        return np.array([job.index for job in self.options if job is not None], dtype=np.int64)
 
     @property
     def default(self) -> Any:
