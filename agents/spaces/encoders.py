@@ -104,6 +104,7 @@ class RequestsAndMachines(Encoder):
     """
 
     low, high = 0.0, np.inf
+    reads_compiled = True
 
     def __init__(self, slots: int, machines: int) -> None:
         self.slots = slots
@@ -119,7 +120,7 @@ class RequestsAndMachines(Encoder):
         cluster = system.cluster
         if not isinstance(cluster, Machines) or len(cluster) != self.machines:
             raise UsageError(f"{self!r} needs {self.machines} machines, found {cluster!r}")
-        columns, scale = _columns(cluster), np.array([1000, 1, 1])
+        columns, scale = np.array(_columns(cluster)), np.array([1000, 1, 1])
         needs = [cluster.size_of(job) for job in system.jobs]
         known = np.empty((len(needs), 4), dtype=np.float32)
         known[:, :3] = cluster.needs.amounts[needs][:, columns] / scale
@@ -130,7 +131,7 @@ class RequestsAndMachines(Encoder):
             assert isinstance(decision, PairDecision)
             of_jobs = known.take(decision.rows, axis=0).ravel()
             out[: len(of_jobs)] = of_jobs
-            out[of_machines:] = (system.free[:, columns] / scale).ravel()
+            out[of_machines:] = (system.free.take(columns, axis=1) / scale).ravel()
 
         return encode
 

@@ -177,6 +177,8 @@ class JobMachine(Mask):
     90
     """
 
+    reads_compiled = True
+
     def __init__(self, slots: int, machines: int) -> None:
         self.slots = slots
         self.machines = machines

@@ -52,6 +52,8 @@ class Allocation:
             self.numbers = machines
         else:
             self.machines = tuple(map(index, machines))
+            if len(self.machines) == 1:
+                self.numbers = slice(self.machines[0], self.machines[0] + 1)
         self.amounts = np.asarray(amounts)
         self.style = style
         if self.amounts.dtype != np.int64:
@@ -67,8 +69,6 @@ class Allocation:
     @cached_property
     def numbers(self) -> slice | NDArray[np.intp]:
         """The machines as an index into levels."""
-        if len(self.machines) == 1:
-            return slice(self.machines[0], self.machines[0] + 1)
         return np.array(self.machines, dtype=np.intp)
 
     @cached_property
@@ -99,12 +99,18 @@ class Allocation:
 
     def __rsub__(self, level: MachineLevel) -> MachineLevel:
         left = level.copy("K")
-        left[self.numbers] = self.there(level) - self.amounts
+        if isinstance(self.numbers, slice):
+            left[self.numbers] -= self.amounts
+        else:
+            left[self.numbers] = on(self.numbers, level) - self.amounts
         return left
 
     def __radd__(self, level: MachineLevel) -> MachineLevel:
         left = level.copy("K")
-        left[self.numbers] = self.there(level) + self.amounts
+        if isinstance(self.numbers, slice):
+            left[self.numbers] += self.amounts
+        else:
+            left[self.numbers] = on(self.numbers, level) + self.amounts
         return left
 
     def __eq__(self, other: Any) -> bool:

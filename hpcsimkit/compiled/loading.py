@@ -10,7 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CACHE", "DIRLAB", "KINDS", "PUBLISHED_SEAT", "SEAT", "call", "counted", "least_jobs", "load"]
+__all__ = [
+    "CACHE",
+    "DIRLAB",
+    "KINDS",
+    "PAIRS_SEAT",
+    "PUBLISHED_SEAT",
+    "SEAT",
+    "call",
+    "counted",
+    "least_jobs",
+    "load",
+]
 
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 1_000_000
 """Numbers of jobs from which ``simulator="auto"`` considers the compiled simulator.
@@ -38,10 +49,13 @@ DIRLAB = "dirlab"
 """The kind of all policies by the rules of :mod:`hpcsimkit.compiled.dirlab`."""
 
 SEAT, PUBLISHED_SEAT = "seat-textbook", "seat-dirlab"
-"""The kinds of all policies with an open seat, see :mod:`hpcsimkit.compiled.seats`."""
+"""The kinds of all pipelines with an open seat, see :mod:`hpcsimkit.compiled.seats`."""
+
+PAIRS_SEAT = "seat-pairs"
+"""The kind of the seat that chooses jobs and machines, see :mod:`hpcsimkit.compiled.pairs`."""
 
 KINDS: dict[str, Callable[..., Any]] = {}
-"""The function ``simulate`` or ``advance`` as compiled for each kind of policy used in this process."""
+"""The function that runs or advances a simulation, as compiled for each kind of policy of this process."""
 
 DIRECT: dict[str, Callable[..., Any]] = {}
 """The functions of runs with open seats, after their first calls, as they are called many times."""
@@ -100,4 +114,8 @@ def _entry(kind: str) -> Callable[..., Any]:
         from hpcsimkit.compiled import seats
 
         return entry(seats.advance, CACHE / kind)
+    if kind == PAIRS_SEAT:
+        from hpcsimkit.compiled import pairs
+
+        return entry(pairs.advance_to_pairs, CACHE / kind)
     return entry(dirlab.simulate if kind == DIRLAB else loop.simulate, CACHE / kind)

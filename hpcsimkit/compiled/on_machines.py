@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.machines import Machines
     from hpcsimkit.compiled.needs import Levels
 
-__all__ = ["PLACEMENTS", "machines_of", "obstacles", "placement_code", "placements_of"]
+__all__ = ["PLACEMENTS", "machines_of", "needs_of", "obstacles", "placement_code", "placements_of"]
 
 PLACEMENTS = (type(None), FirstFit, BestFit, WorstFit)
 """Classes of placements; their codes are those of :mod:`~hpcsimkit.compiled.placing`."""
@@ -50,7 +50,7 @@ def obstacles(workload: Workload, cluster: Cluster, policy: Pipeline) -> Iterato
             yield f"on machines, it knows no {seat} {stage!r}"
     if isinstance(policy.queue_order, SlurmMultifactor):
         yield f"on machines, it knows no order {policy.queue_order!r}"
-    needs, numbers = _needs_of(workload, cluster)
+    needs, numbers = needs_of(workload, cluster)
     if any(need.quotas for need in needs):
         yield "it knows no constraints with counts"
     if _parts(needs, numbers) > MOST_PARTS:
@@ -83,11 +83,11 @@ def machines_of(workload: Workload, cluster: Cluster) -> Machines:
     """Return the state of empty machines."""
     from hpcsimkit.compiled.machines import new_machines
 
-    needs, numbers = _needs_of(workload, cluster)
+    needs, numbers = needs_of(workload, cluster)
     return new_machines(_levels(needs, cluster), numbers, _parts(needs, numbers))
 
 
-def _needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
+def needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
     """Return the distinct needs of a workload, and the number of the need of each job among them."""
     distinct, numbers = np.unique(_numbers(workload, cluster), return_inverse=True)
     return [cluster.needs.needs[number] for number in distinct.tolist()], numbers

@@ -130,7 +130,7 @@ class Workload:
     def jobs(self) -> list[Job]:
         """The jobs, created once and shared by all simulations of this workload."""
         *fields, kinds = (
-            self.columns[name].tolist() if name in self.columns else repeat(UNKNOWN)
+            self.column(name).tolist() if name in self.columns else repeat(UNKNOWN)
             for name in (*JOB_COLUMNS, "kind")
         )
         rows = zip(range(len(self)), *fields, self.requests, kinds, strict=False)  # some are endless

@@ -94,7 +94,7 @@ def pairs(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
         Fixed(log, cluster), Dispatch(External(), slots=128), RequestsAndMachines(128, 9),
         JobMachine(128, 9), MinusMeanWait(), stage="dispatch",
     )  # fmt: skip
-    return _random_steps(env, repetitions)
+    return _random_steps(_on(env, policy), repetitions)
 
 
 def inspector(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
