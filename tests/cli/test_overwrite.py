@@ -79,9 +79,15 @@ def test_trainings_and_evaluations(cli: CLI, tmp_path: Path) -> None:
     assert cli(*train) == (0, "", "")
     first = contents(tmp_path / "agent")
     assert "seed was 0, is 1; --overwrite replaces them" in cli(*train, "--seed", 1).line()
-    assert cli(*train) == (0, "", ""), "trained again"
+    weights = tmp_path / "agent" / "best.hpcsim"
+    weights.write_bytes(b"kept")
+    assert cli(*train) == (0, "", ""), "nothing is trained"
+    line = "agent: this training is finished, nothing is trained; --overwrite trains it again\n"
+    assert cli(*(word for word in train if word != "-q")) == (0, line, "")
+    assert weights.read_bytes() == b"kept"
+    assert cli(*train, "--overwrite") == (0, "", ""), "trained again"
     assert contents(tmp_path / "agent").keys() == first.keys()
-    assert contents(tmp_path / "agent")["best.hpcsim"] == first["best.hpcsim"]
+    assert weights.read_bytes() == first["best.hpcsim"]
 
     words = ("--jobs", 20, "-p", "fcfs", "-q", "--out", "judged", "--sequences")
     evaluate = ("evaluate", "agent/best.hpcsim", *words, 2)
