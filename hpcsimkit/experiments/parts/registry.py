@@ -19,7 +19,7 @@ from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.kernel.decision import Answering, External
-from hpcsimkit.kernel.pipeline import SEATS, Pipeline
+from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.results.metrics import Metric
@@ -131,9 +131,10 @@ def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
             return made
         for seat, stage in made.items():
             parts[seat] = _seated(stage, parts.get(seat), seat, name)
-    for seat in ("order", "backfiller"):
-        if isinstance(parts.get(seat), Answering):
-            parts.setdefault("window", getattr(parts[seat], "slots", None))
+    if "window" not in parts:
+        for seat, limit in LIMITS.items():
+            if isinstance(parts.get(seat), Answering):
+                parts[limit] = getattr(parts[seat], "slots", None)
     for limit in ("max_interval", "max_rejections"):  # observations of an inspector depend on them
         known = getattr(getattr(parts.get("inspector"), "encoder", None), limit, None)
         if known is not None:
