@@ -34,6 +34,7 @@ __all__ = [
     "entries",
     "first_paragraph",
     "make",
+    "models_of",
     "only_stage",
     "parameters_of",
     "parsed",
@@ -230,6 +231,23 @@ def code_of(name: str) -> tuple[str, ...]:
     except UsageError:
         return ()
     return tuple(component.code for component in components if component.code)
+
+
+def models_of(name: str, folder: str | None = None) -> list[Path]:
+    """Return the files of trained agents and learned policies in a name; none if it is invalid.
+
+    >>> [file.name for file in models_of("fcfs+agent:best.hpcsim(sample=true)")], models_of("fcfs+easy")
+    (['best.hpcsim'], [])
+    """
+    if name.startswith(LEARNED):
+        paths = [name.removeprefix(LEARNED)]
+    else:
+        try:
+            components = [parsed(component, name) for component in split(name)]
+        except UsageError:
+            return []
+        paths = [each.key.removeprefix(AGENT) for each in components if each.is_agent]
+    return [Path(path) if folder is None or Path(path).is_file() else Path(folder, path) for path in paths]
 
 
 def parameters_of(names: Iterable[str], folder: str | None = None, trust: Trust = CALLER) -> list[str]:

@@ -109,7 +109,7 @@ class ProblemRun(TrainingFolder):
                     "problem": asdict(training.own_problem),
                     "workers": workers.count,
                     "measures": dict(trained.measures),
-                    SETTINGS: self._settings,
+                    SETTINGS: self._with_code,
                 }
                 write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
             return trained

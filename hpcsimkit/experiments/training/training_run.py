@@ -16,6 +16,7 @@ from hpcsimkit.engine.replacing import difference
 from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS, ResultsFolder, head_of_toml
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
+from hpcsimkit.experiments.parts.trust import version_of
 from hpcsimkit.experiments.training.data import RANDOM, Division, Validation
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io.documents import json_record, toml_values
@@ -117,7 +118,7 @@ class TrainingFolder:
         if not record.is_file() or self._interrupted:
             return False
         held = json_record(record).get(SETTINGS)
-        return held is not None and not difference(held, self._settings)
+        return held is not None and not difference(held, self._with_code)
 
     @property
     def _interrupted(self) -> bool:
@@ -134,7 +135,7 @@ class TrainingFolder:
             self.folder.close(keep=True)
             raise
         with self.folder.session(
-            resume=resume, settings=self._settings, overwrite=overwrite, kept=self._kept
+            resume=resume, settings=self._with_code, overwrite=overwrite, kept=self._kept
         ):
             self._write_training()
             yield
@@ -171,6 +172,12 @@ class TrainingFolder:
     def _settings(self) -> dict[str, Any]:
         """The settings that decide the results."""
         return _without_device(toml_values(self.training.saved(), TOML))
+
+    @property
+    def _with_code(self) -> dict[str, Any]:
+        """The settings that decide the results, with the versions of the user's code."""
+        versions = [version_of(code, self.training.import_from) for code in self.training.code]
+        return {**self._settings, **({"code": versions} if versions else {})}
 
     # --- files -----------------------------------------------------------------------------------------
 
@@ -334,7 +341,7 @@ class TrainingRun(TrainingFolder):
             "best_after_steps": (trained.agent.about or {}).get("steps"),
             "baseline": trained.baseline,
             "chance": trained.chance,
-            SETTINGS: self._settings,
+            SETTINGS: self._with_code,
             **self._about(division),
         }
 
