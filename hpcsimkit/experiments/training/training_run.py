@@ -277,7 +277,7 @@ class TrainingRun(TrainingFolder):
                     callbacks=callbacks,
                 )
             trained = self._finish(trainer, validation, rivals, division)
-            facts = self._facts(trained, division, resumed=resume)
+            facts = {"simulators": dict(trainer.simulators), **self._facts(trained, division, resumed=resume)}
             write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
         return trained
 
