@@ -226,6 +226,7 @@ def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
     policy, base, events = simulation.policy, external.base, simulation.event_order
     fitting = stage == "backfiller" and isinstance(base, FittingCandidates)
     window = policy.window or UNLIMITED
+    most = (policy.max_candidates if stage == "backfiller" else None) or window
     return new_seat(
         len(simulation.workload),
         now,
@@ -236,7 +237,7 @@ def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
         guarded=fitting and bool(base.guarded),
         relax=float(base.relax) if fitting else 0.0,
         window=window,
-        most=min(window, base.slots) if fitting else window,
+        most=min(most, base.slots) if fitting else most,
         max_interval=_or_none(policy.max_interval),
         max_rejections=_or_none(policy.max_rejections),
         stands_still=isinstance(events, DirlabOrder),
