@@ -91,12 +91,6 @@ def test_refuses_with_the_reason(jobs: Workload, policy: Any, parameters: Any, r
     assert reason in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("policy", ["random+easy", "fcfs+conservative", "fcfs+easy++", "fcfs+easy-noise"])
-def test_refuses_begun_runs_with_a_state_or_random_numbers(jobs: Workload, policy: str) -> None:
-    with pytest.raises(UsageError, match="no begun runs with"):
-        Simulation(jobs, make(policy), begun=Begun(5, {0: 3}), simulator="compiled").run()
-
-
 @pytest.mark.parametrize("begun", [Begun(5, {0: 3, 1: 3}), Begun(5, {0: 3}, {0: 2})])
 def test_refuses_running_jobs_that_do_not_fit(jobs: Workload, begun: Begun) -> None:
     with pytest.raises(UsageError, match="the running jobs do not fit"):
