@@ -21,7 +21,6 @@ from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.placing.placements import BestFit, FirstFit, WorstFit
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predictions import Noisy
-from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.placements import Placements
 
 if TYPE_CHECKING:
@@ -51,8 +50,6 @@ Integers = NDArray[np.int64]
 
 def obstacles(workload: Workload, cluster: Cluster, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a pipeline on machines, though on nodes."""
-    if isinstance(policy.queue_order, SlurmMultifactor):
-        yield f"on machines, it knows no order {policy.queue_order!r}"
     needs, numbers = needs_of(workload, cluster)
     if any(need.quotas for need in needs):
         yield "it knows no constraints with counts"

@@ -21,7 +21,7 @@ from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.workloads import read_job_table
-from tests.compiled.test_equality import ORDERS, assert_equal_schedules
+from tests.compiled.test_equality import ORDERS, SHARES, assert_equal_schedules
 from tests.kernel.machine_cases import KINDS, cases
 from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines
 from tests.kernel.test_machine_references import FILES, beocat, nine
@@ -82,7 +82,7 @@ def check_random(
 
 CASES = given(
     cases(sorted(KINDS.keys() - {"counts"}), most=25),
-    st.sampled_from([order for order in ORDERS if order != "slurm"]),
+    st.sampled_from([*ORDERS, *SHARES]),
     st.sampled_from(PLACEMENTS),
     st.sampled_from(BACKFILLING),
     st.sampled_from(WINDOWS),
