@@ -102,7 +102,7 @@ def takes(simulation: Parameters) -> bool:
     """
     if simulation.simulator == "auto":
         jobs, short = len(simulation.workload), simulation.begun is not None or _by_dirlab(simulation)
-        if (jobs < loading.WHEN_LOADED and not short) or obstacle(simulation) is not None:
+        if (jobs < loading.least_of_all() and not short) or obstacle(simulation) is not None:
             return False
         kind = _kind(_parts(simulation))
         if short:

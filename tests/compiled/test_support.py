@@ -156,13 +156,13 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
 def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "CACHE", tmp_path)
     monkeypatch.setattr(loading, "KINDS", {})
-    assert loading.least_jobs("plan") == loading.WHEN_NEW
-    (tmp_path / "plan").mkdir()
-    (tmp_path / "plan" / "loop.simulate.nbi").touch()
-    assert loading.least_jobs("plan") == loading.WHEN_COMPILED
+    assert loading.least_jobs("listing-plan") == loading.WHEN_NEW // 5
+    (tmp_path / "listing-plan").mkdir()
+    (tmp_path / "listing-plan" / "loop.simulate.nbi").touch()
+    assert loading.least_jobs("listing-plan") == loading.WHEN_COMPILED // 5
     assert loading.least_jobs("listing") == loading.WHEN_NEW
-    monkeypatch.setitem(loading.KINDS, "plan", print)
-    assert loading.least_jobs("plan") == loading.WHEN_LOADED
+    monkeypatch.setitem(loading.KINDS, "listing", print)
+    assert loading.least_jobs("listing") == loading.WHEN_LOADED
 
 
 @pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])
