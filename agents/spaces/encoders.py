@@ -61,15 +61,13 @@ class QueueWindow(Encoder):
         known[:, 3] = -system.column("submit_time")
 
         def encode(decision: Decision, out: Observation) -> None:
-            jobs = decision.options
-            if jobs[-1] is None or len(jobs) > slots:
-                jobs = [job for job in jobs[:slots] if job is not None]
-            of_jobs, free = known.take([job.index for job in jobs], axis=0), system.free
+            rows, free = decision.rows[:slots], system.free
+            of_jobs = known.take(rows, axis=0)
             waits = of_jobs[:, 3]
             waits += system.now
             waits *= scale
-            of_jobs[:, 4] = cluster.fit_each(jobs, free)
-            out[: len(of_jobs)] = of_jobs
+            of_jobs[:, 4] = cluster.fit_each(decision.options[: len(rows)], free)
+            out[: len(rows)] = of_jobs
             of_machine = out[slots]
             of_machine[0] = cluster.share(free)
             of_machine[1] = len(system.queue) / slots

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.cli.flags import (
+    OF_JOBS,
+    RESULTS,
+    Limits,
+    Overwrite,
+    Quiet,
+    Source,
+    examples,
+    experiment_of,
+    takes,
+)
 from hpcsimkit.io.printable import show
 
 if TYPE_CHECKING:
@@ -53,6 +63,7 @@ def what_if(
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-what-if]"),
     ] = None,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
@@ -67,6 +78,7 @@ def what_if(
 
     from hpcsimkit.cluster.base import Nodes
     from hpcsimkit.cluster.partitions import Partitions
+    from hpcsimkit.engine.recorded_files import RecordedFiles
     from hpcsimkit.errors import UsageError, WorkloadError
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
@@ -81,6 +93,8 @@ def what_if(
     cluster: AnyCluster | None = experiment.scheduled
     if cluster is None:
         cluster = Nodes(experiment.workload().machine_size or 1)
+    files = RecordedFiles(("what-if.csv",), {**experiment.settings(), "set": changes}, sys.orig_argv)
+    place = files.checked(out, RESULTS / f"{jobs.name}-what-if", overwrite=overwrite)
     results: list[Result] = []
     rows: list[NDArray[np.intp]] = []
     try:
@@ -107,9 +121,9 @@ def what_if(
         results.append(simulation.run())
         rows.append(np.flatnonzero(places))
     found = WhatIf(results[0], results[1], rows[0], rows[1])
-    place = Path(out) if out else RESULTS / f"{jobs.name}-what-if"
     make_folder(place)
     write_bytes(place / "what-if.csv", found.table.to_csv(index=False, lineterminator="\n").encode())
+    files.record()
     if quiet:
         return
     show(console.plain_table(HEADINGS, map(_cells, found.table.itertuples(index=False))))

@@ -246,8 +246,8 @@ Overwrite = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Replace finished results of other settings in the results folder.  [asked on a terminal, else "
-        "refused]",
+        help="Replace finished results in the results folder.  [those of other settings: asked on a "
+        "terminal, else refused]",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

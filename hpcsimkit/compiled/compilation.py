@@ -4,14 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import numba
 import numba.core.config
+from numba.core import types
+from numba.core.analysis import dead_branch_prune
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.untyped_passes import IRProcessing
 
 __all__ = ["called", "direct", "entry", "machine_code", "separate"]
 
-OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PruneKnown(FunctionPass):  # type: ignore[misc]
+    """Drop what would be executed only if an argument were None that is not.
+
+    Numba itself drops the opposite only, so that the code for counted nodes would be compiled for machines.
+    """
+
+    _name = "prune_known"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Drop branches by the types of the arguments."""
+        dead_branch_prune(state.func_ir, [_known(each) for each in state.args])
+        return True
+
+
+def _known(argument: Any) -> Any:
+    """Return the type of an argument in the form in which numba takes those that are no variables."""
+    absent = isinstance(argument, types.NoneType | types.Omitted | types.Literal)
+    return argument if absent else SimpleNamespace(literal_type=argument)
+
+
+class Compiler(CompilerBase):  # type: ignore[misc]
+    """The compiler of numba, with :class:`PruneKnown`."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(PruneKnown, IRProcessing)
+        passes.finalize()
+        return [passes]
+
+
+OPTIONS: dict[str, Any] = {
+    "_nrt": False,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "pipeline_class": Compiler,
+}
 """Options of the compilation.
 
 Compiled functions allocate no arrays, so numba counts no references to them (``_nrt``): with dozens of arrays

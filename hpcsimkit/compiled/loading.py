@@ -20,6 +20,7 @@ __all__ = [
     "call",
     "counted",
     "least_jobs",
+    "least_of_all",
     "load",
 ]
 
@@ -31,8 +32,8 @@ policy before; the kernel simulates 100 000 jobs per second.
 """
 
 
-SLOW_IN_THE_KERNEL = {"machines": 5, "seat": 5}
-"""Divisors of the last two numbers for parts of a kind with which the kernel simulates far fewer jobs."""
+SLOW_IN_THE_KERNEL = {"machines": 5, "profile": 5, "plan": 5, "seat": 5}
+"""Divisors of these numbers for parts of a kind with which the kernel simulates far fewer jobs."""
 
 
 def _digest() -> str:
@@ -73,10 +74,15 @@ def _is_compiled(kind: str) -> bool:
 
 def least_jobs(kind: str) -> int:
     """Return the number of jobs from which ``simulator="auto"`` takes a simulation with a kind of policy."""
-    if kind in KINDS:
-        return WHEN_LOADED
-    least = WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
+    least = WHEN_LOADED
+    if kind not in KINDS:
+        least = WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
     return least // max(SLOW_IN_THE_KERNEL.get(part, 1) for part in kind.split("-"))
+
+
+def least_of_all() -> int:
+    """Return the number of jobs below which ``simulator="auto"`` takes no kind of policy."""
+    return WHEN_LOADED // max(SLOW_IN_THE_KERNEL.values())
 
 
 def counted(kind: str, jobs: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hpcsimkit.compiled.codes import NO_LIMIT, PLANNED
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
@@ -13,7 +15,6 @@ from hpcsimkit.compiled.machines import end_next as end_next_on_machines
 from hpcsimkit.compiled.passes import scored_pass, sorted_pass, update_plan
 from hpcsimkit.compiled.plan import Plan, next_wake, note_end
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
-from hpcsimkit.compiled.profile import Profile
 from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import end_next
 from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, Integers, Jobs, Rules, Run
@@ -32,7 +33,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     shares: Shares | None,
     machines: Machines | None,
     histories: Histories | None,
-    profile: Profile | None,
+    profile: Any,
     plan: Plan | None,
 ) -> None:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
@@ -58,8 +59,8 @@ def simulate(  # noqa: PLR0913 - parts of the state
         The machines, unless nodes are counted.
     histories : Histories, optional
         Knowledge of users, if it predicts run times.
-    profile : Profile, optional
-        Free nodes over time, if several reservations are made anew at each pass.
+    profile : Profile or MachineProfile, optional
+        Available capacity over time, if several reservations are made anew at each pass.
     plan : Plan, optional
         Reservations of all waiting jobs, if each is made on arrival (conservative backfilling).
     """
@@ -75,12 +76,14 @@ def simulate(  # noqa: PLR0913 - parts of the state
             continue
         run.counters[PASSES] += 1
         if histories is not None:
-            corrected = correct(jobs, run, histories, now)
+            corrected = correct(jobs, run, machines, histories, now)
             changed = changed or corrected
         else:
             corrected = False
         if plan is not None and listing is not None:
-            update_plan(jobs, rules, run, queue, listing, gone, shares, plan, first, now, corrected)
+            update_plan(
+                jobs, rules, run, queue, listing, gone, shares, machines, plan, first, now, corrected
+            )
         if machines is not None:
             machines.counters[NEWCOMERS] = first
         if gone is not None and listing is not None:

@@ -34,7 +34,9 @@ __all__ = [
     "SHADOW_TIME",
     "Machines",
     "end_next",
+    "expect_anew",
     "expected_end",
+    "expected_first",
     "fits_now",
     "new_machines",
     "overrun",
@@ -74,7 +76,7 @@ class Machines(NamedTuple):
     expected : Queue
         Running jobs by expected end.
     parts : array of int64, shape (parts, 1 + resources)
-        Machine and amounts of each part of an allocation; machines are ascending for each job.
+        Machine and amounts of each part of an allocation.
     events : array of int64, shape (2 * jobs,)
         Starts (rows) and ends (complements of rows) in chronological order.
     counters : array of int64
@@ -136,10 +138,31 @@ def expected_end(machines: Machines, row: int) -> int:
 @machine_code
 def overrun(machines: Machines, now: int) -> bool:
     """Return whether a running job has reached or passed its expected end; mirrors ``Running.overrun``."""
-    expected = machines.expected
     return bool(
-        expected.counters[BLOCKS] and expected_end(machines, expected.rows[expected.order[0], 0]) <= now
+        machines.expected.counters[BLOCKS] and expected_end(machines, expected_first(machines)) <= now
     )
+
+
+@machine_code
+def expected_first(machines: Machines) -> int:
+    """Return the row of the running job that is expected to end first."""
+    return machines.expected.rows[machines.expected.order[0], 0]
+
+
+@separate
+def _expect(jobs: Jobs, run: Run, machines: Machines, row: int) -> None:
+    """Add a job to those that run by its expected end; mirrors ``Running.add``."""
+    expected = run.start_time[row] + run.estimate[row]
+    machines.jobs[RANK, row] = (expected << machines.digits) + row
+    add(machines.expected, None, row, machines.jobs[RANK], jobs.nodes, run.estimate)
+
+
+@separate
+def expect_anew(jobs: Jobs, run: Run, machines: Machines, row: int) -> None:
+    """Adopt the corrected estimate of a running job; mirrors ``System.expect``."""
+    remove(machines.expected, None, row, machines.jobs[RANK])
+    _expect(jobs, run, machines, row)
+    machines.counters[CHANGES] += 1
 
 
 @separate
@@ -151,8 +174,7 @@ def record_start(jobs: Jobs, run: Run, machines: Machines, row: int, now: int, m
     _change_free(machines, row, -1)
     machines.events[counters[EVENTS]] = row
     counters[EVENTS] += 1
-    machines.jobs[RANK, row] = ((now + run.estimate[row]) << machines.digits) + row
-    add(machines.expected, None, row, machines.jobs[RANK], jobs.nodes, run.estimate)
+    _expect(jobs, run, machines, row)
     push(run.ends, run.counters[RUNNING], now + jobs.run_time[row], run.counters[STARTED], row)
     run.counters[RUNNING] += 1
     run.counters[STARTED] += 1

@@ -8,33 +8,39 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.machines import Machines as Cluster
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.request import Need
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Requested
-from hpcsimkit.kernel.reservation import EASY
-from hpcsimkit.policies.backfill.backfilling import Greedy
-from hpcsimkit.policies.oracles import Actual
+from hpcsimkit.policies.backfill.backfilling import Reservations
+from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.placing.placements import BestFit, FirstFit, WorstFit
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predictions import Noisy
-from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.placements import Placements
 
 if TYPE_CHECKING:
+    from hpcsimkit.compiled.machine_profile import MachineProfile
     from hpcsimkit.compiled.machines import Machines
     from hpcsimkit.compiled.needs import Levels
 
-__all__ = ["PLACEMENTS", "machines_of", "needs_of", "obstacles", "placement_code", "placements_of"]
+__all__ = [
+    "PLACEMENTS",
+    "allocations_of",
+    "machines_of",
+    "needs_of",
+    "obstacles",
+    "placement_code",
+    "placements_of",
+    "profile_of",
+]
 
 PLACEMENTS = (type(None), FirstFit, BestFit, WorstFit)
 """Classes of placements; their codes are those of :mod:`~hpcsimkit.compiled.placing`."""
-
-BACKFILLERS = (type(None), EASY, Greedy)
-ESTIMATORS = (type(None), Requested, Actual, Noisy, Remembered)
 
 MOST_PARTS = 2**28
 """Maximum number of parts of all allocations together, for which space is set aside."""
@@ -44,27 +50,45 @@ Integers = NDArray[np.int64]
 
 def obstacles(workload: Workload, cluster: Cluster, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a pipeline on machines, though on nodes."""
-    for seat, known in (("backfiller", BACKFILLERS), ("estimates", ESTIMATORS)):
-        stage = getattr(policy, seat)
-        if type(stage) not in known:
-            yield f"on machines, it knows no {seat} {stage!r}"
-    if isinstance(policy.queue_order, SlurmMultifactor):
-        yield f"on machines, it knows no order {policy.queue_order!r}"
     needs, numbers = needs_of(workload, cluster)
     if any(need.quotas for need in needs):
         yield "it knows no constraints with counts"
-    if _parts(needs, numbers) > MOST_PARTS:
+    if _most_parts(needs, numbers).sum() > MOST_PARTS:
         yield "its jobs may use too many machines"
-    if _last_expected_end(workload) >= 2.0 ** (62 - len(workload).bit_length()):
+    if _last_reserved_end(workload, policy) >= 2.0 ** (61 - len(workload).bit_length()):
         yield "its jobs take too long"
 
 
-def _last_expected_end(workload: Workload) -> float:
-    """Return an instant after all expected ends [s]."""
+def allocations_of(begun: Begun, workload: Workload, cluster: Cluster) -> list[Allocation] | None:
+    """Return the allocations of the running jobs of a begun run, or None if they do not fit.
+
+    Mirrors ``resume``: those that are not given are the choice of the cluster.
+    """
+    free, found = cluster.capacity, list[Allocation]()
+    for row in begun.started:
+        job, allocation = workload.jobs[row], begun.allocations.get(row)
+        if allocation is None:
+            allocation = cluster.place(job, free)
+        elif not cluster.holds(job, allocation, free):
+            return None
+        if allocation is None:
+            return None
+        found.append(allocation)
+        free = free - allocation
+    return found
+
+
+def _last_reserved_end(workload: Workload, policy: Pipeline) -> float:
+    """Return an instant after all expected ends and, if all jobs have reservations, after their ends [s]."""
     if not len(workload):
         return 0.0
-    estimates = max(int(workload.requested_time.max()), TIME_LIMIT)
-    return float(workload.submit_time.max()) + workload.run_time.sum(dtype=float) + estimates
+    longest = np.maximum(workload.requested_time, workload.run_time).astype(float)
+    if isinstance(policy.estimates, Noisy):
+        longest = np.maximum(longest, workload.run_time * (1 + policy.estimates.noise))
+    elif isinstance(policy.estimates, Remembered):
+        longest = np.maximum(longest, policy.estimates.estimates)
+    planned = longest.sum() if isinstance(policy.backfiller, Conservative | Reservations) else TIME_LIMIT
+    return float(workload.submit_time.max()) + workload.run_time.sum(dtype=float) + planned + TIME_LIMIT
 
 
 def placement_code(policy: Pipeline) -> int:
@@ -84,7 +108,14 @@ def machines_of(workload: Workload, cluster: Cluster) -> Machines:
     from hpcsimkit.compiled.machines import new_machines
 
     needs, numbers = needs_of(workload, cluster)
-    return new_machines(_levels(needs, cluster), numbers, _parts(needs, numbers))
+    return new_machines(_levels(needs, cluster), numbers, int(_most_parts(needs, numbers).sum()))
+
+
+def profile_of(workload: Workload, cluster: Cluster, machines: Machines) -> MachineProfile:
+    """Return the profile of empty machines."""
+    from hpcsimkit.compiled.machine_profile import new_machine_profile
+
+    return new_machine_profile(machines, _most_parts(*needs_of(workload, cluster)))
 
 
 def needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
@@ -108,18 +139,18 @@ def _levels(needs: Sequence[Need], cluster: Cluster) -> Levels:
         row[columns.NODES], row[columns.MASK], row[columns.AMOUNTS :] = need.nodes, mask, need.amounts
         row[columns.SPREAD], row[columns.EXCLUSIVE] = need.spread, need.exclusive
         row[columns.BY_TOTALS] = need.by_totals
-    levels = np.zeros((5, *cluster.capacity.shape), dtype=np.int64)
+    levels = np.zeros((7, *cluster.capacity.shape), dtype=np.int64)
     levels[columns.EMPTY] = levels[columns.NOW] = cluster.capacity
     return columns.Levels(levels, table, np.stack(masks), np.zeros(len(cluster.resources), dtype=np.int64))
 
 
-def _parts(needs: Sequence[Need], numbers: Integers) -> int:
-    """Return the maximum number of parts of all allocations together."""
+def _most_parts(needs: Sequence[Need], numbers: Integers) -> Integers:
+    """Return the maximum number of parts of the allocation of each job."""
     most = [
         min(len(need.shape.capacity), sum(need.amounts.tolist())) if need.spread else need.nodes
         for need in needs
     ]
-    return int(np.dot(np.bincount(numbers, minlength=len(most)), most)) if needs else 0
+    return np.array(most, dtype=np.int64)[numbers]
 
 
 def placements_of(cluster: AnyCluster, machines: Machines) -> Placements:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hpcsimkit.compiled.codes import (
@@ -31,6 +33,7 @@ from hpcsimkit.compiled.plan import (
     request_wake,
     welcome,
 )
+from hpcsimkit.compiled.planned_filling import fill_due, fill_reserving, is_due, start_due
 from hpcsimkit.compiled.profile import Profile, earliest, expect_ends, fits, occupy
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, Sizes, find, gather, remove, take
 from hpcsimkit.compiled.running import reserve, start
@@ -69,6 +72,8 @@ def admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
 def _blocked(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int) -> bool:
     """Return whether a job cannot start in its turn; mirrors ``Cluster.place`` and ``Conservative.due``."""
     if machines is not None:
+        if plan is not None:
+            return not is_due(run, machines, plan, row, now)
         return not fits_now(machines, row)
     if plan is not None and plan.start[row] > now:
         return True
@@ -76,10 +81,14 @@ def _blocked(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None,
 
 
 @machine_code
-def _start_next(jobs: Jobs, run: Run, rules: Rules, machines: Machines | None, row: int, now: int) -> None:
+def _start_next(
+    jobs: Jobs, run: Run, rules: Rules, machines: Machines | None, plan: Plan | None, row: int, now: int
+) -> None:
     """Start the job whose turn it is."""
     mode = RESERVED if run.reserved[row] else READY
-    if machines is not None:
+    if machines is not None and plan is not None:
+        start_due(jobs, run, rules, machines, plan, row, now, mode)
+    elif machines is not None:
         start_on_machines(jobs, run, rules, machines, row, now, mode, NOW)
     else:
         start(jobs, run, row, now, mode)
@@ -87,12 +96,19 @@ def _start_next(jobs: Jobs, run: Run, rules: Rules, machines: Machines | None, r
 
 @machine_code
 def _list_waiting(
-    jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, shares: Shares | None, now: int
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    listing: Listing,
+    shares: Shares | None,
+    machines: Machines | None,
+    now: int,
 ) -> int:
     """List all waiting jobs in the order of the queue, with their scores, and return their number."""
     count = gather(queue, listing.rows)
     if shares is not None:
-        value_usage(shares, run, now)
+        value_usage(shares, run, machines, now)
     for position in range(count):
         row = listing.rows[position]
         if shares is not None:
@@ -111,6 +127,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     listing: Listing,
     gone: Integers | None,
     shares: Shares | None,
+    machines: Machines | None,
     plan: Plan,
     first: int,
     now: int,
@@ -120,16 +137,16 @@ def update_plan(  # noqa: PLR0913 - parts of the state
 
     These are the jobs from position `first` on in the order of submission.
     """
-    if prepare(plan, run, now, corrected):
-        make_anew(plan, jobs, run, listing, now)
-    elif plan.counters[ENDED] and release_ended(plan, jobs, run, now):
+    if prepare(plan, run, machines, now, corrected):
+        make_anew(plan, jobs, run, machines, listing, now)
+    elif plan.counters[ENDED] and release_ended(plan, jobs, run, machines, now):
         count = gather(queue, listing.rows)
         if gone is not None:
-            count = _list_waiting(jobs, run, rules, queue, listing, shares, now)
+            count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
             sort(listing, count)
-        compress(plan, jobs, run, listing, count)
+        compress(plan, jobs, run, machines, listing, count)
     for place in range(first, run.counters[ARRIVED]):
-        welcome(plan, jobs, run, jobs.arrival_order[place])
+        welcome(plan, jobs, run, machines, listing, jobs.arrival_order[place], now)
     request_wake(plan, now)
 
 
@@ -175,7 +192,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     sizes: Sizes | None,
     listing: Listing | None,
     machines: Machines | None,
-    profile: Profile | None,
+    profile: Any,
     plan: Plan | None,
     now: int,
 ) -> int:
@@ -191,23 +208,66 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
         if _blocked(jobs, run, machines, plan, head, now):
             break
         take(queue, sizes, 0, 0)
-        _start_next(jobs, run, rules, machines, head, now)
+        _start_next(jobs, run, rules, machines, plan, head, now)
     else:
         return -1
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
     if sizes is not None and rules.backfilling != NONE:
         _search(jobs, run, rules, queue, sizes, listing, head, now)
-    if listing is not None and machines is not None:
-        fill(jobs, run, rules, queue, machines, listing, head, -1, now)
-    if listing is not None and profile is not None:
-        _several(jobs, run, rules, queue, sizes, listing, profile, gather(queue, listing.rows), now)
-    if listing is not None and plan is not None:
-        listed = _list_due(jobs, run, listing, plan, now)
-        if listed:
-            room = room_behind(jobs, run, rules, head, now)
-            backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
+    if listing is not None:
+        _backfill_sorted(jobs, run, rules, queue, sizes, listing, machines, profile, plan, head, now)
     return head
+
+
+@machine_code
+def _backfill_sorted(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    sizes: Sizes | None,
+    listing: Listing,
+    machines: Machines | None,
+    profile: Any,
+    plan: Plan | None,
+    head: int,
+    now: int,
+) -> None:
+    """Backfill jobs of a sorted queue, unless it is searched in its order."""
+    if plan is not None:
+        listed = _list_due(jobs, run, listing, plan, now)
+        _start_listed_due(jobs, run, rules, queue, sizes, listing, machines, plan, head, listed, now)
+    elif profile is not None:
+        listed = gather(queue, listing.rows)
+        if machines is not None:
+            fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
+        else:
+            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+    elif machines is not None:
+        fill(jobs, run, rules, queue, machines, listing, head, -1, now)
+
+
+@machine_code
+def _start_listed_due(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    sizes: Sizes | None,
+    listing: Listing,
+    machines: Machines | None,
+    plan: Plan,
+    head: int,
+    listed: int,
+    now: int,
+) -> None:
+    """Start the listed jobs whose reservations are due."""
+    if machines is not None:
+        fill_due(jobs, run, rules, queue, machines, plan, listing, listed, now)
+    elif listed:
+        room = room_behind(jobs, run, rules, head, now)
+        backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
 
 
 @machine_code
@@ -317,7 +377,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     gone: Integers,
     shares: Shares | None,
     machines: Machines | None,
-    profile: Profile | None,
+    profile: Any,
     plan: Plan | None,
     now: int,
 ) -> int:
@@ -331,7 +391,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
         Row of the first job that does not fit, -1 if there is none.
     """
     rows = listing.rows
-    count = _list_waiting(jobs, run, rules, queue, listing, shares, now)
+    count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
     for position in range(count):
         gone[position] = 0
     if machines is not None and skips(
@@ -345,7 +405,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
             break
         gone[position] = 1
         remove(queue, sizes, head, jobs.rank)
-        _start_next(jobs, run, rules, machines, head, now)
+        _start_next(jobs, run, rules, machines, plan, head, now)
     else:
         return -1
     if rules.backfilling >= EASY:
@@ -367,7 +427,7 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
     listing: Listing,
     gone: Integers,
     machines: Machines | None,
-    profile: Profile | None,
+    profile: Any,
     plan: Plan | None,
     head: int,
     count: int,
@@ -376,13 +436,26 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
     """Backfill those of `count` listed jobs that wait, in the order of their scores."""
     everything = profile is not None
     listed = _list_by_score(jobs, run, listing, gone, machines, plan, head, count, everything, now)
-    if machines is not None:
-        fill(jobs, run, rules, queue, machines, listing, head, listed, now)
+    if plan is not None:
+        _start_listed_due(jobs, run, rules, queue, sizes, listing, machines, plan, head, listed, now)
     elif profile is not None:
-        _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+        if machines is not None:
+            fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
+        else:
+            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+    elif machines is not None:
+        fill(jobs, run, rules, queue, machines, listing, head, listed, now)
     elif listed:
         room = room_behind(jobs, run, rules, head, now)
         backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
+
+
+@machine_code
+def _may_start(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int) -> bool:
+    """Return whether a job is a candidate of backfilling."""
+    if plan is not None:
+        return bool(plan.start[row] <= now)
+    return not _blocked(jobs, run, machines, plan, row, now)
 
 
 @machine_code
@@ -405,7 +478,7 @@ def _list_by_score(  # noqa: PLR0913 - parts of the state
     rows, scores, listed = listing.rows, listing.scores, 0
     for position in range(count):
         row = rows[position]
-        may_start = everything or not _blocked(jobs, run, machines, plan, row, now)
+        may_start = everything or _may_start(jobs, run, machines, plan, row, now)
         if may_start and not gone[position]:
             rows[listed], scores[listed] = row, -np.inf if row == head else scores[position]
             listed += 1

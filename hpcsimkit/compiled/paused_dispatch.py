@@ -172,14 +172,9 @@ class QueueOnMachines(ShownQueue):
         self._numbers = numbers
 
     @property
-    def rows(self) -> Integers:
-        """Rows of these jobs."""
-        return self._rows()
-
-    @property
     def table(self) -> NDArray[np.int64]:
         """Rows ``index, size, estimate`` of the waiting jobs, int64, shape (3, jobs)."""
-        rows = self.rows
+        rows = self.row_array
         return np.stack([rows, self._numbers.take(rows), self._estimate.take(rows)])
 
 
@@ -194,13 +189,12 @@ class RunningOnMachines(ShownRunning):
     @property
     def rows(self) -> list[int]:
         """Rows of the running jobs."""
-        rows: list[int] = self._expected.rows.tolist()
-        return rows
+        return self._expected.rows
 
     @property
     def entries(self) -> list[tuple[int, int, Any]]:
         """Expected end [s], row and allocation of each job."""
-        rows = self._expected.rows
+        rows = self._expected.row_array
         ends = self._run.start_time.take(rows) + self._run.estimate.take(rows)
         return list(zip(ends.tolist(), rows.tolist(), map(self._shown.given, rows.tolist()), strict=True))
 

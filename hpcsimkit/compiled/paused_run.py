@@ -87,6 +87,7 @@ class PausedRun(ABC):
         self.cut_short: list[int] = []
         callbacks = Callbacks(simulation.observers)
         self._tells = (callbacks.on_submit, callbacks.on_start, callbacks.on_end)
+        self._told = any(self._tells)
         self._finish = callbacks.on_finish
         for notify in callbacks.on_begin:
             notify(system)
@@ -114,8 +115,8 @@ class PausedRun(ABC):
         self._journal.counters[ENTRIES] = 0
         state = loading.call(self._kind, (*self._state, *self._answer))
         system = self.system
-        if any(self._tells):
-            self._tell()
+        if self._told and (entries := int(self._journal.counters[ENTRIES])):
+            self._tell(entries)
         system.now = now = int(self._counters[NOW])
         self._clock.move_to(now)
         if state == PAUSED:
@@ -138,11 +139,10 @@ class PausedRun(ABC):
         for notify in self._finish:
             notify(self.system)
 
-    def _tell(self) -> None:
+    def _tell(self, entries: int) -> None:
         """Tell the observers what happened since the last decision."""
         system, jobs, tells = self.system, self.system.jobs, self._tells
-        events = self._journal.events[:, : self._journal.counters[ENTRIES]].tolist()
-        for kind, row, now in zip(*events, strict=True):
+        for kind, row, now in zip(*self._journal.events[:, :entries].tolist(), strict=True):
             for notify in tells[kind]:
                 system.now = now
                 job = jobs[row]
@@ -207,17 +207,13 @@ class PausedPipeline(PausedRun):
             job = system.jobs[row]
             options = (True, False) if self._may_hold() else (True,)
             return Decision(stage, system, job, lambda: options, lambda: True)
-        offered = self._options()
-        head = None if stage == "order" else system.jobs[row]
-        return Decision(stage, system, head, lambda: offered, lambda: offered[0])
-
-    def _options(self) -> list[Job | None]:
-        """Return the jobs among which the seat chooses, and None if it may decline."""
-        rows = self._seat.listing.rows[: self._seat.counters[OFFERED]].tolist()
-        offered: list[Job | None] = list(map(self.system.jobs.__getitem__, rows))
-        if self._external.decline and (self._stage == "backfiller" or self._may_hold()):
+        rows = self._seat.listing.rows[: self._seat.counters[OFFERED]].copy()
+        declines = self._external.decline and (stage == "backfiller" or self._may_hold())
+        offered: list[Job | None] = list(map(system.jobs.__getitem__, rows.tolist()))
+        if declines:
             offered.append(None)
-        return offered
+        head = None if stage == "order" else system.jobs[row]
+        return Decision(stage, system, head, lambda: offered, lambda: offered[0], rows)
 
     def _may_hold(self) -> bool:
         """Return whether another pass is certain to follow; see ``Pipeline._may_hold``."""
@@ -230,6 +226,7 @@ def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
     policy, base, events = simulation.policy, external.base, simulation.event_order
     fitting = stage == "backfiller" and isinstance(base, FittingCandidates)
     window = policy.window or UNLIMITED
+    most = (policy.max_candidates if stage == "backfiller" else None) or window
     return new_seat(
         len(simulation.workload),
         now,
@@ -240,7 +237,7 @@ def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
         guarded=fitting and bool(base.guarded),
         relax=float(base.relax) if fitting else 0.0,
         window=window,
-        most=min(window, base.slots) if fitting else window,
+        most=min(most, base.slots) if fitting else most,
         max_interval=_or_none(policy.max_interval),
         max_rejections=_or_none(policy.max_rejections),
         stands_still=isinstance(events, DirlabOrder),

@@ -1,26 +1,22 @@
 """The plan of conservative backfilling: a reservation for each waiting job.
 
-Mirrors :class:`~hpcsimkit.policies.backfill.conservative.Conservative` on counted nodes.
+Mirrors :class:`~hpcsimkit.policies.backfill.conservative.Conservative`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hpcsimkit.compiled import machine_profile
+from hpcsimkit.compiled.codes import NO_LIMIT
 from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.listing import Listing
-from hpcsimkit.compiled.profile import (
-    Profile,
-    advance,
-    earlier,
-    earliest,
-    expect_ends,
-    new_profile,
-    occupy,
-    occupy_steps,
-)
+from hpcsimkit.compiled.machines import NEED, Machines
+from hpcsimkit.compiled.machines import overrun as overrun_on_machines
+from hpcsimkit.compiled.needs import BY_TOTALS
+from hpcsimkit.compiled.profile import advance, earlier, earliest, expect_ends, occupy, occupy_steps
 from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
@@ -34,13 +30,15 @@ __all__ = [
     "new_plan",
     "next_wake",
     "note_end",
+    "plan_anew",
     "prepare",
     "release_ended",
     "request_wake",
+    "take_in_start",
     "welcome",
 ]
 
-SLOTS, ENDED, WAKES, RELEASED, PLANNED_AT, BROKEN = range(6)
+SLOTS, ENDED, WAKES, RELEASED, PLANNED_AT, BROKEN, CHOOSY = range(7)
 """Positions in :attr:`Plan.counters`."""
 
 NEVER = -(2**62)
@@ -52,8 +50,8 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    profile : Profile
-        Free nodes if running jobs end as expected and waiting jobs start as reserved.
+    profile : Profile or MachineProfile
+        Available capacity if running jobs end as expected and waiting jobs start as reserved.
     slots : array of int64, shape (2, jobs)
         Start [s] and row of the reservations, in this order.
     start : array of int64, shape (jobs,)
@@ -65,11 +63,12 @@ class Plan(NamedTuple):
         are not more than the passes after submissions and ends.
     counters : array of int64
         Number of reservations, of ended jobs and of requested passes, the end of the capacity released since
-        the last compression [s], the instant of the last pass [s], and whether a job exceeded its estimate
-        then, at the positions named above.
+        the last compression [s], the instant of the last pass [s], whether a job exceeded its estimate then,
+        and the number of waiting jobs with reservations that need particular machines, at the positions named
+        above.
     """
 
-    profile: Profile
+    profile: Any
     slots: Integers
     start: Integers
     ended: Integers
@@ -77,16 +76,21 @@ class Plan(NamedTuple):
     counters: Integers
 
 
-def new_plan(jobs: int, nodes: int) -> Plan:
-    """Return an empty plan for at most `jobs` jobs on a cluster of `nodes` nodes."""
+def new_plan(jobs: int, profile: Any) -> Plan:
+    """Return an empty plan for at most `jobs` jobs with the profile of an idle cluster."""
     return Plan(
-        new_profile(jobs, nodes),
+        profile,
         np.empty((2, jobs), dtype=np.int64),
         np.full(jobs, NEVER, dtype=np.int64),
         np.empty(jobs, dtype=np.int64),
         np.empty(2 * jobs + 1, dtype=np.int64),
-        np.array([0, 0, 0, NEVER, NEVER, 0], dtype=np.int64),
+        np.array([0, 0, 0, NEVER, NEVER, 0, 0], dtype=np.int64),
     )
+
+
+def plan_anew(plan: Plan) -> None:
+    """Have the first pass plan the jobs that are running when the run begins."""
+    plan.counters[BROKEN] = 1
 
 
 @machine_code
@@ -97,20 +101,49 @@ def note_end(plan: Plan, row: int) -> None:
 
 
 @called
-def prepare(plan: Plan, run: Run, now: int, corrected: bool) -> bool:
+def prepare(plan: Plan, run: Run, machines: Machines | None, now: int, corrected: bool) -> bool:
     """Bring the plan to the present, and return whether it must be made anew.
 
     Mirrors the beginning of ``Conservative.plan``. A reservation that is past, or was due in the last pass,
     and whose job has not started, is one that was held or missed.
     """
     _take_in_starts(plan, run)
-    advance(plan.profile, now)
-    counters = plan.counters
-    overrun = run.counters[RUNNING] > 0 and run.expected[0, 0] <= now
+    counters, other = plan.counters, False
+    if machines is not None:
+        machine_profile.advance(machines, plan.profile, now)
+        overrun = overrun_on_machines(machines, now)
+        other = counters[ENDED] > 0 and counters[SLOTS] > 0 and _wants_another_profile(plan)
+    else:
+        advance(plan.profile, now)
+        overrun = run.counters[RUNNING] > 0 and run.expected[0, 0] <= now
     late = counters[SLOTS] > 0 and plan.slots[0, 0] <= max(counters[PLANNED_AT], now - 1)
-    anew = overrun or counters[BROKEN] > 0 or corrected or late
+    anew = overrun or counters[BROKEN] > 0 or corrected or late or other
     counters[BROKEN], counters[PLANNED_AT] = overrun, now
     return bool(anew)
+
+
+@machine_code
+def _wants_another_profile(plan: Plan) -> bool:
+    """Return whether the profile holds totals although some job needs machines, or vice versa.
+
+    Mirrors ``Conservative._wants_another_profile``.
+    """
+    return (plan.counters[CHOOSY] == 0) != (plan.profile.counters[machine_profile.ON_TOTALS] == 1)
+
+
+@machine_code
+def take_in_start(plan: Plan, run: Run, machines: Machines, row: int) -> None:
+    """Replace the planned allocation of a job that has started; mirrors ``Conservative._take_in_starts``."""
+    counters = plan.counters
+    counters[CHOOSY] -= _is_choosy(machines, row)
+    if machine_profile.hold_given(machines, plan.profile, row):
+        counters[RELEASED] = max(counters[RELEASED], plan.start[row] + run.estimate[row])
+
+
+@machine_code
+def _is_choosy(machines: Machines, row: int) -> int:
+    """Return 1 if the choice of machines matters for a job, or else 0; mirrors ``needs_machines``."""
+    return 1 - machines.levels.needs[machines.jobs[NEED, row], BY_TOTALS]
 
 
 @machine_code
@@ -139,34 +172,56 @@ def _put(plan: Plan, row: int, start: int) -> None:
 
 
 @machine_code
-def welcome(plan: Plan, jobs: Jobs, run: Run, row: int) -> None:
-    """Reserve the earliest feasible slot for a job; mirrors ``Conservative._welcome``."""
-    nodes, estimate = jobs.nodes[row], run.estimate[row]
-    first, last = earliest(plan.profile, nodes, estimate)
-    start = plan.profile.times[first]
-    occupy_steps(plan.profile, first, last, start + estimate, nodes)
+def welcome(
+    plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, listing: Listing, row: int, now: int
+) -> None:
+    """Reserve the earliest feasible slot for a job that has arrived; mirrors ``Conservative._welcome``."""
+    if machines is not None:
+        plan.counters[CHOOSY] += _is_choosy(machines, row)
+        if _wants_another_profile(plan):
+            make_anew(plan, jobs, run, machines, listing, now)
+    _reserve(plan, jobs, run, machines, row)
+
+
+@machine_code
+def _reserve(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, row: int) -> None:
+    """Reserve the earliest feasible slot for a job."""
+    estimate = run.estimate[row]
+    if machines is not None:
+        start = machine_profile.earliest(machines, plan.profile, row, estimate, NO_LIMIT)
+        machine_profile.reserve_found(machines, plan.profile, row, start)
+        machine_profile.occupy(machines, plan.profile, row, start, start + estimate)
+    else:
+        first, last = earliest(plan.profile, jobs.nodes[row], estimate)
+        start = plan.profile.times[first]
+        occupy_steps(plan.profile, first, last, start + estimate, jobs.nodes[row])
     _put(plan, row, start)
 
 
 @called
-def make_anew(plan: Plan, jobs: Jobs, run: Run, listing: Listing, now: int) -> None:
+def make_anew(
+    plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, listing: Listing, now: int
+) -> None:
     """Plan running jobs by their expected ends, then waiting jobs in the order of their reservations.
 
     Mirrors ``Conservative._make_anew``. Afterwards no job can be moved.
     """
     counters, rows = plan.counters, listing.rows
-    expect_ends(plan.profile, jobs, run, now)
+    if machines is not None:
+        machine_profile.expect_ends(machines, plan.profile, now, counters[CHOOSY] == 0)
+    else:
+        expect_ends(plan.profile, jobs, run, now)
     count = counters[SLOTS]
     for place in range(count):
         rows[place] = plan.slots[1, place]
     counters[SLOTS] = counters[ENDED] = 0
     counters[RELEASED] = NEVER
     for place in range(count):
-        welcome(plan, jobs, run, rows[place])
+        _reserve(plan, jobs, run, machines, rows[place])
 
 
 @called
-def release_ended(plan: Plan, jobs: Jobs, run: Run, now: int) -> bool:
+def release_ended(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, now: int) -> bool:
     """Release the capacity of jobs that ended early, and return whether jobs may have earlier slots.
 
     Mirrors the first part of ``Conservative._compress``.
@@ -176,7 +231,7 @@ def release_ended(plan: Plan, jobs: Jobs, run: Run, now: int) -> bool:
         row = plan.ended[place]
         expected_end = run.start_time[row] + run.estimate[row]
         if expected_end > now:
-            occupy(plan.profile, now, expected_end, -jobs.nodes[row])
+            _vacate(plan, jobs, machines, row, now, expected_end)
             counters[RELEASED] = max(counters[RELEASED], expected_end)
     counters[ENDED] = 0
     if counters[SLOTS] == 0:
@@ -184,8 +239,19 @@ def release_ended(plan: Plan, jobs: Jobs, run: Run, now: int) -> bool:
     return bool(counters[RELEASED] > now)
 
 
+@machine_code
+def _vacate(plan: Plan, jobs: Jobs, machines: Machines | None, row: int, start: int, end: int) -> None:
+    """Release the capacity of a job in [start, end) [s]."""
+    if machines is not None:
+        machine_profile.release(machines, plan.profile, row, start, end)
+    else:
+        occupy(plan.profile, start, end, -jobs.nodes[row])
+
+
 @called
-def compress(plan: Plan, jobs: Jobs, run: Run, listing: Listing, listed: int) -> None:
+def compress(
+    plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, listing: Listing, listed: int
+) -> None:
     """Move each job, listed in the order of the policy, to an earlier feasible slot if there is one.
 
     Mirrors ``Conservative._compress``. A slot that begins after all capacity released since the job was last
@@ -194,15 +260,24 @@ def compress(plan: Plan, jobs: Jobs, run: Run, listing: Listing, listed: int) ->
     counters, profile, moved_until = plan.counters, plan.profile, NEVER
     for place in range(listed):
         row = listing.rows[place]
-        nodes, estimate, reserved = jobs.nodes[row], run.estimate[row], plan.start[row]
-        start = earlier(profile, nodes, estimate, reserved, counters[RELEASED])
+        estimate, reserved = run.estimate[row], plan.start[row]
+        if machines is not None:
+            before = min(reserved, counters[RELEASED])
+            start = machine_profile.earliest(machines, profile, row, estimate, before)
+            start = start if start < before else reserved
+        else:
+            start = earlier(profile, jobs.nodes[row], estimate, reserved, counters[RELEASED])
         if start != reserved:
             moved_until = max(moved_until, reserved + estimate)
             counters[RELEASED] = max(counters[RELEASED], moved_until)
-            occupy(profile, reserved, reserved + estimate, -nodes)
+            _vacate(plan, jobs, machines, row, reserved, reserved + estimate)
             forget(plan.slots, counters[SLOTS], reserved, row)
             counters[SLOTS] -= 1
-            occupy(profile, start, start + estimate, nodes)
+            if machines is not None:
+                machine_profile.reserve_found(machines, profile, row, start)
+                machine_profile.occupy(machines, profile, row, start, start + estimate)
+            else:
+                occupy(profile, start, start + estimate, jobs.nodes[row])
             _put(plan, row, start)
     counters[RELEASED] = moved_until
 

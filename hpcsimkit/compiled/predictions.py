@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.machines import Machines, expect_anew, expected_first, overrun
 from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
 
@@ -72,12 +73,20 @@ def _corrected(jobs: Jobs, histories: Histories, row: int, elapsed: int) -> int:
 
 
 @machine_code
-def correct(jobs: Jobs, run: Run, histories: Histories, now: int) -> bool:
+def correct(jobs: Jobs, run: Run, machines: Machines | None, histories: Histories, now: int) -> bool:
     """Correct the estimates that running jobs have exceeded, and return whether there are any.
 
     Mirrors ``System.correct_estimates``.
     """
-    count, corrected = run.counters[RUNNING], False
+    corrected = False
+    if machines is not None:
+        while overrun(machines, now):
+            row = expected_first(machines)
+            run.estimate[row] = _corrected(jobs, histories, row, now - run.start_time[row])
+            expect_anew(jobs, run, machines, row)
+            corrected = True
+        return corrected
+    count = run.counters[RUNNING]
     while count and run.expected[0, 0] <= now:
         end, row = run.expected[0, 0], run.expected[1, 0]
         forget(run.expected, count, end, row)

@@ -20,6 +20,7 @@ __all__ = [
     "Queue",
     "Sizes",
     "add",
+    "fill_empty",
     "find",
     "gather",
     "new_queue",
@@ -102,6 +103,17 @@ def new_queue(jobs: int) -> Queue:
         filled=np.zeros(blocks, dtype=np.int64),
         counters=np.array([0, 0, blocks], dtype=np.int64),
     )
+
+
+def fill_empty(queue: Queue, rows: Integers) -> None:
+    """Add jobs, listed by rank, to an empty queue."""
+    half = BLOCK // 2
+    blocks = -(-len(rows) // half)
+    queue.order[:blocks] = np.arange(blocks)
+    for block in range(blocks):
+        some = rows[block * half : (block + 1) * half]
+        queue.rows[block, : len(some)], queue.filled[block] = some, len(some)
+    queue.counters[:] = blocks, len(rows), len(queue.order) - blocks
 
 
 def new_sizes(jobs: int, nodes: int) -> Sizes:

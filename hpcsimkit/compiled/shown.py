@@ -139,15 +139,21 @@ class ShownQueue:
         return int(self._queue.counters[WAITING])
 
     def __iter__(self) -> Iterator[Job]:
-        return map(self._jobs.__getitem__, self._rows().tolist())
+        return map(self._jobs.__getitem__, self.rows)
 
     def __contains__(self, job: Job) -> bool:
-        return job.index in self._rows()
+        return job.index in self.row_array
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the waiting jobs in the workload."""
+        rows: list[int] = self.row_array.tolist()
+        return rows
 
     @property
     def table(self) -> NDArray[np.int64]:
         """Rows ``index, size, estimate`` of the waiting jobs, int64, shape (3, jobs)."""
-        rows = self._rows()
+        rows = self.row_array
         sizes = [self._jobs[row].nodes for row in rows.tolist()]
         return np.stack([rows, np.array(sizes, dtype=np.int64), self._estimate[rows]])
 
@@ -155,8 +161,9 @@ class ShownQueue:
         """Return the first job; the queue must not be empty."""
         return self._jobs[self._queue.rows[self._queue.order[0], 0]]
 
-    def _rows(self) -> Integers:
-        """Return the rows of the waiting jobs."""
+    @property
+    def row_array(self) -> Integers:
+        """Rows of the waiting jobs, int64, shape (jobs,)."""
         queue = self._queue
         blocks = queue.order[: queue.counters[BLOCKS]].tolist()
         if len(blocks) == 1:

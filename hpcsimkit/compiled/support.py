@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from copy import copy
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -38,6 +39,7 @@ from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
+    from hpcsimkit.compiled.machine_profile import MachineProfile
     from hpcsimkit.compiled.state import Jobs, Rules
 
 __all__ = [
@@ -100,7 +102,7 @@ def takes(simulation: Parameters) -> bool:
     """
     if simulation.simulator == "auto":
         jobs, short = len(simulation.workload), simulation.begun is not None or _by_dirlab(simulation)
-        if (jobs < loading.WHEN_LOADED and not short) or obstacle(simulation) is not None:
+        if (jobs < loading.least_of_all() and not short) or obstacle(simulation) is not None:
             return False
         kind = _kind(_parts(simulation))
         if short:
@@ -156,17 +158,14 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
     """Yield the reasons why the compiled simulator cannot begin with running jobs."""
     if begun is None:
         return
-    policy, nodes = simulation.policy, simulation.workload.column("nodes")
-    if isinstance(_whole(simulation.cluster), Machines):
-        yield "it knows no begun runs on machines"
-        return
-    if isinstance(policy, Pipeline):
-        stages = (policy.queue_order, policy.backfiller, policy.estimates)
-        for stage in stages:
-            if isinstance(stage, orders.RandomOrder | Conservative | Noisy | LastTwo):
-                yield f"it knows no begun runs with {stage!r}"
-    given = all(nodes[row] == allocation for row, allocation in begun.allocations.items())
-    if not given or nodes[list(begun.started)].sum() > simulation.cluster.size:
+    cluster = _whole(simulation.cluster)
+    if isinstance(cluster, Machines):
+        fit = on_machines.allocations_of(begun, simulation.workload, cluster) is not None
+    else:
+        nodes = simulation.workload.column("nodes")
+        fit = all(nodes[row] == allocation for row, allocation in begun.allocations.items())
+        fit = fit and nodes[list(begun.started)].sum() <= cluster.size
+    if not fit:
         yield "the running jobs do not fit"
 
 
@@ -238,12 +237,12 @@ def _by_dirlab(simulation: Parameters) -> bool:
 
 def run(simulation: Parameters) -> Result:
     """Run a simulation that has no :func:`obstacle`, and return its result."""
-    policy, nodes, cluster = simulation.policy, simulation.cluster.size, _whole(simulation.cluster)
-    assert isinstance(policy, Pipeline)
-    parts = _parts(simulation)
+    nodes, cluster = simulation.cluster.size, _whole(simulation.cluster)
+    policy, parts = _pipeline(simulation), _parts(simulation)
     simulate = loading.load(_kind(parts))
     from hpcsimkit.compiled.begun import take_over
     from hpcsimkit.compiled.dirlab import new_published
+    from hpcsimkit.compiled.plan import plan_anew
     from hpcsimkit.compiled.queue import new_queue
     from hpcsimkit.compiled.state import PASSES, new_run
 
@@ -252,16 +251,24 @@ def run(simulation: Parameters) -> Result:
     workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.seed)
     jobs, rules = jobs_and_rules(simulation, workload, policy, nodes, streams)
-    machines = on_machines.machines_of(logged, cluster) if isinstance(cluster, Machines) else None
+    machines, allocations, profile = None, None, None
+    if isinstance(cluster, Machines):
+        machines = on_machines.machines_of(logged, cluster)
+        if simulation.begun is not None:
+            allocations = on_machines.allocations_of(simulation.begun, logged, cluster)
+        if "profile" in parts or "plan" in parts:
+            profile = on_machines.profile_of(logged, cluster, machines)
     at_once = nodes if machines is None else len(workload)
-    state = new_run(jobs, estimates(workload, policy, streams), at_once)
+    state = new_run(jobs, estimates(workload, policy, streams, simulation.begun), at_once)
     if simulation.begun is not None:
-        take_over(simulation.begun, jobs, state)
+        take_over(simulation.begun, jobs, state, machines, allocations or ())
     queue = new_queue(len(workload))
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
-        optional = {**_optional_parts(parts, policy, workload, jobs, nodes), "machines": machines}
+        optional = {**_optional_parts(parts, policy, workload, jobs, nodes, profile), "machines": machines}
+        if "plan" in parts and simulation.begun is not None:
+            plan_anew(optional["plan"])
         simulate(jobs, rules, state, queue, *map(optional.get, PARTS))
     return Result(
         workload=workload,
@@ -288,8 +295,7 @@ PARTS = ("sizes", "listing", "gone", "shares", "machines", "histories", "profile
 
 def _parts(simulation: Parameters) -> tuple[str, ...]:
     """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
-    policy, cluster = simulation.policy, _whole(simulation.cluster)
-    assert isinstance(policy, Pipeline)
+    policy, cluster = _pipeline(simulation), _whole(simulation.cluster)
     if _by_dirlab(simulation):
         return (loading.DIRLAB,)
     backfiller = policy.backfiller
@@ -308,13 +314,31 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
     return tuple(part for part in PARTS if needed[part])
 
 
+def _pipeline(simulation: Parameters) -> Pipeline:
+    """Return the pipeline of a simulation, with EASY for a single reservation on machines.
+
+    See :class:`~hpcsimkit.policies.backfill.backfilling.Reservations`.
+    """
+    policy, cluster = simulation.policy, _whole(simulation.cluster)
+    assert isinstance(policy, Pipeline)
+    if isinstance(cluster, Machines) and _reservations(policy.backfiller) == 1:
+        policy = copy(policy)
+        policy.backfiller = EASY()
+    return policy
+
+
 def _kind(parts: tuple[str, ...]) -> str:
     """Return the name of a combination of parts."""
     return "-".join(parts)
 
 
 def _optional_parts(
-    parts: tuple[str, ...], policy: Pipeline, workload: Workload, jobs: Jobs, nodes: int
+    parts: tuple[str, ...],
+    policy: Pipeline,
+    workload: Workload,
+    jobs: Jobs,
+    nodes: int,
+    profile: MachineProfile | None,
 ) -> dict[str, Any]:
     """Return the optional parts of the state by name, without the machines."""
     from hpcsimkit.compiled.fair_shares import new_shares
@@ -332,8 +356,8 @@ def _optional_parts(
         "gone": lambda: np.empty(count, dtype=np.int64),
         "shares": lambda: new_shares(order, workload, nodes),
         "histories": lambda: new_histories(_users(jobs), count, CORRECTIONS),
-        "profile": lambda: new_profile(count, nodes),
-        "plan": lambda: new_plan(count, nodes),
+        "profile": lambda: profile or new_profile(count, nodes),
+        "plan": lambda: new_plan(count, profile or new_profile(count, nodes)),
     }
     return {part: make[part]() for part in parts if part in make}
 
@@ -370,8 +394,9 @@ def jobs_and_rules(
         arrival_order = workload.arrival_order.astype(np.int64)
     arrival = _inverse(arrival_order)
     order, candidates, scored = policy.queue_order, _candidates(policy), _is_scored(policy)
-    keys = _keys(workload, order, arrival, streams)
-    candidate_keys = _keys(workload, candidates, arrival, streams)
+    waiting = arrival_order if begun is None else _without(arrival_order, begun.started)
+    keys = _keys(workload, order, waiting, streams)
+    candidate_keys = _keys(workload, candidates, waiting, streams)
     columns = ("submit_time", "run_time", "requested_time", "nodes")
     submit_time, run_time, requested_time, nodes_asked = map(_contiguous, map(workload.column, columns))
     jobs = Jobs(
@@ -380,7 +405,7 @@ def jobs_and_rules(
         requested_time,
         nodes_asked,
         user=_numbered(workload.user) if isinstance(policy.estimates, LastTwo) else workload.user,
-        arrival_order=arrival_order if begun is None else _without(arrival_order, begun.started),
+        arrival_order=waiting,
         rank=arrival if scored else _inverse(np.lexsort((arrival, *keys[::-1]))),
         weight=np.stack(
             [
@@ -448,13 +473,13 @@ def _reservations(backfiller: Any) -> int:
 
 
 def _keys(
-    workload: Workload, order: Any, arrival: Integers, streams: np.random.SeedSequence
+    workload: Workload, order: Any, waiting: Integers, streams: np.random.SeedSequence
 ) -> tuple[NDArray[Any], ...]:
     """Return the keys of jobs by a constant order; none by others."""
     if order is None or type(order) in (*VARYING, ShortestPredicted):
         return ()
     if type(order) is orders.RandomOrder:
-        return (_random(streams).random(len(workload))[arrival],)
+        return (_drawn(streams, waiting, len(workload)),)
     return keys_of(order, workload)
 
 
@@ -470,7 +495,9 @@ def _weights(workload: Workload, order: Any, keys: tuple[NDArray[Any], ...]) -> 
     return np.zeros(len(workload))
 
 
-def estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSequence) -> Integers:
+def estimates(
+    workload: Workload, policy: Pipeline, streams: np.random.SeedSequence, begun: Begun | None = None
+) -> Integers:
     """Return the estimates of all jobs [s]; last-two predictions follow during the run."""
     estimator = policy.estimates
     if isinstance(estimator, Actual):
@@ -478,8 +505,10 @@ def estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSeque
     if isinstance(estimator, Remembered):
         return estimator.estimates
     if isinstance(estimator, Noisy):
-        arrival = _inverse(workload.arrival_order)
-        factors = 1 + estimator.noise * _random(streams).random(len(workload))[arrival]
+        asked = workload.arrival_order
+        if begun is not None:  # first those of the running jobs
+            asked = np.concatenate([list(begun.started), _without(asked, begun.started)]).astype(np.int64)
+        factors = 1 + estimator.noise * _drawn(streams, asked, len(workload))
         return np.maximum(np.rint(workload.column("run_time") * factors).astype(np.int64), 1)
     return workload.column("requested_time")
 
@@ -487,6 +516,13 @@ def estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSeque
 def _random(streams: np.random.SeedSequence) -> np.random.Generator:
     """Return the next generator of the run, as ``System.random`` does."""
     return np.random.default_rng(streams.spawn(1)[0])
+
+
+def _drawn(streams: np.random.SeedSequence, rows: Integers, jobs: int) -> NDArray[np.float64]:
+    """Return random numbers drawn for the jobs of some rows, one after the other; 0 for others."""
+    numbers = np.zeros(jobs)
+    numbers[rows] = _random(streams).random(len(rows))
+    return numbers
 
 
 def _numbered(user: Integers) -> Integers:

@@ -151,6 +151,17 @@ class Simulation:
             self._advance()  # other simulators keep no state
         return self._run.system if self._run is not None else self._begun().system
 
+    @property
+    def program(self) -> str:
+        """The simulator of a run that has begun and may have open seats: ``"simpy"`` or ``"compiled"``.
+
+        Raises
+        ------
+        UsageError
+            The run has not begun yet.
+        """
+        return self._begun().simulator
+
     # --- driving -------------------------------------------------------------------------------------
 
     def run(self) -> Result:

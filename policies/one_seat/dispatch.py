@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -61,7 +62,7 @@ class PairDecision(Decision):
         Number of waiting jobs that fit at least one machine.
     """
 
-    __slots__ = ("numbers", "rows", "valid", "waiting_and_fitting")
+    __slots__ = ("numbers", "valid", "waiting_and_fitting")
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class PairDecision(Decision):
         valid: NDArray[np.bool_],
         waiting_and_fitting: int,
     ) -> None:
-        super().__init__("dispatch", system, None, self._pairs, self._first)
-        self.rows = rows
+        pairs = partial(Pairs, system.jobs, rows, valid)
+        super().__init__("dispatch", system, None, pairs, lambda: pairs()[0], rows)
         self.numbers = numbers
         self.valid = valid
         self.waiting_and_fitting = waiting_and_fitting
@@ -82,12 +83,6 @@ class PairDecision(Decision):
         """The jobs of these rows."""
         jobs = self.system.jobs
         return [jobs[row] for row in self.rows.tolist()]
-
-    def _pairs(self) -> Pairs:
-        return Pairs(self.system.jobs, self.rows, self.valid)
-
-    def _first(self) -> Pair:
-        return self._pairs()[0]
 
 
 class Usable:

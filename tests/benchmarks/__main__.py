@@ -217,6 +217,7 @@ QUICK = [
     ("inspector", "128 jobs", "random", 1),
     ("inspector", "128 jobs", "random, SimPy", 1),
     ("training", "16 jobs", "MaskablePPO, 32 x 128, batch 512", 1),
+    ("training", "16 jobs", "maskable-ppo of the kit, the same settings", 1),
     ("training", "16 jobs", "PPO of the kit, the same settings", 1),
     ("inference", "85-32-16", "dense", 3),
     ("inference", "128 x 6-32-16-8-1", "slots", 3),

@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.compiled import support
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.workloads import read_job_table
-from tests.compiled.test_equality import ORDERS, assert_equal_schedules
+from tests.compiled.test_equality import ORDERS, SHARES, assert_equal_schedules
 from tests.kernel.machine_cases import KINDS, cases
 from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines
 from tests.kernel.test_machine_references import FILES, beocat, nine
@@ -33,14 +35,17 @@ BACKFILLING = [
     "easy-bestfit",
     "easy-ar",
     "easy-noise",
+    "easy++",
+    "easy+last-two",
     "greedy",
     "fitting",
 ]
 WINDOWS = ["", "", "+window(1)", "+window(3)"]
 
 
-def assert_equal_results(jobs: Workload, policy: str, cluster: Any, **parameters: Any) -> None:
-    found, reference = assert_equal_schedules(jobs, make(policy), cluster=cluster, **parameters)
+def assert_equal_results(jobs: Workload, policy: Any, cluster: Any, **parameters: Any) -> None:
+    policy = make(policy) if isinstance(policy, str) else policy
+    found, reference = assert_equal_schedules(jobs, policy, cluster=cluster, **parameters)
     assert_equal_placements(found.placements, reference.placements)
 
 
@@ -55,6 +60,12 @@ def assert_equal_placements(found: Placements | None, expected: Placements | Non
         assert ours is theirs or (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
 
 
+def without_counts(case: tuple[Machines, list[Asked]]) -> tuple[Machines, Workload]:
+    cluster, wanted = case
+    jobs = jobs_on_machines([replace(job, constraint=job.constraint.replace("*1", "")) for job in wanted])
+    return cluster, jobs.without(cluster.misfits(jobs), "fits no machine without its counts")
+
+
 def check_random(
     case: tuple[Machines, list[Asked]],
     order: str,
@@ -64,16 +75,14 @@ def check_random(
     walltime: str,
     seed: int,
 ) -> None:
-    cluster, wanted = case
-    jobs = jobs_on_machines([replace(job, constraint=job.constraint.replace("*1", "")) for job in wanted])
-    jobs = jobs.without(cluster.misfits(jobs), "fits no machine without its counts")
+    cluster, jobs = without_counts(case)
     policy = f"{order}{placement}+{backfilling}{'' if backfilling == 'fitting' else window}"
     assert_equal_results(jobs, policy, cluster, walltime=walltime, seed=seed)
 
 
 CASES = given(
     cases(sorted(KINDS.keys() - {"counts"}), most=25),
-    st.sampled_from([order for order in ORDERS if order != "slurm"]),
+    st.sampled_from([*ORDERS, *SHARES]),
     st.sampled_from(PLACEMENTS),
     st.sampled_from(BACKFILLING),
     st.sampled_from(WINDOWS),
@@ -82,6 +91,33 @@ CASES = given(
 )
 test_random_workloads = settings(max_examples=100)(CASES(check_random))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=10_000)(CASES(check_random)))
+
+
+def check_begun(
+    case: tuple[Machines, list[Asked]],
+    order: str,
+    placement: str,
+    backfilling: str,
+    window: str,
+    walltime: str,
+    seed: int,
+) -> None:
+    """A run from a state of another one, with its allocations and with those that the cluster chooses."""
+    cluster, jobs = without_counts(case)
+    policy = make(f"{order}{placement}+{backfilling}{'' if backfilling == 'fitting' else window}")
+    before = make(f"sjf{placement}+easy")
+    other = Simulation(jobs, before, cluster, walltime=walltime, simulator="simpy").run()
+    rest, begun = begun_at(other, int(np.median(other.start_time)))
+    for state in (begun, replace(begun, allocations={})):
+        found = Simulation(rest, policy, cluster, begun=state, walltime=walltime, simulator="compiled")
+        if obstacle := support.obstacle(found):
+            assert not state.allocations and "do not fit" in obstacle
+        else:
+            assert_equal_results(rest, policy, cluster, begun=state, walltime=walltime, seed=seed)
+
+
+test_random_begun_runs = settings(max_examples=50)(CASES(check_begun))
+test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(CASES(check_begun)))
 
 
 def crowd(count: int, seed: int) -> tuple[Machines, Workload]:

@@ -62,7 +62,7 @@ def at_inspector(backfillers: Any, commit: Any) -> Any:
 
 def at_backfiller(bases: Any, commit: Any) -> Any:
     parts = {"backfiller": opened(bases), "commit": commit, "window": WINDOWS, "estimates": ESTIMATES}
-    return st.builds(Pipeline, ORDERS, **parts, **LIMITS)
+    return st.builds(Pipeline, ORDERS, **parts, max_candidates=WINDOWS, **LIMITS)
 
 
 NEVER = st.just(False)

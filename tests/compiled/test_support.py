@@ -61,13 +61,8 @@ class OwnOrder(DirlabOrder):
         ("fcfs+easy", {"event_order": DirlabOrder()}, "backfiller EASY()"),
         ("fcfs", {"event_order": OwnOrder()}, "no order of events 'dirlab'"),
         ("fcfs", {"event_order": DirlabOrder(), "cluster": FOUR}, "counted nodes only"),
-        ("slurm+easy", {"cluster": FOUR}, "on machines, it knows no order SlurmMultifactor()"),
-        ("fcfs+conservative", {"cluster": FOUR}, "on machines, it knows no backfiller Conservative()"),
-        ("fcfs+easy-k(2)", {"cluster": FOUR}, "on machines, it knows no backfiller Reservations"),
-        ("fcfs+easy++", {"cluster": FOUR}, "on machines, it knows no estimates LastTwo()"),
         ("fcfs+round-robin", {"cluster": FOUR}, "the placement RoundRobin() is not compiled"),
         ("fcfs", {"cluster": LIMITED}, "no LimitedMachines"),
-        ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3})}, "no begun runs on machines"),
         ("fcfs+easy", {"cluster": TWO}, "no partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
@@ -89,12 +84,6 @@ def test_refuses_with_the_reason(jobs: Workload, policy: Any, parameters: Any, r
     with pytest.raises(UsageError, match="the compiled simulator cannot run this: ") as error:
         Simulation(jobs, policy, simulator="compiled", **parameters).run()
     assert reason in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("policy", ["random+easy", "fcfs+conservative", "fcfs+easy++", "fcfs+easy-noise"])
-def test_refuses_begun_runs_with_a_state_or_random_numbers(jobs: Workload, policy: str) -> None:
-    with pytest.raises(UsageError, match="no begun runs with"):
-        Simulation(jobs, make(policy), begun=Begun(5, {0: 3}), simulator="compiled").run()
 
 
 @pytest.mark.parametrize("begun", [Begun(5, {0: 3, 1: 3}), Begun(5, {0: 3}, {0: 2})])
@@ -167,13 +156,13 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
 def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "CACHE", tmp_path)
     monkeypatch.setattr(loading, "KINDS", {})
-    assert loading.least_jobs("plan") == loading.WHEN_NEW
-    (tmp_path / "plan").mkdir()
-    (tmp_path / "plan" / "loop.simulate.nbi").touch()
-    assert loading.least_jobs("plan") == loading.WHEN_COMPILED
+    assert loading.least_jobs("listing-plan") == loading.WHEN_NEW // 5
+    (tmp_path / "listing-plan").mkdir()
+    (tmp_path / "listing-plan" / "loop.simulate.nbi").touch()
+    assert loading.least_jobs("listing-plan") == loading.WHEN_COMPILED // 5
     assert loading.least_jobs("listing") == loading.WHEN_NEW
-    monkeypatch.setitem(loading.KINDS, "plan", print)
-    assert loading.least_jobs("plan") == loading.WHEN_LOADED
+    monkeypatch.setitem(loading.KINDS, "listing", print)
+    assert loading.least_jobs("listing") == loading.WHEN_LOADED
 
 
 @pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])

@@ -145,6 +145,7 @@ def test_weights_are_the_same(made: Callable[[], SchedulingEnv]) -> None:
         settings = SpinningUpSettings(total_timesteps=300, episodes=3, n_epochs=2, hidden=(8,), kind=kind)
         network: Any = SpinningUpPPO(env, settings, seed=3).train().network
         trained.append(network.digest)
+        assert set(env.simulators) == {simulator} and env.simulators[simulator] >= settings.episodes
     assert trained[0] == trained[1]
 
 

@@ -19,7 +19,7 @@ from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.kernel.decision import Answering, External
-from hpcsimkit.kernel.pipeline import SEATS, Pipeline
+from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.results.metrics import Metric
@@ -34,6 +34,7 @@ __all__ = [
     "entries",
     "first_paragraph",
     "make",
+    "models_of",
     "only_stage",
     "parameters_of",
     "parsed",
@@ -131,9 +132,10 @@ def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
             return made
         for seat, stage in made.items():
             parts[seat] = _seated(stage, parts.get(seat), seat, name)
-    for seat in ("order", "backfiller"):
-        if isinstance(parts.get(seat), Answering):
-            parts.setdefault("window", getattr(parts[seat], "slots", None))
+    if "window" not in parts:
+        for seat, limit in LIMITS.items():
+            if isinstance(parts.get(seat), Answering):
+                parts[limit] = getattr(parts[seat], "slots", None)
     for limit in ("max_interval", "max_rejections"):  # observations of an inspector depend on them
         known = getattr(getattr(parts.get("inspector"), "encoder", None), limit, None)
         if known is not None:
@@ -229,6 +231,23 @@ def code_of(name: str) -> tuple[str, ...]:
     except UsageError:
         return ()
     return tuple(component.code for component in components if component.code)
+
+
+def models_of(name: str, folder: str | None = None) -> list[Path]:
+    """Return the files of trained agents and learned policies in a name; none if it is invalid.
+
+    >>> [file.name for file in models_of("fcfs+agent:best.hpcsim(sample=true)")], models_of("fcfs+easy")
+    (['best.hpcsim'], [])
+    """
+    if name.startswith(LEARNED):
+        paths = [name.removeprefix(LEARNED)]
+    else:
+        try:
+            components = [parsed(component, name) for component in split(name)]
+        except UsageError:
+            return []
+        paths = [each.key.removeprefix(AGENT) for each in components if each.is_agent]
+    return [Path(path) if folder is None or Path(path).is_file() else Path(folder, path) for path in paths]
 
 
 def parameters_of(names: Iterable[str], folder: str | None = None, trust: Trust = CALLER) -> list[str]:
