@@ -281,7 +281,7 @@ Simulator = Annotated[
     typer.Option(
         metavar="auto|simpy|compiled",
         help="Program that simulates; schedules are equal. compiled: plain pipelines, "
-        "with the extra [fast].  [auto: compiled for long logs where possible]",
+        "with the extra [fast].  [auto: compiled where possible, once there are many jobs]",
     ),
 ]
 Warmup = Annotated[

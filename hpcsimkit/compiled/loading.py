@@ -20,19 +20,17 @@ __all__ = [
     "call",
     "counted",
     "least_jobs",
-    "least_of_all",
     "load",
 ]
 
-WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 1_000_000
-"""Numbers of jobs from which ``simulator="auto"`` considers the compiled simulator.
+WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 200_000
+"""Numbers of jobs from which ``simulator="auto"`` takes the compiled simulator.
 
-Its first run in a process takes 0.5 s more, and 7 to 18 s more if it has not been compiled for this kind of
+Its first run in a process takes 0.5 s more, and 6 to 15 s more if it has not been compiled for this kind of
 policy before; the kernel simulates 100 000 jobs per second.
 """
 
-
-SLOW_IN_THE_KERNEL = {"machines": 5, "profile": 5, "plan": 5, "seat": 5}
+SLOW_IN_THE_KERNEL = {"shares": 5, "machines": 5, "profile": 5, "plan": 5, "seat": 5}
 """Divisors of these numbers for parts of a kind with which the kernel simulates far fewer jobs."""
 
 
@@ -61,11 +59,11 @@ KINDS: dict[str, Callable[..., Any]] = {}
 DIRECT: dict[str, Callable[..., Any]] = {}
 """The functions of runs with open seats, after their first calls, as they are called many times."""
 
-SHORT_RUNS: Counter[str] = Counter()
-"""Number of jobs in the short runs of this process that could be compiled, by kind of policy."""
+SEEN: Counter[str] = Counter()
+"""Number of jobs in the runs of this process that could be compiled, by kind of policy."""
 
 BESIDE_JOBS = 100
-"""Number of jobs that SimPy simulates in the time that it takes to set up a short run."""
+"""Number of jobs that SimPy simulates in the time that it takes to set up a run."""
 
 
 def _is_compiled(kind: str) -> bool:
@@ -73,22 +71,17 @@ def _is_compiled(kind: str) -> bool:
 
 
 def least_jobs(kind: str) -> int:
-    """Return the number of jobs from which ``simulator="auto"`` takes a simulation with a kind of policy."""
+    """Return the number of jobs from which ``simulator="auto"`` takes simulations with a kind of policy."""
     least = WHEN_LOADED
     if kind not in KINDS:
         least = WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
     return least // max(SLOW_IN_THE_KERNEL.get(part, 1) for part in kind.split("-"))
 
 
-def least_of_all() -> int:
-    """Return the number of jobs below which ``simulator="auto"`` takes no kind of policy."""
-    return WHEN_LOADED // max(SLOW_IN_THE_KERNEL.values())
-
-
 def counted(kind: str, jobs: int) -> int:
-    """Count a short run with a kind of policy, and return the number of jobs in all of them."""
-    SHORT_RUNS[kind] += jobs + BESIDE_JOBS
-    return SHORT_RUNS[kind]
+    """Count a run with a kind of policy, and return the number of jobs in all of them."""
+    SEEN[kind] += jobs + BESIDE_JOBS
+    return SEEN[kind]
 
 
 def load(kind: str) -> Callable[..., Any]:

@@ -91,9 +91,9 @@ class Parameters(RunParameters, Protocol):
 def takes(simulation: Parameters) -> bool:
     """Return whether the compiled simulator is to run a simulation.
 
-    With ``simulator="auto"`` it takes those that it can run and that are long enough to be worth its loading.
-    Begun runs are short, and policies that try orders make thousands of them: their jobs count together. So
-    do those of the baselines in trainings by the rules of :mod:`~hpcsimkit.policies.dirlab`.
+    With ``simulator="auto"`` it takes those that it can run once the jobs of all runs of this process with the
+    same kind of policy are worth its loading. (Policies that try orders make thousands of short runs, and so do
+    the baselines of a training.)
 
     Raises
     ------
@@ -101,13 +101,10 @@ def takes(simulation: Parameters) -> bool:
         The simulation asks for the compiled simulator, which cannot run it; the message says why.
     """
     if simulation.simulator == "auto":
-        jobs, short = len(simulation.workload), simulation.begun is not None or _by_dirlab(simulation)
-        if (jobs < loading.least_of_all() and not short) or obstacle(simulation) is not None:
+        if obstacle(simulation) is not None:
             return False
         kind = _kind(_parts(simulation))
-        if short:
-            jobs = loading.counted(kind, jobs)
-        return jobs >= loading.least_jobs(kind)
+        return loading.counted(kind, len(simulation.workload)) >= loading.least_jobs(kind)
     found = obstacle(simulation)
     if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")

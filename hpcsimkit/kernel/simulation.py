@@ -72,8 +72,8 @@ class Simulation:
         The name of the policy in the result; by default its representation.
     simulator : {"auto", "simpy", "compiled"}
         The program that :meth:`run` uses. Schedules do not depend on it: ``"compiled"`` is machine code for
-        plain pipelines (extra ``[fast]``), and ``"auto"`` takes it for
-        long logs where it can. Default: ``"auto"``.
+        plain pipelines (extra ``[fast]``), and ``"auto"`` takes it where it
+        can, once a process has many jobs to simulate. Default: ``"auto"``.
 
     Raises
     ------

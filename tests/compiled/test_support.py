@@ -6,7 +6,6 @@ import io
 import json
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +93,12 @@ def test_refuses_running_jobs_that_do_not_fit(jobs: Workload, begun: Begun) -> N
         Simulation(jobs, make("fcfs"), begun=begun).run()
 
 
-def test_auto_takes_begun_runs_once_they_are_many(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "SHORT_RUNS", Counter())
+@pytest.mark.parametrize("begun", [None, Begun(5, {0: 3})])
+def test_auto_takes_runs_once_they_are_many(
+    jobs: Workload, begun: Begun | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(loading, "least_jobs", lambda kind: 5 * (len(jobs) + loading.BESIDE_JOBS))
-    results = [Simulation(jobs, make("fcfs"), begun=Begun(5, {0: 3})).run() for _ in range(6)]
+    results = [Simulation(jobs, make("fcfs"), begun=begun).run() for _ in range(6)]
     assert [result.simulator for result in results] == ["simpy"] * 4 + ["compiled"] * 2
     assert len({result.hash for result in results}) == 1
 
@@ -136,14 +137,11 @@ def test_refuses_numbers_that_would_overflow() -> None:
         Simulation(jobs, make("saf"), simulator="compiled").run()
 
 
-def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_takes_what_it_can_run(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
     real = support.run
     monkeypatch.setattr(support, "run", lambda simulation: taken.append(1) or real(simulation))
-    monkeypatch.setattr(loading, "least_jobs", lambda kind: 3)
-    Simulation(jobs, make("fcfs")).run()
-    assert not taken
-    monkeypatch.setattr(loading, "WHEN_LOADED", 3)
+    monkeypatch.setattr(loading, "least_jobs", lambda kind: 3 + loading.BESIDE_JOBS)
     Simulation(jobs.first(2), make("fcfs")).run()
     assert not taken
     Simulation(jobs, make("fcfs"), observers=[Progress(quiet=True)]).run()
