@@ -83,9 +83,7 @@ class PausedRun:
         self._answer = 0
         self.decision: Decision | None = None
         self.cut_short: list[int] = []
-        self.system: Any = Shown(
-            simulation, workload, jobs, run, queue, published_state, published, self._clock.now
-        )
+        self.system: Any = Shown(simulation, workload, jobs, run, queue, published, self._clock.now)
         callbacks = Callbacks(simulation.observers)
         self._tells = (callbacks.on_submit, callbacks.on_start, callbacks.on_end)
         self._finish = callbacks.on_finish
