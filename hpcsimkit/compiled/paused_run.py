@@ -30,7 +30,7 @@ from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Callbacks
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.stalls import stalled
+from hpcsimkit.kernel.stalls import finish, stalled
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
 
 __all__ = ["CODES", "PausedRun"]
@@ -137,10 +137,7 @@ class PausedRun:
         StalledError
             Jobs are still waiting.
         """
-        if len(self.system.queue):
-            raise stalled(self.system)
-        for notify in self._finish:
-            notify(self.system)
+        finish(self.system, self._finish)
 
     def _tell(self) -> None:
         """Tell the observers what happened since the last decision."""
