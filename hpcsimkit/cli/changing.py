@@ -117,6 +117,7 @@ def what_if(
             seed=experiment.seed,
             walltime=experiment.walltime,
             period=experiment.period,
+            name=name,
         )
         results.append(simulation.run())
         rows.append(np.flatnonzero(places))

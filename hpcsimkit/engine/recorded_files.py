@@ -10,6 +10,7 @@ from typing import Any
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.replacing import check_replacement, difference
 from hpcsimkit.engine.results_folder import SETTINGS
+from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import json_record
 
 __all__ = ["RecordedFiles"]
@@ -69,9 +70,13 @@ class RecordedFiles:
         Raises
         ------
         UsageError
-            Files of other settings are there, and may not be replaced.
+            Files of other settings are there, and may not be replaced; or the path is no folder.
         """
+        if place == "":
+            raise UsageError("--out must have at least 1 character, found ''")
         self.place = self._free(usual) if place is None else Path(place)
+        if self.place.exists() and not self.place.is_dir():
+            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
         held = self._held(self.place)
         if held is not None:
             check_replacement(self.place, held or None, self.settings, overwrite=overwrite)
