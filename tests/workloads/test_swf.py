@@ -396,7 +396,6 @@ def test_header_beyond_ascii(log: Log, encoding: str) -> None:
         (b" \n\n", "found an empty file"),
         (gzip.compress(b"", mtime=0), "found an empty file"),
         (b"; MaxProcs: 4\n; Note: x\n", "no job in it, only 2 header lines"),
-        (b"; MaxProcs: 4\n", "no job in it, only 1 header line"),
         (b"\x7fELF\x02\x01\x01\0\0\0", "found binary data"),
         (row().encode("utf-16"), "found binary data"),
         (bytes(range(1, 256)), "18 numbers a line needed"),
