@@ -305,6 +305,12 @@ def test_file_in_place_of_the_folder_of_a_quick_command(cli, log, arguments) -> 
     assert line == f"{log}: a folder for the results is needed, found a file"
 
 
+def test_a_folder_that_may_not_be_written_is_told_before_the_simulation(cli, log, monkeypatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, _: Path(path) == log)
+    outcome = cli("validate", log, "--out", "no/out")
+    assert outcome.line() == f"no/out: cannot be written: {log.parent} is not writable"
+
+
 def test_file_in_place_of_the_folder(cli, log) -> None:
     assert (
         cli("compare", log, "--out", log, "-q").line()
