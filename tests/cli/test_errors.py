@@ -181,6 +181,7 @@ def test_names_that_would_share_their_files(cli, log, mine) -> None:
             ["predict", "--predictor", "history", "--predictor", "history"],
             "--predictor: 'history' is named twice",
         ),
+        (["compare", "--nodes", "1", "--jobs", "5"], "--nodes must be greater than or equal to 2, found 1"),
         (["plot"], "Missing argument 'RESULTS'"),
         (["plot", "nosuch"], "nosuch: a results folder is needed, found nothing there"),
         (["describe", "--out", "x.gif"], "x.gif: a picture needs the ending .png, .svg or .pdf"),
