@@ -106,6 +106,8 @@ def what_if(
         experiment.policy_named(after)
     except UsageError as error:
         raise UsageError(f"--set: {error}") from None
+    if not quiet:
+        show(*console.loaded(jobs, experiment.cluster))
     for each, name in ((cluster, policy), (changed, after)):
         places = places_in(each, jobs)
         if not places.any():
@@ -117,6 +119,7 @@ def what_if(
             seed=experiment.seed,
             walltime=experiment.walltime,
             period=experiment.period,
+            name=name,
         )
         results.append(simulation.run())
         rows.append(np.flatnonzero(places))
@@ -127,12 +130,23 @@ def what_if(
     if quiet:
         return
     show(console.plain_table(HEADINGS, map(_cells, found.table.itertuples(index=False))))
-    for one, other, when in ((rows[0], rows[1], "before"), (rows[1], rows[0], "after")):
-        if only := len(np.setdiff1d(one, other)):
-            show(
-                f"{console.grouped(only)} job{'s' * (only != 1)} may run only {when} the change: not compared"
-            )
+    _show_left_out(len(jobs), rows[0], rows[1])
     show(f"results: {os.path.relpath(place)}/what-if.csv")
+
+
+def _show_left_out(jobs: int, before: NDArray[np.intp], after: NDArray[np.intp]) -> None:
+    """Print how many of some jobs are not among those of both runs."""
+    import numpy as np
+
+    from hpcsimkit.experiments.console import grouped
+
+    for count, when in (
+        (len(np.setdiff1d(before, after)), "only before the change"),
+        (len(np.setdiff1d(after, before)), "only after the change"),
+        (jobs - len(np.union1d(before, after)), "neither before nor after the change"),
+    ):
+        if count:
+            show(f"{grouped(count)} job{'s' * (count != 1)} may run {when}: not compared")
 
 
 def _cells(row: Any) -> list[str]:

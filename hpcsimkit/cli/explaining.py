@@ -69,6 +69,7 @@ def explain(
     from hpcsimkit.agents.agent import Agent
     from hpcsimkit.engine.recorded_files import RecordedFiles
     from hpcsimkit.envs.scenario import Scenario
+    from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.evaluation.explanation import HEADINGS, explained
@@ -81,8 +82,12 @@ def explain(
 
     name, is_model = inspector, inspector.endswith(MODEL)
     if is_model:
-        trained = Agent.load(inspector).trained
-        name = f"{within or trained.get('policy', 'fcfs+easy')}+agent:{inspector}"
+        agent = Agent.load(inspector)
+        if agent.stage != "inspector":
+            raise UsageError(f"{inspector}: an inspector is needed, its seat is {agent.stage}")
+        name = f"{within or agent.trained.get('policy', 'fcfs+easy')}+agent:{inspector}"
+    elif within is not None:
+        raise UsageError(f"--within needs a trained agent ({MODEL}), found {inspector!r}")
     # code named on the command line is trusted, not that in the model
     named = {"source": source, "inspector": inspector, "within": within}
     experiment = experiment_of(Experiment, named | settings)
@@ -95,7 +100,8 @@ def explain(
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
     with Watchdog():
-        found = explained(policy, rules.applied(Scenario(workload, experiment.scheduled, experiment.seed)))
+        scenario = rules.applied(Scenario(workload, experiment.scheduled, experiment.seed))
+        found = explained(policy, scenario, name)
     make_folder(place)
     figure = draw_explanation(found, f"{inspector} on {workload.name}")
     save_figure(figure, place / "explanation.png")

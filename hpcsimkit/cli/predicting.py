@@ -67,6 +67,7 @@ def predict(
     predictions.csv, and the calibration of the quantiles as predictions.png.
     """
     from hpcsimkit.engine.recorded_files import RecordedFiles
+    from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.comparison.policy_run import simulated
@@ -78,6 +79,8 @@ def predict(
     from hpcsimkit.reports.prediction_plots import draw_predictions
 
     names = list(predictor or PREDICTORS)
+    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
+        raise UsageError(f"--predictor: {twice!r} is named twice")
     forecasts = Forecasts({name: predictor_named(name) for name in names})
     experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
     workload = experiment.workload()

@@ -104,7 +104,7 @@ class ShownOnMachines(Shown):
         self, simulation: Any, workload: Any, arrays: tuple[Any, ...], machines: Machines, numbers: Integers
     ) -> None:
         jobs, run, queue = arrays
-        super().__init__(simulation, workload, jobs, run, queue, None, False, simulation.guard.clock.now)
+        super().__init__(simulation, workload, jobs, run, queue, False, simulation.guard.clock.now)
         self._machines = machines
         self._given: dict[int, Allocation] = {}
         self._seen = 0
@@ -182,7 +182,7 @@ class RunningOnMachines(ShownRunning):
     """The running jobs by expected end, with their allocations."""
 
     def __init__(self, shown: ShownOnMachines, jobs: Any, run: Any, machines: Machines) -> None:
-        super().__init__(jobs, run, None)
+        super().__init__(jobs, run)
         self._shown = shown
         self._expected = QueueOnMachines(shown.jobs, machines.expected, run.estimate, jobs.nodes)
 

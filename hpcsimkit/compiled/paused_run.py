@@ -31,7 +31,7 @@ from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Callbacks
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.stalls import stalled
+from hpcsimkit.kernel.stalls import finish, stalled
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
 
 __all__ = ["CODES", "PausedPipeline", "PausedRun"]
@@ -134,10 +134,7 @@ class PausedRun(ABC):
         StalledError
             Jobs are still waiting.
         """
-        if len(self.system.queue):
-            raise stalled(self.system)
-        for notify in self._finish:
-            notify(self.system)
+        finish(self.system, self._finish)
 
     def _tell(self, entries: int) -> None:
         """Tell the observers what happened since the last decision."""
@@ -184,7 +181,7 @@ class PausedPipeline(PausedRun):
             (jobs, rules, run, queue, published_state, seat, journal),
             journal,
             seat.counters,
-            Shown(simulation, workload, jobs, run, queue, published_state, published, now),
+            Shown(simulation, workload, jobs, run, queue, published, now),
         )
         self._answer = (0,)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.replacing import check_replacement, difference
 from hpcsimkit.engine.results_folder import SETTINGS
+from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.io.documents import json_record
 
 __all__ = ["RecordedFiles"]
@@ -69,9 +71,18 @@ class RecordedFiles:
         Raises
         ------
         UsageError
-            Files of other settings are there, and may not be replaced.
+            Files of other settings are there, and may not be replaced; or the path is no folder.
+        StorageError
+            The folder is not writable.
         """
+        if place == "":
+            raise UsageError("--out must have at least 1 character, found ''")
         self.place = self._free(usual) if place is None else Path(place)
+        if self.place.exists() and not self.place.is_dir():
+            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
+        there = next(path for path in (self.place, *self.place.absolute().parents) if path.exists())
+        if not os.access(there, os.W_OK):
+            raise StorageError(f"{self.place}: cannot be written: {there} is not writable")
         held = self._held(self.place)
         if held is not None:
             check_replacement(self.place, held or None, self.settings, overwrite=overwrite)

@@ -371,13 +371,19 @@ class Source(Table):
 
     @property
     def generator(self) -> Generate:
-        """Model that generates the workload if there is no log."""
+        """Model that generates the workload if there is no log.
+
+        Raises
+        ------
+        UsageError
+            The built-in workload cannot have so few nodes.
+        """
         if self.generate is not None:
             return self.generate
         sizes = {name: value for name in ("nodes", "jobs") if (value := getattr(self, name)) is not None}
         if self.cluster is not None:
             sizes["nodes"] = max(2, self.cluster.size)
-        return Generate(**sizes, seed=self.seed, load=BUILT_IN_LOAD)
+        return Generate.of_flags({**sizes, "seed": self.seed, "load": BUILT_IN_LOAD})
 
     def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
         """Read or generate the workload, selected and scaled; all of its jobs fit the cluster.

@@ -131,6 +131,8 @@ def test_on_a_terminal_it_is_asked(
     outcome = cli(*COMPARE, "--seed", 2)
     question = f"hpcsimkit: {tmp_path}/out: results of other settings are there: seed was 0, is 2; replace"
     assert outcome.err.startswith(f"{question} them? [y/N] ")
+    if not answer:
+        assert "[y/N] \nhpcsimkit" in outcome.err, "a line of its own"
     assert (outcome.code, contents(tmp_path / "out") != first) == (0 if replaced else 2, replaced)
 
 

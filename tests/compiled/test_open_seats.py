@@ -151,8 +151,6 @@ def played(jobs: Workload, policy: Pipeline, simulator: Any, answers: int, **opt
     try:
         while (decision := simulation.next_decision()) is not None and len(happened) < 300:
             happened.append(shown(decision, policy.order is not None))
-            if rng.random() < 0.2:
-                happened.append(list(decision.system.running.by_expected_end()))  # may sort the ends
             choice = int(rng.integers(len(decision.options)))
             simulation.answer_position(choice)
     except HpcsimkitError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import HpcsimkitError, UsageError, close_words
-from hpcsimkit.experiments.parts.trust import CALLER, Trust, code_in, importing
+from hpcsimkit.experiments.parts.trust import CALLER, FILE_ENDING, Trust, code_in, importing
 from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
@@ -353,10 +353,12 @@ def split(name: str) -> list[str]:
 
     >>> split("sjf+easy++ +window(8)"), split("guarded(aged(scale=1e+5),fallback=sjf)+easy")
     (['sjf', 'easy++', 'window(8)'], ['guarded(aged(scale=1e+5),fallback=sjf)', 'easy'])
+    >>> split("fcfs + agent:my agents/best.hpcsim")
+    ['fcfs', 'agent:my agents/best.hpcsim']
     """
     if len(name) > LONGEST:
         raise UsageError(f"a policy's name has at most {LONGEST} characters, found {len(name)}")
-    text, parts, depth = re.sub(r"\s+", "", name), [""], 0
+    text, parts, depth = re.sub(r"\s*([+(),=])\s*", r"\1", name.strip()), [""], 0
     for sign, after in zip_longest(text, text[1:], fillvalue=""):
         depth += (sign == "(") - (sign == ")")
         if sign == "+" and not depth and after not in "+()":  # not a sign of "easy++", nor the last one
@@ -455,6 +457,8 @@ def _registered(key: str, name: str) -> Callable[[], Callable[..., Any]]:
     others = plug_ins(ENTRY_POINT_GROUP)
     if key in others:
         return lambda: loaded(others[key])
+    if key.endswith(FILE_ENDING):
+        raise UsageError(f"{key!r} is a file: which policy of it is meant? {key}:Name")
     close = close_words(lowered, [*known, *ALIASES, *others])
     hint = f"nearest: {', '.join(close)}" if close else "`python -m hpcsimkit.run policies` lists them"
     where = f" in {name!r}" if key != name else ""

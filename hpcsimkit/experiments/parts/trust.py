@@ -27,7 +27,7 @@ from hpcsimkit.engine.code_version import hash_of
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.kernel.guard import Place, message_of
 
-__all__ = ["CALLER", "Trust", "code_in", "importing", "version_of"]
+__all__ = ["CALLER", "FILE_ENDING", "Trust", "code_in", "importing", "version_of"]
 
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 FILE_ENDING = ".py"
