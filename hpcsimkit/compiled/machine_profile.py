@@ -1,7 +1,7 @@
 """The available capacity of machines over time, for planning the reservations of many jobs.
 
-Mirrors :mod:`hpcsimkit.policies.backfill.machine_profile`. Most jobs use few of many machines; therefore a
-profile is kept as the level of its first step and the changes after it, through which a search walks.
+Mirrors :mod:`hpcsimkit.policies.backfill.machine_profile`. Most jobs use few of many machines; therefore the
+profile of each machine is kept as its first step and a list of the changes after it.
 """
 
 from __future__ import annotations
@@ -9,28 +9,27 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hpcsimkit.compiled import machines as of_machines
 from hpcsimkit.compiled.codes import NO_LIMIT
 from hpcsimkit.compiled.compilation import machine_code, separate
-from hpcsimkit.compiled.machines import CHOSEN, COUNT, FIRST, NEED, Machines, expected_end
+from hpcsimkit.compiled.machines import CHOSEN, NEED, Machines, expected_end
 from hpcsimkit.compiled.needs import (
     AMOUNTS,
-    BASE,
     EMPTY,
+    EXCLUSIVE,
     GIVEN,
     INSIDE,
-    LATER,
+    MASK,
     NODES,
     NOW,
     SPREAD,
-    THEN,
     amount_taken,
     fits,
-    holds_node,
 )
 from hpcsimkit.compiled.placing import FIRST_FIT, choose, forget, rank
 from hpcsimkit.compiled.queue import BLOCKS
-from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import Integers
 
 __all__ = [
@@ -43,20 +42,36 @@ __all__ = [
     "hold_given",
     "hold_started",
     "new_machine_profile",
+    "note_examined",
     "occupy",
     "release",
     "reserve_found",
     "within",
 ]
 
-BEGIN, LISTED, ON_TOTALS, READY, GOOD = range(5)
+BEGIN, ON_TOTALS, WITH_TOTALS, RELEASES, ONLY = range(5)
 """Positions in :attr:`MachineProfile.counters`."""
 
-SINCE, BEFORE, AFTER = range(3)
+FIRST, COUNT, EXAMINED = range(3)
+"""Rows of :attr:`MachineProfile.jobs`."""
+
+TIME, NEXT, PREVIOUS = range(3)
+"""Columns of :attr:`MachineProfile.changes`."""
+
+SINCE, PLACE, FOUND, SMALLEST, FREED, CHANGES, ASKED, WRITTEN, WRITTEN_AT, STEPS = range(10)
 """Rows of :attr:`MachineProfile.machines`."""
 
+MOST_STEPS = 1024
+"""Maximum number of steps of a machine that are written down."""
+
+OFTEN = 2
+"""Number of searches of an unchanged machine from which its steps are written down."""
+
+BASE, THEN = range(2)
+"""Levels of a profile: its first step, and that which a search has reached."""
+
 RELEASE, OCCUPY = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
-"""Kinds of changes. At an instant, releases are first: in between, no machine seems to lack what it has."""
+"""Kinds of changes, at the end and at the start of a job."""
 
 PLUS, MINUS = cast(tuple[int, ...], tuple(map(np.int64, (1, -1))))
 """Signs; no literals, for each of which numba would compile functions again."""
@@ -68,54 +83,69 @@ NEVER = -(2**62)
 class MachineProfile(NamedTuple):
     """The available capacity as a step function of time.
 
-    Its first step is a level of the machines, `BASE`. As long as no waiting job needs particular machines,
-    levels and allocations hold totals instead, on a single machine.
+    The totals of all machines are kept as if they were those of another machine, the last one, if jobs have
+    pooled requests. As long as no waiting job needs particular machines, nothing else is kept.
 
     Attributes
     ----------
-    changes : array of int64, shape (2 * jobs + 2,)
-        Later starts and ends of jobs in this order: time [s], whether it is a start, and row, in one number.
+    levels : array of int64, shape (2, machines + 1, resources)
+        Levels named above.
+    changes : array of int64, shape (2 * parts + machines + 1, 3)
+        Time of a change [s], the next change of its machine and the previous one. Each part of an allocation
+        has two, one after the other: that at the end of the job, and that at its start. The last ones are
+        the ends of the lists, one for each machine, which are before the first change as well.
     parts : array of int64, shape (parts, 1 + resources)
         Machine and amounts of each part of the allocations of running jobs and reservations.
     jobs : array of int64, shape (3, jobs)
-        Of each job, the second and third row are the first and the number of its parts.
-    machines : array of int64, shape (3, machines + 1)
+        First part of each job, number of its parts, and number of releases at which it had its earliest slot.
+    machines : array of int64, shape (10, machines + 1)
         State of a search: instant from which each machine has enough [s], an instant after all events if it
-        has not; and the machines before and after it in the list of those for which it lies after the
-        beginning of the examined slot. The last column has the last and the first machine of the list.
-    totals : array of int64, shape (2, resources)
-        Space for sums over machines.
+        has not; its next change; its earliest slot [s]; and space for some of the slots. Then the number of the
+        last release of each machine; number of its changes, and of the searches since the last one; and,
+        of its steps when they were written down, the number of changes, the beginning [s] and their number, 0
+        if they are too many.
+    steps : array of int64, shape (machines + 1, 1 + resources, steps)
+        Beginnings of steps [s] and levels from then on, for machines that are searched often.
+    wanted : array of int64, shape (resources,)
+        What a machine must have in a search.
     counters : array of int64
-        Beginning of the profile [s], number of changes, whether it holds totals, and, in a search, numbers of
-        machines that have enough from the beginning of the slot on, and at the moment.
+        Beginning of the profile [s], whether it holds totals only, whether it holds them besides the machines,
+        number of releases before their time, and the machine that was found.
     """
 
+    levels: NDArray[np.int64]
     changes: Integers
     parts: Integers
     jobs: Integers
     machines: Integers
-    totals: Integers
+    steps: NDArray[np.int64]
+    wanted: Integers
     counters: Integers
 
 
-def new_machine_profile(machines: Machines, most_parts: Integers) -> MachineProfile:
+def new_machine_profile(machines: Machines, most_parts: Integers, with_totals: bool) -> MachineProfile:
     """Return the profile of empty machines, with space for as many parts of each job as given.
 
-    It holds totals.
+    It holds totals only.
     """
-    jobs, (_, count, resources) = len(most_parts), machines.levels.levels.shape
-    levels = machines.levels.levels
-    levels[BASE] = 0
-    levels[BASE, 0] = levels[EMPTY].sum(axis=0)
-    place = np.zeros((3, jobs), dtype=np.int64)
-    place[FIRST] = np.cumsum(most_parts) - most_parts
+    empty = machines.levels.levels[EMPTY]
+    (count, resources), parts = empty.shape, int(most_parts.sum()) + len(most_parts)
+    place = np.zeros((3, len(most_parts)), dtype=np.int64)
+    place[FIRST] = np.cumsum(most_parts + 1) - most_parts - 1
+    changes = np.empty((2 * parts + count + 1, 3), dtype=np.int64)
+    changes[2 * parts :, TIME] = NO_LIMIT
+    changes[2 * parts :, NEXT] = changes[2 * parts :, PREVIOUS] = np.arange(2 * parts, len(changes))
+    levels = np.zeros((2, count + 1, resources), dtype=np.int64)
+    levels[BASE, count] = empty.sum(axis=0)
     return MachineProfile(
-        changes=np.empty(2 * jobs + 2, dtype=np.int64),
-        parts=np.empty((int(most_parts.sum()), 1 + resources), dtype=np.int64),
+        levels,
+        changes,
+        parts=np.empty((parts, 1 + resources), dtype=np.int64),
         jobs=place,
-        machines=np.empty((3, count + 1), dtype=np.int64),
-        totals=np.empty((2, resources), dtype=np.int64),
-        counters=np.array([NEVER, 0, 1, 0, 0], dtype=np.int64),
+        machines=np.zeros((10, count + 1), dtype=np.int64),
+        steps=np.empty((count + 1, 1 + resources, MOST_STEPS), dtype=np.int64),
+        wanted=np.empty(resources, dtype=np.int64),
+        counters=np.array([NEVER, 1, with_totals, 0, -1], dtype=np.int64),
     )
 
 
@@ -123,168 +153,172 @@ def new_machine_profile(machines: Machines, most_parts: Integers) -> MachineProf
 
 
 @machine_code
-def _time_of(machines: Machines, profile: MachineProfile, place: int) -> int:
-    """Return the time of the change at a place [s], an instant after all events behind the last one."""
-    if place == profile.counters[LISTED]:
-        return NO_LIMIT
-    return profile.changes[place] >> (machines.digits + 1)
+def _end_of_list(profile: MachineProfile, machine: int) -> int:
+    """Return the end of the list of changes of a machine."""
+    return 2 * profile.parts.shape[0] + machine
 
 
 @machine_code
-def _row_of(machines: Machines, profile: MachineProfile, place: int) -> int:
-    """Return the row of the change at a place."""
-    return profile.changes[place] & ((1 << machines.digits) - 1)
+def _apply(profile: MachineProfile, level: int, part: int, sign: int) -> None:
+    """Add a part of an allocation to a level of its machine, or subtract it."""
+    levels, parts = profile.levels, profile.parts
+    for resource in range(levels.shape[2]):
+        levels[level, parts[part, 0], resource] += sign * parts[part, 1 + resource]
 
 
 @machine_code
-def _sign_of(machines: Machines, profile: MachineProfile, place: int) -> int:
-    """Return the sign with which the change at a place adds to levels."""
-    return 1 - 2 * ((profile.changes[place] >> machines.digits) & 1)
+def _unlink(profile: MachineProfile, change: int) -> None:
+    """Remove a change from the list of its machine."""
+    changes = profile.changes
+    before, after = changes[change, PREVIOUS], changes[change, NEXT]
+    changes[before, NEXT], changes[after, PREVIOUS] = after, before
 
 
 @machine_code
-def _place_of(profile: MachineProfile, change: int) -> int:
-    """Return the place of a change, or that at which to insert it."""
-    low, high = 0, profile.counters[LISTED]
-    if high and profile.changes[high - 1] < change:
-        return high
-    while low < high:
-        middle = (low + high) // 2
-        if profile.changes[middle] < change:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _link(profile: MachineProfile, change: int, at: int) -> None:
+    """Insert a change into the list of its machine."""
+    changes, end = profile.changes, _end_of_list(profile, profile.parts[change >> 1, 0])
+    before = changes[end, PREVIOUS]
+    while before != end and changes[before, TIME] > at:
+        before = changes[before, PREVIOUS]
+    after = changes[before, NEXT]
+    changes[change, TIME], changes[change, NEXT], changes[change, PREVIOUS] = at, after, before
+    changes[before, NEXT] = changes[after, PREVIOUS] = change
+
+
+@machine_code
+def _settle(profile: MachineProfile, machine: int) -> int:
+    """Bring the first step of a machine to the beginning of the profile, and return its next change."""
+    changes, end = profile.changes, _end_of_list(profile, machine)
+    change = changes[end, NEXT]
+    while changes[change, TIME] <= profile.counters[BEGIN]:
+        _apply(profile, BASE, change >> 1, 1 - 2 * (change & 1))
+        change = changes[change, NEXT]
+        changes[end, NEXT], changes[change, PREVIOUS] = change, end
+    return change
 
 
 @separate
-def _alter(machines: Machines, profile: MachineProfile, row: int, at: int, kind: int, sign: int) -> None:
-    """Add a change, or remove it if the sign is negative; the first step changes at once."""
-    if at <= profile.counters[BEGIN]:
-        _apply(machines, profile, BASE, row, sign if kind == RELEASE else -sign)
-        return
-    change = (((at << 1) + kind) << machines.digits) + row
-    place, count = _place_of(profile, change), profile.counters[LISTED]
-    if sign > 0:
-        open_gap(profile.changes, place, count)
-        profile.changes[place] = change
-        profile.counters[LISTED] += 1
-    else:
-        close_gap(profile.changes, place, 1, count)
-        profile.counters[LISTED] -= 1
-
-
-@machine_code
-def _apply(machines: Machines, profile: MachineProfile, level: int, row: int, sign: int) -> None:
-    """Add the allocation of a job to a level, or subtract it."""
-    levels, parts, first = machines.levels.levels, profile.parts, profile.jobs[FIRST, row]
+def _alter(profile: MachineProfile, row: int, at: int, kind: int, sign: int) -> None:
+    """Add the changes of a job, or remove them if the sign is negative; the first step changes at once."""
+    first = profile.jobs[FIRST, row]
     for part in range(first, first + profile.jobs[COUNT, row]):
-        for resource in range(levels.shape[2]):
-            levels[level, parts[part, 0], resource] += sign * parts[part, 1 + resource]
+        machine = profile.parts[part, 0]
+        profile.machines[CHANGES, machine] += 1
+        profile.machines[ASKED, machine] = 0
+        if at <= profile.counters[BEGIN]:
+            _settle(profile, machine)
+            _apply(profile, BASE, part, sign if kind == RELEASE else -sign)
+        elif sign > 0:
+            _link(profile, 2 * part + kind, at)
+        else:
+            _unlink(profile, 2 * part + kind)
 
 
 @machine_code
-def occupy(machines: Machines, profile: MachineProfile, row: int, start: int, end: int) -> None:
+def occupy(profile: MachineProfile, row: int, start: int, end: int) -> None:
     """Subtract the allocation of a job in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
-    _alter(machines, profile, row, start, OCCUPY, PLUS)
-    _alter(machines, profile, row, end, RELEASE, PLUS)
+    _alter(profile, row, start, OCCUPY, PLUS)
+    _alter(profile, row, end, RELEASE, PLUS)
 
 
 @machine_code
-def release(machines: Machines, profile: MachineProfile, row: int, start: int, end: int) -> None:
+def release(profile: MachineProfile, row: int, start: int, end: int) -> None:
     """Add the allocation of a job, subtracted before, in [start, end) [s]."""
-    _alter(machines, profile, row, start, OCCUPY, MINUS)
-    _alter(machines, profile, row, end, RELEASE, MINUS)
+    _alter(profile, row, start, OCCUPY, MINUS)
+    _alter(profile, row, end, RELEASE, MINUS)
+    profile.counters[RELEASES] += 1
+    first = profile.jobs[FIRST, row]
+    for part in range(first, first + profile.jobs[COUNT, row]):
+        profile.machines[FREED, profile.parts[part, 0]] = profile.counters[RELEASES]
 
 
-@separate
-def advance(machines: Machines, profile: MachineProfile, now: int) -> None:
+@machine_code
+def advance(profile: MachineProfile, now: int) -> None:
     """Drop the profile before now [s]; mirrors ``MachineProfile.advance``."""
-    passed = 0
-    while _time_of(machines, profile, passed) <= now:
-        row, sign = _row_of(machines, profile, passed), _sign_of(machines, profile, passed)
-        _apply(machines, profile, BASE, row, sign)
-        passed += 1
-    if passed:
-        close_gap(profile.changes, 0, passed, profile.counters[LISTED])
-        profile.counters[LISTED] -= passed
     profile.counters[BEGIN] = max(profile.counters[BEGIN], now)
 
 
 @separate
 def expect_ends(machines: Machines, profile: MachineProfile, now: int, on_totals: bool) -> None:
     """Set the profile to that of running jobs that end as expected; mirrors ``expected``."""
-    counters, levels, expected = profile.counters, machines.levels.levels, machines.expected
-    counters[BEGIN], counters[LISTED], counters[ON_TOTALS] = now, 0, on_totals
-    if on_totals:
-        for resource in range(levels.shape[2]):
-            levels[BASE, 0, resource] = 0
-            for machine in range(levels.shape[1]):
-                levels[BASE, 0, resource] += levels[NOW, machine, resource]
-    else:
-        _copy(machines, profile, NOW, BASE)
+    levels, there, expected = profile.levels, machines.levels.levels, machines.expected
+    profile.counters[BEGIN], profile.counters[ON_TOTALS] = now, on_totals
+    last = levels.shape[1] - 1
+    for resource in range(levels.shape[2]):
+        levels[BASE, last, resource] = 0
+        for machine in range(last):
+            free = there[NOW, machine, resource]
+            levels[BASE, machine, resource] = free
+            levels[BASE, last, resource] += free
+    for machine in range(levels.shape[1]):
+        end = _end_of_list(profile, machine)
+        profile.changes[end, NEXT] = profile.changes[end, PREVIOUS] = end
+        profile.machines[CHANGES, machine] += 1
     for place in range(expected.counters[BLOCKS]):
         block = expected.order[place]
         for position in range(expected.filled[block]):
             row = expected.rows[block, position]
             _note_given(machines, profile, row)
-            _alter(machines, profile, row, max(expected_end(machines, row), now + 1), RELEASE, PLUS)
+            _alter(profile, row, max(expected_end(machines, row), now + 1), RELEASE, PLUS)
 
 
 # --- allocations -------------------------------------------------------------------------------------------
 
 
 @machine_code
-def _machines(machines: Machines, profile: MachineProfile) -> int:
-    """Return the number of machines of a level."""
-    return 1 if profile.counters[ON_TOTALS] else machines.levels.levels.shape[1]
+def _first_machine_part(profile: MachineProfile, row: int) -> int:
+    """Return the part of a job's allocation that is the first one on a machine."""
+    return profile.jobs[FIRST, row] + profile.counters[WITH_TOTALS]
 
 
 @machine_code
-def _copy(machines: Machines, profile: MachineProfile, level: int, other: int) -> None:
-    """Set another level to a level."""
-    levels = machines.levels.levels
-    for machine in range(_machines(machines, profile)):
-        for resource in range(levels.shape[2]):
-            levels[other, machine, resource] = levels[level, machine, resource]
-
-
-@machine_code
-def _note_given(machines: Machines, profile: MachineProfile, row: int) -> None:
-    """Copy the allocation of a running job."""
-    ours, first = profile.jobs[FIRST, row], machines.jobs[FIRST, row]
-    resources, count = machines.levels.levels.shape[2], machines.jobs[COUNT, row]
-    if profile.counters[ON_TOTALS]:
-        for resource in range(1, 1 + resources):
-            profile.parts[ours, resource] = 0
-            for part in range(first, first + count):
-                profile.parts[ours, resource] += machines.parts[part, resource]
-        profile.parts[ours, 0], profile.jobs[COUNT, row] = 0, 1
-        return
-    for part in range(count):
-        for place in range(1 + resources):
-            profile.parts[ours + part, place] = machines.parts[first + part, place]
-    profile.jobs[COUNT, row] = count
+def _add_totals(profile: MachineProfile, row: int, parts: Integers, first: int, last: int) -> None:
+    """Let the first part of a job be the totals of some parts."""
+    ours = profile.jobs[FIRST, row]
+    profile.parts[ours, 0] = profile.levels.shape[1] - 1
+    for resource in range(1, 1 + profile.levels.shape[2]):
+        total = 0
+        for part in range(first, last):
+            total += parts[part, resource]
+        profile.parts[ours, resource] = total
 
 
 @separate
-def hold_given(machines: Machines, profile: MachineProfile, row: int) -> bool:
+def _note_given(machines: Machines, profile: MachineProfile, row: int) -> None:
+    """Copy the allocation of a running job."""
+    first, count = machines.jobs[of_machines.FIRST, row], machines.jobs[of_machines.COUNT, row]
+    if profile.counters[WITH_TOTALS] or profile.counters[ON_TOTALS]:
+        _add_totals(profile, row, machines.parts, first, first + count)
+    if profile.counters[ON_TOTALS]:
+        profile.jobs[COUNT, row] = 1
+        return
+    ours = _first_machine_part(profile, row)
+    for part in range(count):
+        for place in range(profile.parts.shape[1]):
+            profile.parts[ours + part, place] = machines.parts[first + part, place]
+    profile.jobs[COUNT, row] = profile.counters[WITH_TOTALS] + count
+
+
+@separate
+def hold_given(machines: Machines, profile: MachineProfile, row: int, start: int, end: int) -> bool:
     """Replace the reservation of a job that starts by its allocation, and return whether they differ.
 
-    Mirrors ``LevelProfile.replace`` at the beginning of the profile.
+    Mirrors ``LevelProfile.replace``.
     """
     if profile.counters[ON_TOTALS]:
         return False
-    ours, first = profile.jobs[FIRST, row], machines.jobs[FIRST, row]
-    differ = profile.jobs[COUNT, row] != machines.jobs[COUNT, row]
+    ours, first = _first_machine_part(profile, row), machines.jobs[of_machines.FIRST, row]
+    count = machines.jobs[of_machines.COUNT, row]
+    differ = profile.jobs[COUNT, row] - profile.counters[WITH_TOTALS] != count
     if not differ:
-        for part in range(machines.jobs[COUNT, row]):
-            for place in range(machines.parts.shape[1]):
+        for part in range(count):
+            for place in range(profile.parts.shape[1]):
                 differ |= profile.parts[ours + part, place] != machines.parts[first + part, place]
     if differ:
-        _apply(machines, profile, BASE, row, PLUS)
+        release(profile, row, start, end)
         _note_given(machines, profile, row)
-        _apply(machines, profile, BASE, row, MINUS)
+        occupy(profile, row, start, end)
     return bool(differ)
 
 
@@ -292,137 +326,203 @@ def hold_given(machines: Machines, profile: MachineProfile, row: int) -> bool:
 def hold_started(machines: Machines, profile: MachineProfile, row: int, now: int, end: int) -> None:
     """Occupy the allocation of a job that has started without a reservation."""
     _note_given(machines, profile, row)
-    occupy(machines, profile, row, now, end)
+    occupy(profile, row, now, end)
 
 
 @separate
 def reserve_found(machines: Machines, profile: MachineProfile, row: int, start: int) -> None:
     """Write the allocation in the slot that was found; mirrors ``MachineProfile._first_of``."""
     levels, number = machines.levels, machines.jobs[NEED, row]
-    pooled = levels.needs[number, SPREAD]
-    missing = levels.needs[number, NODES]
-    part = profile.jobs[FIRST, row]
-    for machine in range(_machines(machines, profile)):
-        if profile.counters[ON_TOTALS] or not pooled:
-            chosen = profile.machines[SINCE, machine] <= start and missing > 0
-        else:
+    if profile.counters[ON_TOTALS]:
+        profile.parts[profile.jobs[FIRST, row], 0] = profile.levels.shape[1] - 1
+        for resource in range(profile.levels.shape[2]):
+            amount = levels.needs[number, AMOUNTS + resource]
+            profile.parts[profile.jobs[FIRST, row], 1 + resource] = amount
+        profile.jobs[COUNT, row] = 1
+        return
+    pooled, missing = levels.needs[number, SPREAD], levels.needs[number, NODES]
+    ours = part = _first_machine_part(profile, row)
+    for machine in range(levels.levels.shape[1]):
+        if pooled:
             chosen = machines.machines[CHOSEN, machine] == 1
+        elif missing == 1 and levels.needs[number, NODES] == 1:
+            chosen = machine == profile.counters[ONLY]
+        else:
+            chosen = missing > 0 and profile.machines[FOUND, machine] == start
         if not chosen:
             continue
         missing -= 1
         profile.parts[part, 0] = machine
         for resource in range(levels.levels.shape[2]):
             amount = amount_taken(levels, number, machine, resource)
-            if pooled and not profile.counters[ON_TOTALS]:
+            if pooled:
                 amount = levels.levels[GIVEN, machine, resource]
             profile.parts[part, 1 + resource] = amount
-        if pooled and not profile.counters[ON_TOTALS]:
+        if pooled:
             forget(machines, machine)
         part += 1
+    if profile.counters[WITH_TOTALS]:
+        _add_totals(profile, row, profile.parts, ours, part)
     profile.jobs[COUNT, row] = part - profile.jobs[FIRST, row]
+
+
+@machine_code
+def note_examined(profile: MachineProfile, row: int) -> None:
+    """Record that a job has its earliest feasible slot."""
+    profile.jobs[EXAMINED, row] = profile.counters[RELEASES]
 
 
 # --- searches ----------------------------------------------------------------------------------------------
 
 
 @separate
-def earliest(machines: Machines, profile: MachineProfile, row: int, duration: int, before: int) -> int:
+def earliest(
+    machines: Machines, profile: MachineProfile, row: int, duration: int, before: int, reserved: int
+) -> int:
     """Return the start of the earliest feasible slot for a job before an instant [s], or else that instant.
 
     Mirrors ``MachineProfile.earliest`` and, for a job that has a reservation, which is disregarded,
-    ``MachineProfile.earlier``. The first slot begins with the profile; each later one does when a machine gets
-    enough, since otherwise it could begin earlier.
+    ``MachineProfile.earlier``; otherwise `reserved` is an instant after all events. Each slot begins with the
+    profile, or when a machine gets enough. One that is earlier than the job's reservation needs a machine
+    that has been released since the job had its earliest slot.
     """
     number, counters = machines.jobs[NEED, row], profile.counters
-    if machines.levels.needs[number, SPREAD] and not counters[ON_TOTALS]:
-        return _earliest_in_parts(machines, profile, row, duration, before)
-    wanted, place, start = machines.levels.needs[number, NODES], 0, counters[BEGIN]
-    if start >= before:
+    first, last, releases = 0, profile.levels.shape[1] - 1, -1
+    if counters[BEGIN] >= before:
         return before
-    _begin_search(machines, profile, number)
-    while True:
-        at = _time_of(machines, profile, place)
-        if counters[READY] >= wanted:
-            if at >= start + duration:
-                return int(start)
-        elif counters[GOOD] >= wanted:
-            start = _next_start(profile)
-            if start >= before:
-                return before
-            continue
+    if counters[ON_TOTALS]:
+        first, last = last, last + 1
+    elif machines.levels.needs[number, SPREAD]:
+        return _earliest_in_parts(machines, profile, row, duration, before)
+    elif machines.levels.needs[number, NODES] > 1:
+        return _earliest_on_several(machines, profile, row, duration, before)
+    if reserved != NO_LIMIT:
+        releases = profile.jobs[EXAMINED, row]
+    for machine in range(first, last):
+        if profile.machines[FREED, machine] > releases and _want(machines, profile, number, machine):
+            found = _on_one(profile, row, machine, duration, before, reserved)
+            if found < before:
+                before, counters[ONLY] = found, machine
+                if found == counters[BEGIN]:
+                    return before
+    return before
+
+
+@machine_code
+def _on_one(
+    profile: MachineProfile, row: int, machine: int, duration: int, before: int, reserved: int
+) -> int:
+    """Return the start of the earliest slot on a machine before an instant [s], or a later instant."""
+    states, begin = profile.machines, profile.counters[BEGIN]
+    states[ASKED, machine] += 1
+    if states[ASKED, machine] < OFTEN:
+        _enter(profile, machine)
+        return _search(profile, row, machine, begin, duration, before)
+    if states[WRITTEN, machine] != states[CHANGES, machine] or states[WRITTEN_AT, machine] != begin:
+        _write_steps(profile, machine)
+    if not states[STEPS, machine]:
+        _enter(profile, machine)
+        return _search(profile, row, machine, begin, duration, before)
+    if reserved != NO_LIMIT:
+        last_part = profile.jobs[FIRST, row] + profile.jobs[COUNT, row] - 1
+        if profile.parts[last_part, 0] != machine:
+            reserved = NO_LIMIT
+    return _search_steps(profile, machine, duration, before, reserved)
+
+
+@separate
+def _write_steps(profile: MachineProfile, machine: int) -> None:
+    """Write down the steps of a machine."""
+    changes, states, steps = profile.changes, profile.machines, profile.steps
+    _enter(profile, machine)
+    change, at, count = states[PLACE, machine], profile.counters[BEGIN], 0
+    while count < MOST_STEPS:
+        steps[machine, 0, count] = at
+        for resource in range(profile.levels.shape[2]):
+            steps[machine, 1 + resource, count] = profile.levels[THEN, machine, resource]
+        count += 1
+        at = changes[change, TIME]
+        if at == NO_LIMIT:
+            break
+        while changes[change, TIME] == at:
+            _apply(profile, THEN, change >> 1, 1 - 2 * (change & 1))
+            change = changes[change, NEXT]
+    states[WRITTEN, machine], states[WRITTEN_AT, machine] = states[CHANGES, machine], profile.counters[BEGIN]
+    states[STEPS, machine] = 0 if count == MOST_STEPS else count
+
+
+@separate
+def _search_steps(profile: MachineProfile, machine: int, duration: int, before: int, reserved: int) -> int:
+    """Return the start of the earliest slot on a machine before an instant [s], or a later instant.
+
+    If the job is reserved the machine, it has enough from the start of the reservation on.
+    """
+    steps, wanted, count = profile.steps[machine], profile.wanted, profile.machines[STEPS, machine]
+    since = NO_LIMIT
+    for place in range(count):
+        at = steps[0, place]
+        if since != NO_LIMIT:
+            if at >= min(since + duration, reserved):
+                return since
         elif at >= before:
-            return before
-        while _time_of(machines, profile, place) == at:
-            changed = _row_of(machines, profile, place)
-            if changed != row:
-                _follow(machines, profile, number, changed, start, at, _sign_of(machines, profile, place))
-            place += 1
+            return NO_LIMIT
+        enough = True
+        for resource in range(len(wanted)):
+            if steps[1 + resource, place] < wanted[resource]:
+                enough = False
+                break
+        if not enough:
+            since = NO_LIMIT
+        elif since == NO_LIMIT:
+            since = at
+    return since
+
+
+@separate
+def _earliest_on_several(
+    machines: Machines, profile: MachineProfile, row: int, duration: int, before: int
+) -> int:
+    """Return the start of the earliest slot on several machines before an instant [s], or that instant.
+
+    If some machines have earliest slots after a beginning, fewer than the job needs can begin before the last
+    of as many as it needs.
+    """
+    number, states, start = machines.jobs[NEED, row], profile.machines, profile.counters[BEGIN]
+    last = profile.levels.shape[1] - 1
+    for machine in range(last):
+        _enter(profile, machine)
+        states[FOUND, machine] = NEVER
+    while start < before:
+        for machine in range(last):
+            if states[FOUND, machine] < start:
+                found = NO_LIMIT
+                if _want(machines, profile, number, machine):
+                    found = _search(profile, row, machine, start, duration, before)
+                states[FOUND, machine] = found
+        following = _smallest(profile, last, machines.levels.needs[number, NODES])
+        if following == start:
+            return int(start)
+        start = following
+    return before
 
 
 @machine_code
-def _begin_search(machines: Machines, profile: MachineProfile, number: int) -> None:
-    """Find the machines that have enough in the first step."""
-    states, count, good = profile.machines, _machines(machines, profile), 0
-    _copy(machines, profile, BASE, THEN)
+def _smallest(profile: MachineProfile, count: int, wanted: int) -> int:
+    """Return the last of as many of the earliest slots of the machines as are wanted [s]."""
+    states, kept = profile.machines, 0
     for machine in range(count):
-        states[SINCE, machine] = NO_LIMIT
-        if holds_node(machines.levels, number, THEN, machine):
-            states[SINCE, machine] = profile.counters[BEGIN]
-            good += 1
-    last = states.shape[1] - 1
-    states[BEFORE, last] = states[AFTER, last] = last
-    profile.counters[READY] = profile.counters[GOOD] = good
-
-
-@machine_code
-def _next_start(profile: MachineProfile) -> int:
-    """Return the next instant at which a machine gets enough [s]; these machines are ready then."""
-    states, last = profile.machines, profile.machines.shape[1] - 1
-    machine = states[AFTER, last]
-    start = states[SINCE, machine]
-    while machine != last and states[SINCE, machine] == start:
-        machine = states[AFTER, machine]
-        profile.counters[READY] += 1
-    states[AFTER, last], states[BEFORE, machine] = machine, last
-    return start
-
-
-@machine_code
-def _follow(
-    machines: Machines,
-    profile: MachineProfile,
-    number: int,
-    changed: int,
-    start: int,
-    at: int,
-    sign: int,
-) -> None:
-    """Apply a change, and note which machines have enough."""
-    levels, parts, states = machines.levels.levels, profile.parts, profile.machines
-    counters, first = profile.counters, profile.jobs[FIRST, changed]
-    for part in range(first, first + profile.jobs[COUNT, changed]):
-        machine = parts[part, 0]
-        for resource in range(levels.shape[2]):
-            levels[THEN, machine, resource] += sign * parts[part, 1 + resource]
-        since = states[SINCE, machine]
-        had_enough = since != NO_LIMIT
-        if had_enough == (sign > 0) or holds_node(machines.levels, number, THEN, machine) == had_enough:
-            continue
-        if had_enough:
-            states[SINCE, machine] = NO_LIMIT
-            counters[GOOD] -= 1
-            if since > start:
-                before, after = states[BEFORE, machine], states[AFTER, machine]
-                states[AFTER, before], states[BEFORE, after] = after, before
-            else:
-                counters[READY] -= 1
+        found, place = states[FOUND, machine], kept
+        if kept == wanted:
+            if found >= states[SMALLEST, kept - 1]:
+                continue
+            place = kept - 1
         else:
-            states[SINCE, machine] = at
-            counters[GOOD] += 1
-            last = states.shape[1] - 1
-            before = states[BEFORE, last]
-            states[BEFORE, machine], states[AFTER, machine] = before, last
-            states[AFTER, before] = states[BEFORE, last] = machine
+            kept += 1
+        while place > 0 and states[SMALLEST, place - 1] > found:
+            states[SMALLEST, place] = states[SMALLEST, place - 1]
+            place -= 1
+        states[SMALLEST, place] = found
+    return states[SMALLEST, wanted - 1] if kept == wanted else NO_LIMIT
 
 
 @separate
@@ -430,83 +530,123 @@ def _earliest_in_parts(
     machines: Machines, profile: MachineProfile, row: int, duration: int, before: int
 ) -> int:
     """Examine, one by one, the slots with enough in total; mirrors ``MachineProfile._earliest_in_parts``."""
-    number, place, start = machines.jobs[NEED, row], 0, profile.counters[BEGIN]
-    hopeless = start - 1
-    _copy(machines, profile, BASE, LATER)
-    while start < before:
-        if start > hopeless:
-            hopeless = _least(machines, profile, LATER, place, start + duration, row, number)
-            if hopeless == NO_LIMIT:
-                hopeless = start
-                if choose(machines, number, INSIDE, rank(machines, FIRST_FIT, number, INSIDE)):
-                    return int(start)
-        start = _time_of(machines, profile, place)
-        while place < profile.counters[LISTED] and _time_of(machines, profile, place) == start:
-            changed = _row_of(machines, profile, place)
-            if changed != row:
-                _apply(machines, profile, LATER, changed, _sign_of(machines, profile, place))
-            place += 1
-    return before
+    number, start, last = machines.jobs[NEED, row], profile.counters[BEGIN], profile.levels.shape[1] - 1
+    change = _settle(profile, last)
+    _want(machines, profile, number, last)
+    _enter(profile, last)
+    while True:
+        start = _search(profile, row, last, start, duration, before)
+        if start >= before:
+            return before
+        _set_least(machines, profile, row, start, start + duration)
+        if choose(machines, number, INSIDE, rank(machines, FIRST_FIT, number, INSIDE)):
+            return int(start)
+        while profile.changes[change, TIME] <= start:
+            change = profile.changes[change, NEXT]
+        start = profile.changes[change, TIME]
+
+
+@machine_code
+def _want(machines: Machines, profile: MachineProfile, number: int, machine: int) -> bool:
+    """Set what a machine must have for one node, and return whether the job may use it.
+
+    The last machine stands for the totals of all, which must suffice for a pooled request.
+    """
+    levels, needs = machines.levels, machines.levels.needs
+    for resource in range(len(profile.wanted)):
+        profile.wanted[resource] = needs[number, AMOUNTS + resource]
+    if machine == levels.levels.shape[1]:
+        return True
+    if needs[number, EXCLUSIVE]:
+        for resource in range(len(profile.wanted)):
+            whole = levels.levels[EMPTY, machine, resource]
+            profile.wanted[resource] = max(profile.wanted[resource], whole)
+    return bool(levels.masks[needs[number, MASK], machine])
+
+
+@machine_code
+def _enter(profile: MachineProfile, machine: int) -> None:
+    """Begin a search on a machine."""
+    states = profile.machines
+    states[PLACE, machine], states[SINCE, machine] = _settle(profile, machine), NEVER
+    for resource in range(profile.levels.shape[2]):
+        profile.levels[THEN, machine, resource] = profile.levels[BASE, machine, resource]
 
 
 @separate
-def _least(
-    machines: Machines, profile: MachineProfile, level: int, place: int, end: int, row: int, number: int
+def _search(
+    profile: MachineProfile, row: int, machine: int, start: int, duration: int, before: int
 ) -> int:
-    """Set the level `INSIDE` to what is available throughout a slot that ends at an instant [s].
+    """Return the start of the earliest slot of a machine between two instants [s]; see :func:`_enter`.
 
-    Parameters
-    ----------
-    machines, profile : Machines, MachineProfile
-        The machines.
-    level : int
-        Level at the beginning of the slot.
-    place : int
-        Place of the first change after it.
-    end : int
-        End of the slot [s].
-    row : int
-        Job whose reservation is disregarded; -1 if there is none.
-    number : int
-        Need that must be met in total; -1 if there is none.
-
-    Returns
-    -------
-    int
-        The first instant at which the totals do not meet the need [s], where the search ends; an instant
-        after all events if they always do.
+    Returns an instant after all events if there is none. Changes of the job itself are disregarded.
     """
-    levels, resources = machines.levels.levels, machines.levels.levels.shape[2]
-    _copy(machines, profile, level, THEN)
-    _copy(machines, profile, level, INSIDE)
-    missing, at = profile.totals, profile.counters[BEGIN]
-    if number >= 0:
-        for resource in range(resources):
-            missing[0, resource] = machines.levels.needs[number, AMOUNTS + resource]
-            for machine in range(levels.shape[1]):
-                missing[0, resource] -= levels[level, machine, resource]
+    changes, states = profile.changes, profile.machines
+    first, after = profile.jobs[FIRST, row], profile.jobs[FIRST, row] + profile.jobs[COUNT, row]
+    change, since = states[PLACE, machine], states[SINCE, machine]
+    found = NO_LIMIT
+    if since == NEVER:
+        since = profile.counters[BEGIN] if _has_enough(profile, machine) else NO_LIMIT
     while True:
-        if number >= 0:
-            for resource in range(resources):
-                if missing[0, resource] > 0:
-                    return int(at)
-        at = _time_of(machines, profile, place)
-        if at >= end:
-            return NO_LIMIT
-        while _time_of(machines, profile, place) == at:
-            changed, sign = _row_of(machines, profile, place), _sign_of(machines, profile, place)
-            place += 1
-            if changed == row:
-                continue
-            first = profile.jobs[FIRST, changed]
-            for part in range(first, first + profile.jobs[COUNT, changed]):
-                machine = profile.parts[part, 0]
-                for resource in range(resources):
-                    amount = sign * profile.parts[part, 1 + resource]
-                    missing[0, resource] -= amount
-                    then = levels[THEN, machine, resource] + amount
-                    levels[THEN, machine, resource] = then
-                    levels[INSIDE, machine, resource] = min(levels[INSIDE, machine, resource], then)
+        at = changes[change, TIME]
+        if since != NO_LIMIT:
+            begin = max(since, start)
+            if begin >= before:
+                break
+            if at >= begin + duration:
+                found = begin
+                break
+        elif at >= before:
+            break
+        while changes[change, TIME] == at:
+            part = change >> 1
+            if part < first or part >= after:
+                _apply(profile, THEN, part, 1 - 2 * (change & 1))
+            change = changes[change, NEXT]
+        if not _has_enough(profile, machine):
+            since = NO_LIMIT
+        elif since == NO_LIMIT:
+            since = at
+    states[PLACE, machine], states[SINCE, machine] = change, since
+    return found
+
+
+@machine_code
+def _has_enough(profile: MachineProfile, machine: int) -> bool:
+    """Return whether a machine has what is wanted."""
+    for resource in range(len(profile.wanted)):
+        if profile.levels[THEN, machine, resource] < profile.wanted[resource]:
+            return False
+    return True
+
+
+@separate
+def _set_least(machines: Machines, profile: MachineProfile, row: int, start: int, end: int) -> None:
+    """Set the level `INSIDE` to what is available throughout [start, end) [s].
+
+    The reservation of a job is disregarded, if its row is not negative.
+    """
+    levels, changes, least = profile.levels, profile.changes, machines.levels.levels
+    first = after = 0
+    if row >= 0:
+        first, after = profile.jobs[FIRST, row], profile.jobs[FIRST, row] + profile.jobs[COUNT, row]
+    for machine in range(least.shape[1]):
+        change = _settle(profile, machine)
+        for resource in range(levels.shape[2]):
+            levels[THEN, machine, resource] = levels[BASE, machine, resource]
+            least[INSIDE, machine, resource] = levels[BASE, machine, resource]
+        while changes[change, TIME] < end:
+            at = changes[change, TIME]
+            while changes[change, TIME] == at:
+                part = change >> 1
+                if part < first or part >= after:
+                    _apply(profile, THEN, part, 1 - 2 * (change & 1))
+                change = changes[change, NEXT]
+            for resource in range(levels.shape[2]):
+                then = levels[THEN, machine, resource]
+                if at > start:
+                    then = min(then, least[INSIDE, machine, resource])
+                least[INSIDE, machine, resource] = then
 
 
 # --- starts ------------------------------------------------------------------------------------------------
@@ -520,10 +660,13 @@ def within(machines: Machines, profile: MachineProfile, row: int, duration: int,
     """
     if profile.counters[ON_TOTALS]:
         return NOW
-    levels = machines.levels.levels
-    _least(machines, profile, BASE, 0, profile.counters[BEGIN] + duration, -1, -1)
+    levels, begin = machines.levels.levels, profile.counters[BEGIN]
+    _set_least(machines, profile, -1, begin, begin + duration)
     if own:
-        _apply(machines, profile, INSIDE, row, PLUS)
+        first = _first_machine_part(profile, row)
+        for part in range(first, profile.jobs[FIRST, row] + profile.jobs[COUNT, row]):
+            for resource in range(levels.shape[2]):
+                levels[INSIDE, profile.parts[part, 0], resource] += profile.parts[part, 1 + resource]
     for machine in range(levels.shape[1]):
         for resource in range(levels.shape[2]):
             there = levels[NOW, machine, resource]
@@ -537,8 +680,9 @@ def fits_throughout(machines: Machines, profile: MachineProfile, row: int, durat
 
     Mirrors ``LevelProfile.fits`` and ``TotalsProfile.fits``. It sets the level that :func:`within` returns.
     """
-    number = machines.jobs[NEED, row]
-    if not profile.counters[ON_TOTALS]:
-        return fits(machines.levels, number, within(machines, profile, row, duration, False))
-    _least(machines, profile, BASE, 0, profile.counters[BEGIN] + duration, -1, -1)
-    return holds_node(machines.levels, number, INSIDE, 0)
+    number, begin, last = machines.jobs[NEED, row], profile.counters[BEGIN], profile.levels.shape[1] - 1
+    if profile.counters[ON_TOTALS]:
+        _want(machines, profile, number, last)
+        _enter(profile, last)
+        return _search(profile, row, last, begin, duration, begin + 1) == begin
+    return fits(machines.levels, number, within(machines, profile, row, duration, False))

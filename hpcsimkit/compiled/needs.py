@@ -12,7 +12,6 @@ from hpcsimkit.compiled.state import Integers
 
 __all__ = [
     "AMOUNTS",
-    "BASE",
     "BY_TOTALS",
     "EMPTY",
     "EXCLUSIVE",
@@ -23,23 +22,20 @@ __all__ = [
     "NODES",
     "NOW",
     "SPREAD",
-    "THEN",
     "Levels",
     "amount_taken",
     "enough",
     "fits",
-    "holds_node",
     "tally",
     "usable",
 ]
 
-EMPTY, NOW, LATER, INSIDE, GIVEN, BASE, THEN = cast(tuple[int, ...], tuple(map(np.int64, range(7))))
+EMPTY, NOW, LATER, INSIDE, GIVEN = cast(tuple[int, ...], tuple(map(np.int64, range(5))))
 """Numbers of the levels.
 
-These are empty machines; what is free now; what is free at the shadow time, before the blocked job starts, or
-at the beginning of a slot that is examined; what a candidate of backfilling may use; the allocation that is
-being made, otherwise 0; the first step of a profile; and a later one. They have the type of a variable: for
-Python's integers, numba would compile each function anew with each of them.
+These are empty machines; what is free now; what is free at the shadow time, before the blocked job starts;
+what a candidate of backfilling may use; and the allocation that is being made, otherwise 0. They have the
+type of a variable: for Python's integers, numba would compile each function anew with each of them.
 """
 
 NODES, SPREAD, EXCLUSIVE, BY_TOTALS, MASK, AMOUNTS = range(6)
@@ -51,7 +47,7 @@ class Levels(NamedTuple):
 
     Attributes
     ----------
-    levels : array of int64, shape (7, machines, resources)
+    levels : array of int64, shape (5, machines, resources)
         Amounts of each resource on each machine, at the numbers named above.
     needs : array of int64, shape (needs, 5 + resources)
         Number of different machines; whether the request is pooled, whether its machines are not shared, and
@@ -69,43 +65,26 @@ class Levels(NamedTuple):
 
 
 @machine_code
-def _shared(levels: Levels, number: int, level: int, machine: int) -> bool:
-    """Return whether a machine is in use that a job needs for itself."""
-    there = levels.levels
-    if levels.needs[number, EXCLUSIVE]:
-        for resource in range(there.shape[2]):
-            if there[level, machine, resource] != there[EMPTY, machine, resource]:
-                return True
-    return False
-
-
-@machine_code
-def holds_node(levels: Levels, number: int, level: int, machine: int) -> bool:
-    """Return whether a machine has enough for one node, or for a pooled request in all."""
-    there, need = levels.levels, levels.needs
-    for resource in range(there.shape[2]):
-        if there[level, machine, resource] < need[number, AMOUNTS + resource]:
-            return False
-    if _shared(levels, number, level, machine):
-        return False
-    return bool(levels.masks[need[number, MASK], machine])
-
-
-@machine_code
 def usable(levels: Levels, number: int, level: int, machine: int) -> bool:
     """Return whether a machine has enough for one node, or any of a pooled request.
 
     Mirrors ``Need.usable``.
     """
     there, need = levels.levels, levels.needs
-    if not need[number, SPREAD]:
-        return holds_node(levels, number, level, machine)
-    if _shared(levels, number, level, machine):
-        return False
-    any_of_it = False
-    for resource in range(there.shape[2]):
-        any_of_it |= need[number, AMOUNTS + resource] > 0 and there[level, machine, resource] > 0
-    return any_of_it and bool(levels.masks[need[number, MASK], machine])
+    resources = there.shape[2]
+    if need[number, EXCLUSIVE]:
+        for resource in range(resources):
+            if there[level, machine, resource] != there[EMPTY, machine, resource]:
+                return False
+    if need[number, SPREAD]:
+        any_of_it = False
+        for resource in range(resources):
+            any_of_it |= need[number, AMOUNTS + resource] > 0 and there[level, machine, resource] > 0
+        return any_of_it and bool(levels.masks[need[number, MASK], machine])
+    for resource in range(resources):
+        if there[level, machine, resource] < need[number, AMOUNTS + resource]:
+            return False
+    return bool(levels.masks[need[number, MASK], machine])
 
 
 @machine_code

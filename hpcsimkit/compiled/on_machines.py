@@ -115,7 +115,8 @@ def profile_of(workload: Workload, cluster: Cluster, machines: Machines) -> Mach
     """Return the profile of empty machines."""
     from hpcsimkit.compiled.machine_profile import new_machine_profile
 
-    return new_machine_profile(machines, _most_parts(*needs_of(workload, cluster)))
+    needs, numbers = needs_of(workload, cluster)
+    return new_machine_profile(machines, _most_parts(needs, numbers), any(need.spread for need in needs))
 
 
 def needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
@@ -139,7 +140,7 @@ def _levels(needs: Sequence[Need], cluster: Cluster) -> Levels:
         row[columns.NODES], row[columns.MASK], row[columns.AMOUNTS :] = need.nodes, mask, need.amounts
         row[columns.SPREAD], row[columns.EXCLUSIVE] = need.spread, need.exclusive
         row[columns.BY_TOTALS] = need.by_totals
-    levels = np.zeros((7, *cluster.capacity.shape), dtype=np.int64)
+    levels = np.zeros((5, *cluster.capacity.shape), dtype=np.int64)
     levels[columns.EMPTY] = levels[columns.NOW] = cluster.capacity
     return columns.Levels(levels, table, np.stack(masks), np.zeros(len(cluster.resources), dtype=np.int64))
 

@@ -110,7 +110,7 @@ def prepare(plan: Plan, run: Run, machines: Machines | None, now: int, corrected
     _take_in_starts(plan, run)
     counters, other = plan.counters, False
     if machines is not None:
-        machine_profile.advance(machines, plan.profile, now)
+        machine_profile.advance(plan.profile, now)
         overrun = overrun_on_machines(machines, now)
         other = counters[ENDED] > 0 and counters[SLOTS] > 0 and _wants_another_profile(plan)
     else:
@@ -136,8 +136,9 @@ def take_in_start(plan: Plan, run: Run, machines: Machines, row: int) -> None:
     """Replace the planned allocation of a job that has started; mirrors ``Conservative._take_in_starts``."""
     counters = plan.counters
     counters[CHOOSY] -= _is_choosy(machines, row)
-    if machine_profile.hold_given(machines, plan.profile, row):
-        counters[RELEASED] = max(counters[RELEASED], plan.start[row] + run.estimate[row])
+    start, end = plan.start[row], plan.start[row] + run.estimate[row]
+    if machine_profile.hold_given(machines, plan.profile, row, start, end):
+        counters[RELEASED] = max(counters[RELEASED], end)
 
 
 @machine_code
@@ -188,9 +189,10 @@ def _reserve(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, row: i
     """Reserve the earliest feasible slot for a job."""
     estimate = run.estimate[row]
     if machines is not None:
-        start = machine_profile.earliest(machines, plan.profile, row, estimate, NO_LIMIT)
+        start = machine_profile.earliest(machines, plan.profile, row, estimate, NO_LIMIT, NO_LIMIT)
         machine_profile.reserve_found(machines, plan.profile, row, start)
-        machine_profile.occupy(machines, plan.profile, row, start, start + estimate)
+        machine_profile.occupy(plan.profile, row, start, start + estimate)
+        machine_profile.note_examined(plan.profile, row)
     else:
         first, last = earliest(plan.profile, jobs.nodes[row], estimate)
         start = plan.profile.times[first]
@@ -243,7 +245,7 @@ def release_ended(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, n
 def _vacate(plan: Plan, jobs: Jobs, machines: Machines | None, row: int, start: int, end: int) -> None:
     """Release the capacity of a job in [start, end) [s]."""
     if machines is not None:
-        machine_profile.release(machines, plan.profile, row, start, end)
+        machine_profile.release(plan.profile, row, start, end)
     else:
         occupy(plan.profile, start, end, -jobs.nodes[row])
 
@@ -262,9 +264,7 @@ def compress(
         row = listing.rows[place]
         estimate, reserved = run.estimate[row], plan.start[row]
         if machines is not None:
-            before = min(reserved, counters[RELEASED])
-            start = machine_profile.earliest(machines, profile, row, estimate, before)
-            start = start if start < before else reserved
+            start = _earlier_on_machines(machines, plan, row, estimate)
         else:
             start = earlier(profile, jobs.nodes[row], estimate, reserved, counters[RELEASED])
         if start != reserved:
@@ -275,11 +275,22 @@ def compress(
             counters[SLOTS] -= 1
             if machines is not None:
                 machine_profile.reserve_found(machines, profile, row, start)
-                machine_profile.occupy(machines, profile, row, start, start + estimate)
+                machine_profile.occupy(profile, row, start, start + estimate)
+                machine_profile.note_examined(profile, row)
             else:
                 occupy(profile, start, start + estimate, jobs.nodes[row])
             _put(plan, row, start)
     counters[RELEASED] = moved_until
+
+
+@machine_code
+def _earlier_on_machines(machines: Machines, plan: Plan, row: int, estimate: int) -> int:
+    """Return the start of an earlier feasible slot, or else the current start [s]."""
+    reserved, profile = plan.start[row], plan.profile
+    before = min(reserved, plan.counters[RELEASED])
+    start = machine_profile.earliest(machines, profile, row, estimate, before, reserved)
+    machine_profile.note_examined(profile, row)
+    return start if start < before else reserved
 
 
 @machine_code

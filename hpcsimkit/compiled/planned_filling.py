@@ -99,10 +99,10 @@ def fill_reserving(  # noqa: PLR0913 - parts of the state
         row = listing.rows[position]
         estimate, begin = run.estimate[row], now
         if reserved < rules.reservations:
-            begin = earliest(machines, profile, row, estimate, NO_LIMIT)
+            begin = earliest(machines, profile, row, estimate, NO_LIMIT, NO_LIMIT)
             reserve_found(machines, profile, row, begin)
             if begin > now:
-                occupy(machines, profile, row, begin, begin + estimate)
+                occupy(profile, row, begin, begin + estimate)
                 reserved += 1
                 continue
             within(machines, profile, row, estimate, False)

@@ -91,9 +91,9 @@ class Parameters(RunParameters, Protocol):
 def takes(simulation: Parameters) -> bool:
     """Return whether the compiled simulator is to run a simulation.
 
-    With ``simulator="auto"`` it takes those that it can run once the jobs of all runs of this process with the
-    same kind of policy are worth its loading. (Policies that try orders make thousands of short runs, and so do
-    the baselines of a training.)
+    With ``simulator="auto"`` it takes those that it can run once the jobs of all runs of this process with
+    the same kind of policy are worth its loading. (Policies that try orders make thousands of short runs,
+    and so do the baselines of a training.)
 
     Raises
     ------

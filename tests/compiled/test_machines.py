@@ -35,11 +35,16 @@ BACKFILLING = [
     "easy-bestfit",
     "easy-ar",
     "easy-noise",
-    "easy++",
-    "easy+last-two",
     "greedy",
     "fitting",
+    "conservative",
+    "conservative+actual",
+    "conservative+noisy",
+    "conservative-replan",
+    "easy-k(1)",
+    "easy-k(3)",
 ]
+PREDICTED = ["easy++", "easy+last-two", "greedy+last-two", "conservative+last-two", "easy-k(2)+last-two"]
 WINDOWS = ["", "", "+window(1)", "+window(3)"]
 
 
@@ -80,17 +85,27 @@ def check_random(
     assert_equal_results(jobs, policy, cluster, walltime=walltime, seed=seed)
 
 
-CASES = given(
-    cases(sorted(KINDS.keys() - {"counts"}), most=25),
-    st.sampled_from([*ORDERS, *SHARES]),
-    st.sampled_from(PLACEMENTS),
-    st.sampled_from(BACKFILLING),
-    st.sampled_from(WINDOWS),
-    st.sampled_from(["run", "kill"]),
-    st.integers(0, 9),
+def drawn(backfilling: list[str], orders: list[str], windows: list[str]) -> Any:
+    return given(
+        cases(sorted(KINDS.keys() - {"counts"}), most=25),
+        st.sampled_from(orders),
+        st.sampled_from(PLACEMENTS),
+        st.sampled_from(backfilling),
+        st.sampled_from(windows),
+        st.sampled_from(["run", "kill"]),
+        st.integers(0, 9),
+    )
+
+
+UNSCORED = ["fcfs", "lcfs", "sjf", "saf", "f1", "random"]
+FEW = drawn(BACKFILLING, UNSCORED, [""])
+MANY = drawn([*BACKFILLING, *PREDICTED], [*ORDERS, *SHARES], WINDOWS)
+test_random_workloads = settings(max_examples=200)(FEW(check_random))
+test_random_workloads_by_score = settings(max_examples=50)(
+    drawn(["easy", "greedy"], ["wfp3", "fcfs"], ["+window(3)"])(check_random)
 )
-test_random_workloads = settings(max_examples=100)(CASES(check_random))
-test_many_random_workloads = pytest.mark.slow(settings(max_examples=10_000)(CASES(check_random)))
+test_random_predictions = settings(max_examples=50)(drawn(["easy++"], UNSCORED, [""])(check_random))
+test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(MANY(check_random)))
 
 
 def check_begun(
@@ -116,8 +131,8 @@ def check_begun(
             assert_equal_results(rest, policy, cluster, begun=state, walltime=walltime, seed=seed)
 
 
-test_random_begun_runs = settings(max_examples=50)(CASES(check_begun))
-test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(CASES(check_begun)))
+test_random_begun_runs = settings(max_examples=50)(drawn(["none", "easy"], UNSCORED, [""])(check_begun))
+test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(MANY(check_begun)))
 
 
 def crowd(count: int, seed: int) -> tuple[Machines, Workload]:
@@ -146,7 +161,15 @@ def crowd(count: int, seed: int) -> tuple[Machines, Workload]:
 
 
 @pytest.mark.parametrize(
-    "policy", ["fcfs+easy", "saf+best-fit+easy-sjf", "wfp3+worst-fit+easy", "sjf+greedy"]
+    "policy",
+    [
+        "fcfs+easy",
+        "saf+best-fit+easy-sjf",
+        "wfp3+worst-fit+easy",
+        "sjf+greedy",
+        "sjf+best-fit+conservative",
+        "fcfs+easy-k(4)",
+    ],
 )
 def test_long_queues(policy: str) -> None:
     """Dozens of running jobs fill, split and empty the blocks by expected end."""
@@ -154,24 +177,58 @@ def test_long_queues(policy: str) -> None:
     assert_equal_results(jobs, policy, cluster)
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "fcfs+best-fit+easy", "sjf+worst-fit+fitting"])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_reservations_of_jobs_that_arrive_at_once(pooled: bool) -> None:
+    """Many reservations on each machine; the profile of pooled requests has more steps than are written."""
+    count = 600 if pooled else 150
+    numbers = np.random.default_rng(2)
+    columns = {
+        "submit_time": np.zeros(count),
+        "run_time": numbers.integers(1, 300, count),
+        "requested_time": numbers.integers(300, 900, count),
+        "nodes": np.ones(count),
+        "cpus": numbers.integers(1, 9, count),
+        "memory": numbers.integers(1, 20, count) * 10**9,
+        "spread": np.full(count, pooled),
+    }
+    jobs = Workload(columns, resources=("cpus", "memory"))
+    cluster = Machines.of(2, cpus=8, memory="32 GB") + Machines.of(1, cpus=16, memory="32 GB")
+    assert_equal_results(jobs, "fcfs+conservative", cluster)
+
+
+@pytest.mark.parametrize(
+    "policy", ["fcfs", "fcfs+best-fit+easy", "sjf+worst-fit+fitting", "fcfs+best-fit+conservative"]
+)
 @pytest.mark.parametrize("file", FILES)
 def test_nine_machines(file: str, policy: str, shared: Path) -> None:
     cluster, jobs = nine(shared), beocat(shared / f"refs/beocat/{file}_jobs.csv.gz")
-    jobs = jobs.without(cluster.misfits(jobs), "fits no machine").first(600)
+    count = 150 if "conservative" in policy else 600
+    jobs = jobs.without(cluster.misfits(jobs), "fits no machine").first(count)
     assert_equal_results(jobs, policy, cluster)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "policy", ["fcfs+easy", "fcfs+best-fit+easy", "sjf+worst-fit", "xfactor+best-fit+easy"]
+    "policy",
+    [
+        "fcfs+easy",
+        "fcfs+best-fit+easy",
+        "sjf+worst-fit",
+        "xfactor+best-fit+easy",
+        "fcfs+easy++",
+        "sjf+best-fit+conservative",
+        "fcfs+conservative+last-two",
+        "wfp3+conservative",
+        "fcfs+easy-k(4)",
+    ],
 )
 @pytest.mark.parametrize("month", ["03", "04", "05"])
 def test_a_month_of_beocat(month: str, policy: str, shared: Path) -> None:
     cluster = Machines.read(shared / "traces/beocat-machines.csv")
     jobs = read_job_table(shared / f"traces/beocat-2021-{month}.csv.gz")
     jobs = jobs.without(cluster.misfits(jobs), "fits no machine")
-    assert_equal_results(jobs.first(20_000) if policy.startswith("xfactor") else jobs, policy, cluster)
+    slow = policy.startswith(("xfactor", "wfp3")) or "conservative" in policy or "easy-k" in policy
+    assert_equal_results(jobs.first(20_000) if slow else jobs, policy, cluster)
 
 
 def test_a_log_of_processors_and_one_partition() -> None:

@@ -62,6 +62,8 @@ class OwnOrder(DirlabOrder):
         ("fcfs", {"event_order": DirlabOrder(), "cluster": FOUR}, "counted nodes only"),
         ("fcfs+round-robin", {"cluster": FOUR}, "the placement RoundRobin() is not compiled"),
         ("fcfs", {"cluster": LIMITED}, "no LimitedMachines"),
+        ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3, 1: 3})}, "the running jobs do not fit"),
+        ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3}, {0: 3})}, "the running jobs do not fit"),
         ("fcfs+easy", {"cluster": TWO}, "no partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),

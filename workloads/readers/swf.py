@@ -381,23 +381,15 @@ def swf_text(columns: Mapping[str, ArrayLike], header: Mapping[str, str] | None 
         if len(values) != jobs:
             raise WorkloadError(f"SWF field {name!r} needs {jobs} values, found {len(values)}")
     arrays.setdefault("id", np.arange(1, jobs + 1))
-    return header_text(header or {}) + _lines_of([arrays.get(name) for name in SWF_FIELDS], jobs)
+    template = " ".join(_format(arrays.get(name)) for name in SWF_FIELDS) + "\n"
+    rows = zip(*(arrays[name].tolist() for name in SWF_FIELDS if name in arrays), strict=True)
+    return header_text(header or {}) + "".join(template % row for row in rows)
 
 
-def _lines_of(fields: Sequence[Column | Numbers | None], jobs: int) -> str:
-    """Return the lines of jobs, written by Arrow, which is far faster than Python."""
-    import pyarrow
-    from pyarrow import csv
-
-    def written(values: Column | Numbers | None) -> Any:
-        if values is None:
-            return pyarrow.repeat(-1, jobs)
-        return values if values.dtype.kind in "iu" else [str(value) for value in values.tolist()]
-
-    table = pyarrow.table({str(number): written(values) for number, values in enumerate(fields)})
-    buffer = pyarrow.BufferOutputStream()
-    csv.write_csv(table, buffer, csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none"))
-    return str(buffer.getvalue().to_pybytes(), "ascii")
+def _format(values: Column | Numbers | None) -> str:
+    if values is None:
+        return "-1"
+    return "%d" if values.dtype.kind in "iu" else "%s"
 
 
 def _field_array(name: str, values: ArrayLike) -> Column | Numbers:
