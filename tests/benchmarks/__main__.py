@@ -209,7 +209,7 @@ QUICK = [
     ("simulate", "burst:20000", "fcfs+easy", 1),
     ("decide", "KTH-SP2", "order seat", 3),
     ("episodes", "sierra", "sjf+depth-first+fitting+window(5)", 3),
-    ("games", "sierra", "CuSH, random", 3),
+    ("games", "sierra", "CuSH, random", 10),
     ("packing", "1000 x 9", "bfbp", 3),
     ("window", "16 jobs", "random", 3),
     ("window", "16 jobs", "random, SimPy", 3),
