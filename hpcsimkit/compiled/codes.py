@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import numpy as np
+
 __all__ = [
     "BACKFILLED",
     "EASY",
@@ -12,6 +16,7 @@ __all__ = [
     "PLANNED",
     "READY",
     "RESERVED",
+    "ZERO",
 ]
 
 NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
@@ -21,8 +26,11 @@ NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
 there is a plan, for each job on its arrival (conservative backfilling), else for several jobs at each pass.
 """
 
-READY, RESERVED, BACKFILLED = 1, 2, 3
-"""Start modes, as in :class:`~hpcsimkit.kernel.system.Mode`."""
+READY, RESERVED, BACKFILLED = cast(tuple[int, ...], tuple(map(np.int64, (1, 2, 3))))
+"""Start modes, as in :class:`~hpcsimkit.kernel.system.Mode`; no literals, see :mod:`.compilation`."""
 
-NO_LIMIT = 2**62
+ZERO = cast(int, np.int64(0))
+"""Zero with the type of a variable."""
+
+NO_LIMIT = cast(int, np.int64(2**62))
 """A time that no estimate exceeds [s]."""

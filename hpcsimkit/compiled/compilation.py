@@ -13,13 +13,12 @@ from numba.core import types
 from numba.core.analysis import dead_branch_prune
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.untyped_passes import IRProcessing
+from numba.core.untyped_passes import InlineInlinables, IRProcessing
 
-__all__ = ["called", "direct", "entry", "machine_code", "separate"]
+__all__ = ["called", "direct", "entry", "machine_code", "pasted", "separate"]
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class PruneKnown(FunctionPass):  # type: ignore[misc]
+class PruneKnown(FunctionPass):
     """Drop what would be executed only if an argument were None that is not.
 
     Numba itself drops the opposite only, so that the code for counted nodes would be compiled for machines.
@@ -28,12 +27,17 @@ class PruneKnown(FunctionPass):  # type: ignore[misc]
     _name = "prune_known"
 
     def __init__(self) -> None:
-        FunctionPass.__init__(self)
+        FunctionPass.__init__(self)  # type: ignore[no-untyped-call]
 
     def run_pass(self, state: Any) -> bool:
         """Drop branches by the types of the arguments."""
-        dead_branch_prune(state.func_ir, [_known(each) for each in state.args])
+        prune: Any = dead_branch_prune
+        prune(state.func_ir, [_known(each) for each in state.args])
         return True
+
+
+register: Any = register_pass
+register(mutates_CFG=True, analysis_only=False)(PruneKnown)
 
 
 def _known(argument: Any) -> Any:
@@ -42,13 +46,15 @@ def _known(argument: Any) -> Any:
     return argument if absent else SimpleNamespace(literal_type=argument)
 
 
-class Compiler(CompilerBase):  # type: ignore[misc]
+class Compiler(CompilerBase):
     """The compiler of numba, with :class:`PruneKnown`."""
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        builder: Any = DefaultPassBuilder
+        passes = builder.define_nopython_pipeline(self.state)
         passes.add_pass_after(PruneKnown, IRProcessing)
+        passes.add_pass_after(PruneKnown, InlineInlinables)
         passes.finalize()
         return [passes]
 
@@ -72,6 +78,16 @@ def machine_code(function: FunctionT) -> FunctionT:
     """Return a function that is compiled as a part of those that call it; Python cannot call it."""
     njit: Any = numba.njit
     return cast(FunctionT, njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)(function))
+
+
+def pasted(function: FunctionT) -> FunctionT:
+    """Return a function whose code is inserted in those that call it before any of it is compiled.
+
+    For those called once, or that do little: with the many arrays of a run, each function takes up to a
+    second to compile, whatever it does.
+    """
+    njit: Any = numba.njit
+    return cast(FunctionT, njit(inline="always", no_cpython_wrapper=True, **OPTIONS)(function))
 
 
 def called(function: FunctionT) -> FunctionT:

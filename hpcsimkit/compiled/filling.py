@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from hpcsimkit.compiled.codes import BACKFILLED, EASY, FITTING, GREEDY, NO_LIMIT, NONE, READY
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.compilation import pasted, separate
 from hpcsimkit.compiled.listing import Listing, sort
 from hpcsimkit.compiled.machine_room import admits, reserve, take
 from hpcsimkit.compiled.machines import (
@@ -48,7 +48,7 @@ def start(
     record_start(jobs, run, machines, row, now, mode)
 
 
-@machine_code
+@pasted
 def skips(jobs: Jobs, run: Run, rules: Rules, machines: Machines, head: int, now: int) -> bool:
     """Return whether nothing can be started; mirrors ``SettlingBackfiller.skip``."""
     state = machines.counters
@@ -63,7 +63,7 @@ def skips(jobs: Jobs, run: Run, rules: Rules, machines: Machines, head: int, now
     return True
 
 
-@machine_code
+@pasted
 def _list_fitting(machines: Machines, queue: Queue, listing: Listing) -> int:
     """List the waiting jobs that fit, in the order of the queue, and return their number.
 
@@ -78,7 +78,7 @@ def _list_fitting(machines: Machines, queue: Queue, listing: Listing) -> int:
     return count
 
 
-@machine_code
+@pasted
 def _only_newcomer(run: Run, rules: Rules, machines: Machines, head: int, now: int) -> bool:
     """Return whether only the job that has just arrived may be backfilled, with the last reservation.
 
@@ -139,7 +139,7 @@ def fill(  # noqa: PLR0913 - parts of the state
         state[SETTLED] = state[CHANGES]
 
 
-@machine_code
+@pasted
 def _reserved(rules: Rules, machines: Machines, head: int, now: int) -> int:
     """Return the time until the shadow time of the blocked job [s], which is found if it is not known."""
     state = machines.counters
@@ -150,7 +150,7 @@ def _reserved(rules: Rules, machines: Machines, head: int, now: int) -> int:
     return int(state[SHADOW_TIME] - now)
 
 
-@machine_code
+@pasted
 def _sort_candidates(jobs: Jobs, run: Run, rules: Rules, listing: Listing, listed: int, now: int) -> None:
     """Sort listed jobs in the order of the candidates."""
     for position in range(listed):

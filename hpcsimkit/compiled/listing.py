@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.compilation import machine_code, pasted
 from hpcsimkit.compiled.state import Integers, Numbers
 
 __all__ = ["Listing", "new_listing", "sort"]
@@ -56,7 +56,7 @@ def sort(listing: Listing, count: int) -> None:
         width *= 2
 
 
-@machine_code
+@pasted
 def _insert(listing: Listing, begin: int, end: int) -> None:
     """Sort the positions from `begin` to `end` by insertion."""
     rows, scores = listing.rows, listing.scores
@@ -69,7 +69,7 @@ def _insert(listing: Listing, begin: int, end: int) -> None:
         rows[place], scores[place] = row, score
 
 
-@machine_code
+@pasted
 def _merge(listing: Listing, begin: int, middle: int, end: int) -> None:
     """Merge two sorted parts that follow each other."""
     rows, scores = listing.rows, listing.scores

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hpcsimkit.compiled.codes import NO_LIMIT, PLANNED
-from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.compilation import pasted
 from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
 from hpcsimkit.compiled.filling import skips
 from hpcsimkit.compiled.journal import ENDED, Journal, enter_in
@@ -81,9 +81,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
         else:
             corrected = False
         if plan is not None and listing is not None:
-            update_plan(
-                jobs, rules, run, queue, listing, gone, shares, machines, plan, first, now, corrected
-            )
+            update_plan(jobs, rules, run, queue, listing, gone, shares, machines, plan, first, now, corrected)
         if machines is not None:
             machines.counters[NEWCOMERS] = first
         if gone is not None and listing is not None:
@@ -96,7 +94,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
             head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, now)
 
 
-@machine_code
+@pasted
 def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
     """Return the time of the next events [s], after all others if there are none."""
     now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
@@ -108,7 +106,7 @@ def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
     return now
 
 
-@machine_code
+@pasted
 def end_jobs(
     jobs: Jobs,
     run: Run,
@@ -135,7 +133,7 @@ def end_jobs(
     return ended
 
 
-@machine_code
+@pasted
 def submit_jobs(
     jobs: Jobs,
     run: Run,
@@ -158,7 +156,7 @@ def submit_jobs(
     run.counters[ARRIVED] = arrived
 
 
-@machine_code
+@pasted
 def _settled(
     jobs: Jobs,
     run: Run,

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.compiled import machines as of_machines
-from hpcsimkit.compiled.codes import NO_LIMIT
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.codes import NO_LIMIT, ZERO
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.machines import CHOSEN, NEED, Machines, expected_end
 from hpcsimkit.compiled.needs import (
     AMOUNTS,
@@ -22,8 +22,10 @@ from hpcsimkit.compiled.needs import (
     GIVEN,
     INSIDE,
     MASK,
+    MINUS,
     NODES,
     NOW,
+    PLUS,
     SPREAD,
     amount_taken,
     fits,
@@ -67,16 +69,16 @@ MOST_STEPS = 1024
 OFTEN = 2
 """Number of searches of an unchanged machine from which its steps are written down."""
 
-BASE, THEN = range(2)
+BASE, THEN = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
 """Levels of a profile: its first step, and that which a search has reached."""
 
 RELEASE, OCCUPY = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
 """Kinds of changes, at the end and at the start of a job."""
 
-PLUS, MINUS = cast(tuple[int, ...], tuple(map(np.int64, (1, -1))))
-"""Signs; no literals, for each of which numba would compile functions again."""
+NOBODY = cast(int, np.int64(-1))
+"""A row that is no job, with the type of a variable."""
 
-NEVER = -(2**62)
+NEVER = cast(int, np.int64(-(2**62)))
 """An instant before all events [s]."""
 
 
@@ -100,8 +102,8 @@ class MachineProfile(NamedTuple):
         First part of each job, number of its parts, and number of releases at which it had its earliest slot.
     machines : array of int64, shape (10, machines + 1)
         State of a search: instant from which each machine has enough [s], an instant after all events if it
-        has not; its next change; its earliest slot [s]; and space for some of the slots. Then the number of the
-        last release of each machine; number of its changes, and of the searches since the last one; and,
+        has not; its next change; its earliest slot [s]; and space for some of the slots. Then the number of
+        the last release of each machine; number of its changes, and of the searches since the last one; and,
         of its steps when they were written down, the number of changes, the beginning [s] and their number, 0
         if they are too many.
     steps : array of int64, shape (machines + 1, 1 + resources, steps)
@@ -109,8 +111,8 @@ class MachineProfile(NamedTuple):
     wanted : array of int64, shape (resources,)
         What a machine must have in a search.
     counters : array of int64
-        Beginning of the profile [s], whether it holds totals only, whether it holds them besides the machines,
-        number of releases before their time, and the machine that was found.
+        Beginning of the profile [s], whether it holds totals only, whether it holds them besides the
+        machines, number of releases before their time, and the machine that was found.
     """
 
     levels: NDArray[np.int64]
@@ -152,7 +154,7 @@ def new_machine_profile(machines: Machines, most_parts: Integers, with_totals: b
 # --- changes -----------------------------------------------------------------------------------------------
 
 
-@machine_code
+@pasted
 def _end_of_list(profile: MachineProfile, machine: int) -> int:
     """Return the end of the list of changes of a machine."""
     return 2 * profile.parts.shape[0] + machine
@@ -166,7 +168,7 @@ def _apply(profile: MachineProfile, level: int, part: int, sign: int) -> None:
         levels[level, parts[part, 0], resource] += sign * parts[part, 1 + resource]
 
 
-@machine_code
+@pasted
 def _unlink(profile: MachineProfile, change: int) -> None:
     """Remove a change from the list of its machine."""
     changes = profile.changes
@@ -174,7 +176,7 @@ def _unlink(profile: MachineProfile, change: int) -> None:
     changes[before, NEXT], changes[after, PREVIOUS] = after, before
 
 
-@machine_code
+@pasted
 def _link(profile: MachineProfile, change: int, at: int) -> None:
     """Insert a change into the list of its machine."""
     changes, end = profile.changes, _end_of_list(profile, profile.parts[change >> 1, 0])
@@ -215,14 +217,14 @@ def _alter(profile: MachineProfile, row: int, at: int, kind: int, sign: int) -> 
             _unlink(profile, 2 * part + kind)
 
 
-@machine_code
+@pasted
 def occupy(profile: MachineProfile, row: int, start: int, end: int) -> None:
     """Subtract the allocation of a job in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
     _alter(profile, row, start, OCCUPY, PLUS)
     _alter(profile, row, end, RELEASE, PLUS)
 
 
-@machine_code
+@pasted
 def release(profile: MachineProfile, row: int, start: int, end: int) -> None:
     """Add the allocation of a job, subtracted before, in [start, end) [s]."""
     _alter(profile, row, start, OCCUPY, MINUS)
@@ -233,7 +235,7 @@ def release(profile: MachineProfile, row: int, start: int, end: int) -> None:
         profile.machines[FREED, profile.parts[part, 0]] = profile.counters[RELEASES]
 
 
-@machine_code
+@pasted
 def advance(profile: MachineProfile, now: int) -> None:
     """Drop the profile before now [s]; mirrors ``MachineProfile.advance``."""
     profile.counters[BEGIN] = max(profile.counters[BEGIN], now)
@@ -266,13 +268,13 @@ def expect_ends(machines: Machines, profile: MachineProfile, now: int, on_totals
 # --- allocations -------------------------------------------------------------------------------------------
 
 
-@machine_code
+@pasted
 def _first_machine_part(profile: MachineProfile, row: int) -> int:
     """Return the part of a job's allocation that is the first one on a machine."""
     return profile.jobs[FIRST, row] + profile.counters[WITH_TOTALS]
 
 
-@machine_code
+@pasted
 def _add_totals(profile: MachineProfile, row: int, parts: Integers, first: int, last: int) -> None:
     """Let the first part of a job be the totals of some parts."""
     ours = profile.jobs[FIRST, row]
@@ -340,18 +342,11 @@ def reserve_found(machines: Machines, profile: MachineProfile, row: int, start: 
             profile.parts[profile.jobs[FIRST, row], 1 + resource] = amount
         profile.jobs[COUNT, row] = 1
         return
-    pooled, missing = levels.needs[number, SPREAD], levels.needs[number, NODES]
+    pooled, nodes = levels.needs[number, SPREAD], levels.needs[number, NODES]
     ours = part = _first_machine_part(profile, row)
     for machine in range(levels.levels.shape[1]):
-        if pooled:
-            chosen = machines.machines[CHOSEN, machine] == 1
-        elif missing == 1 and levels.needs[number, NODES] == 1:
-            chosen = machine == profile.counters[ONLY]
-        else:
-            chosen = missing > 0 and profile.machines[FOUND, machine] == start
-        if not chosen:
+        if not _is_found(machines, profile, machine, pooled, nodes, part - ours, start):
             continue
-        missing -= 1
         profile.parts[part, 0] = machine
         for resource in range(levels.levels.shape[2]):
             amount = amount_taken(levels, number, machine, resource)
@@ -366,7 +361,25 @@ def reserve_found(machines: Machines, profile: MachineProfile, row: int, start: 
     profile.jobs[COUNT, row] = part - profile.jobs[FIRST, row]
 
 
-@machine_code
+@pasted
+def _is_found(
+    machines: Machines,
+    profile: MachineProfile,
+    machine: int,
+    pooled: int,
+    nodes: int,
+    before: int,
+    start: int,
+) -> bool:
+    """Return whether a machine is in the slot that was found, after a number of others."""
+    if pooled:
+        return bool(machines.machines[CHOSEN, machine])
+    if nodes == 1:
+        return bool(machine == profile.counters[ONLY])
+    return bool(before < nodes and profile.machines[FOUND, machine] == start)
+
+
+@pasted
 def note_examined(profile: MachineProfile, row: int) -> None:
     """Record that a job has its earliest feasible slot."""
     profile.jobs[EXAMINED, row] = profile.counters[RELEASES]
@@ -408,7 +421,7 @@ def earliest(
     return before
 
 
-@machine_code
+@pasted
 def _on_one(
     profile: MachineProfile, row: int, machine: int, duration: int, before: int, reserved: int
 ) -> int:
@@ -431,6 +444,19 @@ def _on_one(
 
 
 @separate
+def _step(profile: MachineProfile, change: int, first: int, after: int) -> int:
+    """Apply all changes at the instant of one, but those of some parts, and return the next change."""
+    changes = profile.changes
+    at = changes[change, TIME]
+    while changes[change, TIME] == at:
+        part = change >> 1
+        if part < first or part >= after:
+            _apply(profile, THEN, part, 1 - 2 * (change & 1))
+        change = changes[change, NEXT]
+    return int(change)
+
+
+@separate
 def _write_steps(profile: MachineProfile, machine: int) -> None:
     """Write down the steps of a machine."""
     changes, states, steps = profile.changes, profile.machines, profile.steps
@@ -444,9 +470,7 @@ def _write_steps(profile: MachineProfile, machine: int) -> None:
         at = changes[change, TIME]
         if at == NO_LIMIT:
             break
-        while changes[change, TIME] == at:
-            _apply(profile, THEN, change >> 1, 1 - 2 * (change & 1))
-            change = changes[change, NEXT]
+        change = _step(profile, change, ZERO, ZERO)
     states[WRITTEN, machine], states[WRITTEN_AT, machine] = states[CHANGES, machine], profile.counters[BEGIN]
     states[STEPS, machine] = 0 if count == MOST_STEPS else count
 
@@ -506,7 +530,7 @@ def _earliest_on_several(
     return before
 
 
-@machine_code
+@pasted
 def _smallest(profile: MachineProfile, count: int, wanted: int) -> int:
     """Return the last of as many of the earliest slots of the machines as are wanted [s]."""
     states, kept = profile.machines, 0
@@ -546,7 +570,7 @@ def _earliest_in_parts(
         start = profile.changes[change, TIME]
 
 
-@machine_code
+@pasted
 def _want(machines: Machines, profile: MachineProfile, number: int, machine: int) -> bool:
     """Set what a machine must have for one node, and return whether the job may use it.
 
@@ -574,9 +598,7 @@ def _enter(profile: MachineProfile, machine: int) -> None:
 
 
 @separate
-def _search(
-    profile: MachineProfile, row: int, machine: int, start: int, duration: int, before: int
-) -> int:
+def _search(profile: MachineProfile, row: int, machine: int, start: int, duration: int, before: int) -> int:
     """Return the start of the earliest slot of a machine between two instants [s]; see :func:`_enter`.
 
     Returns an instant after all events if there is none. Changes of the job itself are disregarded.
@@ -598,11 +620,7 @@ def _search(
                 break
         elif at >= before:
             break
-        while changes[change, TIME] == at:
-            part = change >> 1
-            if part < first or part >= after:
-                _apply(profile, THEN, part, 1 - 2 * (change & 1))
-            change = changes[change, NEXT]
+        change = _step(profile, change, first, after)
         if not _has_enough(profile, machine):
             since = NO_LIMIT
         elif since == NO_LIMIT:
@@ -637,11 +655,7 @@ def _set_least(machines: Machines, profile: MachineProfile, row: int, start: int
             least[INSIDE, machine, resource] = levels[BASE, machine, resource]
         while changes[change, TIME] < end:
             at = changes[change, TIME]
-            while changes[change, TIME] == at:
-                part = change >> 1
-                if part < first or part >= after:
-                    _apply(profile, THEN, part, 1 - 2 * (change & 1))
-                change = changes[change, NEXT]
+            change = _step(profile, change, first, after)
             for resource in range(levels.shape[2]):
                 then = levels[THEN, machine, resource]
                 if at > start:
@@ -661,7 +675,7 @@ def within(machines: Machines, profile: MachineProfile, row: int, duration: int,
     if profile.counters[ON_TOTALS]:
         return NOW
     levels, begin = machines.levels.levels, profile.counters[BEGIN]
-    _set_least(machines, profile, -1, begin, begin + duration)
+    _set_least(machines, profile, NOBODY, begin, begin + duration)
     if own:
         first = _first_machine_part(profile, row)
         for part in range(first, profile.jobs[FIRST, row] + profile.jobs[COUNT, row]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.machines import COUNT, FIRST, NEED, Machines, expected_end, fits_now
 from hpcsimkit.compiled.needs import (
     AMOUNTS,
@@ -11,8 +11,10 @@ from hpcsimkit.compiled.needs import (
     GIVEN,
     INSIDE,
     LATER,
+    MINUS,
     NODES,
     NOW,
+    PLUS,
     SPREAD,
     Levels,
     amount_taken,
@@ -30,7 +32,7 @@ FORBIDDEN = -1
 """Amount that marks an unusable machine in a level."""
 
 
-@machine_code
+@pasted
 def _copy_free(levels: Levels, level: int) -> None:
     """Set a level to the free one."""
     for machine in range(levels.levels.shape[1]):
@@ -61,16 +63,16 @@ def reserve(machines: Machines, head: int, now: int) -> int:
     return shadow_time
 
 
-@machine_code
+@pasted
 def _release(machines: Machines, number: int, row: int) -> None:
     """Add the allocation of a job to the level at the shadow time, and to the supply of a need."""
     levels, parts, first = machines.levels, machines.parts, machines.jobs[FIRST, row]
     for part in range(first, first + machines.jobs[COUNT, row]):
         machine = parts[part, 0]
-        tally(levels, number, LATER, machine, -1)
+        tally(levels, number, LATER, machine, MINUS)
         for resource in range(levels.levels.shape[2]):
             levels.levels[LATER, machine, resource] += parts[part, 1 + resource]
-        tally(levels, number, LATER, machine, 1)
+        tally(levels, number, LATER, machine, PLUS)
 
 
 @machine_code
@@ -97,7 +99,7 @@ def admits(machines: Machines, head: int, row: int, long: bool) -> bool:
     return _spare(machines, machines.jobs[NEED, head], number) and fits(machines.levels, number, INSIDE)
 
 
-@machine_code
+@pasted
 def _spare(machines: Machines, head: int, number: int) -> bool:
     """Set the level for a job that runs beyond the shadow time, and return whether there is any.
 
@@ -120,7 +122,7 @@ def _spare(machines: Machines, head: int, number: int) -> bool:
     return True
 
 
-@machine_code
+@pasted
 def _leave_totals(levels: Levels, head: int, number: int) -> bool:
     """Return whether the totals that a job leaves suffice for a pooled request."""
     for resource in range(levels.levels.shape[2]):
@@ -132,7 +134,7 @@ def _leave_totals(levels: Levels, head: int, number: int) -> bool:
     return True
 
 
-@machine_code
+@pasted
 def _keep_critical(levels: Levels, head: int, number: int) -> None:
     """Forbid the critical machines that the blocked job cannot spare; mirrors ``_beside_head``."""
     spare = -levels.needs[head, NODES]
@@ -150,7 +152,7 @@ def _keep_critical(levels: Levels, head: int, number: int) -> None:
                 levels.levels[INSIDE, machine, resource] = FORBIDDEN
 
 
-@machine_code
+@pasted
 def _critical(levels: Levels, head: int, number: int, machine: int) -> bool:
     """Return whether a job could use a machine, and the blocked job could then no longer use it."""
     if not usable(levels, number, NOW, machine) or not usable(levels, head, LATER, machine):

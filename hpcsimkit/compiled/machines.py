@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.listing import Listing, new_listing
-from hpcsimkit.compiled.needs import EMPTY, NOW, Levels, fits
+from hpcsimkit.compiled.needs import EMPTY, MINUS, NOW, PLUS, Levels, fits
 from hpcsimkit.compiled.queue import BLOCKS, Queue, add, new_queue, remove
 from hpcsimkit.compiled.running import pop, push
 from hpcsimkit.compiled.state import RUNNING, STARTED, Integers, Jobs, Run
@@ -129,7 +129,7 @@ def fits_now(machines: Machines, row: int) -> bool:
     return bool(memory[number, ANSWER])
 
 
-@machine_code
+@pasted
 def expected_end(machines: Machines, row: int) -> int:
     """Return the expected end of a running job [s]."""
     return machines.jobs[RANK, row] >> machines.digits
@@ -143,7 +143,7 @@ def overrun(machines: Machines, now: int) -> bool:
     )
 
 
-@machine_code
+@pasted
 def expected_first(machines: Machines) -> int:
     """Return the row of the running job that is expected to end first."""
     return machines.expected.rows[machines.expected.order[0], 0]
@@ -171,7 +171,7 @@ def record_start(jobs: Jobs, run: Run, machines: Machines, row: int, now: int, m
     counters = machines.counters
     run.start_time[row] = now
     run.mode[row] = mode
-    _change_free(machines, row, -1)
+    _change_free(machines, row, MINUS)
     machines.events[counters[EVENTS]] = row
     counters[EVENTS] += 1
     _expect(jobs, run, machines, row)
@@ -189,7 +189,7 @@ def end_next(run: Run, machines: Machines) -> int:
     remove(machines.expected, None, row, machines.jobs[RANK])
     machines.events[counters[EVENTS]] = ~row
     counters[EVENTS] += 1
-    _change_free(machines, row, 1)
+    _change_free(machines, row, PLUS)
     return row
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.state import Integers
 
 __all__ = [
@@ -19,8 +19,10 @@ __all__ = [
     "INSIDE",
     "LATER",
     "MASK",
+    "MINUS",
     "NODES",
     "NOW",
+    "PLUS",
     "SPREAD",
     "Levels",
     "amount_taken",
@@ -37,6 +39,9 @@ These are empty machines; what is free now; what is free at the shadow time, bef
 what a candidate of backfilling may use; and the allocation that is being made, otherwise 0. They have the
 type of a variable: for Python's integers, numba would compile each function anew with each of them.
 """
+
+PLUS, MINUS = cast(tuple[int, ...], tuple(map(np.int64, (1, -1))))
+"""Signs of changes of levels, with the type of a variable."""
 
 NODES, SPREAD, EXCLUSIVE, BY_TOTALS, MASK, AMOUNTS = range(6)
 """Columns of :attr:`Levels.needs`; the amounts of all resources are the last ones."""
@@ -87,7 +92,7 @@ def usable(levels: Levels, number: int, level: int, machine: int) -> bool:
     return bool(levels.masks[need[number, MASK], machine])
 
 
-@machine_code
+@pasted
 def amount_taken(levels: Levels, number: int, machine: int, resource: int) -> int:
     """Return how much of a resource a node of a job takes on a machine."""
     if levels.needs[number, EXCLUSIVE]:
@@ -109,7 +114,7 @@ def tally(levels: Levels, number: int, level: int, machine: int, sign: int) -> N
             levels.supply[resource] += sign * levels.levels[level, machine, resource]
 
 
-@machine_code
+@pasted
 def enough(levels: Levels, number: int) -> bool:
     """Return whether the supply suffices; mirrors ``Need.enough`` and ``Need.within``."""
     supply, need = levels.supply, levels.needs
@@ -130,7 +135,7 @@ def fits(levels: Levels, number: int, level: int) -> bool:
     for resource in range(len(levels.supply)):
         levels.supply[resource] = 0
     for machine in range(levels.levels.shape[1]):
-        tally(levels, number, level, machine, 1)
+        tally(levels, number, level, machine, PLUS)
         if enough(levels, number):
             return True
     return False

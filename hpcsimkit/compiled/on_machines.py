@@ -42,8 +42,11 @@ __all__ = [
 PLACEMENTS = (type(None), FirstFit, BestFit, WorstFit)
 """Classes of placements; their codes are those of :mod:`~hpcsimkit.compiled.placing`."""
 
-MOST_PARTS = 2**28
-"""Maximum number of parts of all allocations together, for which space is set aside."""
+MOST_PARTS, MOST_PLANNED_PARTS = 2**28, 2**25
+"""Maximum number of parts of all allocations together, for which space is set aside.
+
+With reservations, each part takes five times as much.
+"""
 
 Integers = NDArray[np.int64]
 
@@ -53,7 +56,7 @@ def obstacles(workload: Workload, cluster: Cluster, policy: Pipeline) -> Iterato
     needs, numbers = needs_of(workload, cluster)
     if any(need.quotas for need in needs):
         yield "it knows no constraints with counts"
-    if _most_parts(needs, numbers).sum() > MOST_PARTS:
+    if _most_parts(needs, numbers).sum() > (MOST_PLANNED_PARTS if _plans(policy) else MOST_PARTS):
         yield "its jobs may use too many machines"
     if _last_reserved_end(workload, policy) >= 2.0 ** (61 - len(workload).bit_length()):
         yield "its jobs take too long"
@@ -78,6 +81,11 @@ def allocations_of(begun: Begun, workload: Workload, cluster: Cluster) -> list[A
     return found
 
 
+def _plans(policy: Pipeline) -> bool:
+    """Return whether there are reservations of several jobs."""
+    return isinstance(policy.backfiller, Conservative | Reservations)
+
+
 def _last_reserved_end(workload: Workload, policy: Pipeline) -> float:
     """Return an instant after all expected ends and, if all jobs have reservations, after their ends [s]."""
     if not len(workload):
@@ -87,7 +95,7 @@ def _last_reserved_end(workload: Workload, policy: Pipeline) -> float:
         longest = np.maximum(longest, workload.run_time * (1 + policy.estimates.noise))
     elif isinstance(policy.estimates, Remembered):
         longest = np.maximum(longest, policy.estimates.estimates)
-    planned = longest.sum() if isinstance(policy.backfiller, Conservative | Reservations) else TIME_LIMIT
+    planned = longest.sum() if _plans(policy) else TIME_LIMIT
     return float(workload.submit_time.max()) + workload.run_time.sum(dtype=float) + planned + TIME_LIMIT
 
 

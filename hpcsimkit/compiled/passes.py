@@ -14,8 +14,9 @@ from hpcsimkit.compiled.codes import (
     NONE,
     READY,
     RESERVED,
+    ZERO,
 )
-from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.fair_shares import Shares, minus_priority, value_usage
 from hpcsimkit.compiled.filling import fill, skips
 from hpcsimkit.compiled.filling import start as start_on_machines
@@ -68,7 +69,7 @@ def admissible(room: tuple[int, int, int], nodes: int, estimate: int) -> bool:
     return nodes <= free and (estimate <= window or nodes <= spare)
 
 
-@machine_code
+@pasted
 def _blocked(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int) -> bool:
     """Return whether a job cannot start in its turn; mirrors ``Cluster.place`` and ``Conservative.due``."""
     if machines is not None:
@@ -80,7 +81,7 @@ def _blocked(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None,
     return bool(jobs.nodes[row] > run.counters[FREE])
 
 
-@machine_code
+@pasted
 def _start_next(
     jobs: Jobs, run: Run, rules: Rules, machines: Machines | None, plan: Plan | None, row: int, now: int
 ) -> None:
@@ -118,7 +119,7 @@ def _list_waiting(
     return count
 
 
-@called
+@pasted
 def update_plan(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     rules: Rules,
@@ -183,7 +184,7 @@ def _several(  # noqa: PLR0913 - parts of the state
             start(jobs, run, row, now, BACKFILLED)
 
 
-@machine_code
+@pasted
 def sorted_pass(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
@@ -207,7 +208,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
         head = queue.rows[queue.order[0], 0]
         if _blocked(jobs, run, machines, plan, head, now):
             break
-        take(queue, sizes, 0, 0)
+        take(queue, sizes, ZERO, ZERO)
         _start_next(jobs, run, rules, machines, plan, head, now)
     else:
         return -1
@@ -220,7 +221,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     return head
 
 
-@machine_code
+@pasted
 def _backfill_sorted(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
@@ -248,7 +249,7 @@ def _backfill_sorted(  # noqa: PLR0913 - parts of the state
         fill(jobs, run, rules, queue, machines, listing, head, -1, now)
 
 
-@machine_code
+@pasted
 def _start_listed_due(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
@@ -270,7 +271,7 @@ def _start_listed_due(  # noqa: PLR0913 - parts of the state
         backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
 
 
-@machine_code
+@pasted
 def _list_due(jobs: Jobs, run: Run, listing: Listing, plan: Plan, now: int) -> int:
     """List the jobs whose reservations are due in the order of a sorted queue, and return their number."""
     count = gather_due(plan, run, listing, now)
@@ -417,7 +418,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     return head
 
 
-@machine_code
+@pasted
 def _backfill_by_score(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
@@ -450,15 +451,17 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
         backfill(jobs, run, rules, queue, sizes, listing, listed, now, room)
 
 
-@machine_code
-def _may_start(jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int) -> bool:
+@pasted
+def _may_start(
+    jobs: Jobs, run: Run, machines: Machines | None, plan: Plan | None, row: int, now: int
+) -> bool:
     """Return whether a job is a candidate of backfilling."""
     if plan is not None:
         return bool(plan.start[row] <= now)
     return not _blocked(jobs, run, machines, plan, row, now)
 
 
-@machine_code
+@pasted
 def _list_by_score(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,

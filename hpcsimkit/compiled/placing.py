@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.listing import sort
 from hpcsimkit.compiled.machines import CHOSEN, COUNT, FIRST, KINDS, NEED, PARTS, Machines
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, GIVEN, NODES, SPREAD, amount_taken, usable
@@ -58,7 +58,7 @@ def _score(machines: Machines, placement: int, number: int, level: int, machine:
     return share if placement == BEST_FIT else -share
 
 
-@machine_code
+@pasted
 def _best(machines: Machines, placement: int, number: int, level: int) -> int:
     """Return the best usable machine, the first of several; -1 if there is none."""
     best, least = -1, 0.0
@@ -112,7 +112,7 @@ def choose(machines: Machines, number: int, level: int, ranked: int) -> bool:
     return True
 
 
-@machine_code
+@pasted
 def _fill(machines: Machines, number: int, level: int, machine: int) -> None:
     """Let a machine give as much as it can of what is missing; mirrors ``Need._fill``."""
     levels, missing, gives = machines.levels.levels, machines.levels.supply, False
@@ -136,7 +136,7 @@ def _give(machines: Machines, number: int, machine: int) -> None:
         machines.levels.levels[GIVEN, machine, resource] = taken
 
 
-@machine_code
+@pasted
 def _write_part(machines: Machines, machine: int) -> None:
     """Move what a machine gives to the list of parts."""
     part = machines.counters[PARTS]
@@ -147,7 +147,7 @@ def _write_part(machines: Machines, machine: int) -> None:
     forget(machines, machine)
 
 
-@machine_code
+@pasted
 def forget(machines: Machines, machine: int) -> None:
     """Let a machine give nothing."""
     machines.machines[CHOSEN, machine] = 0

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled import machine_profile
-from hpcsimkit.compiled.codes import NO_LIMIT
-from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.codes import NO_LIMIT, ZERO
+from hpcsimkit.compiled.compilation import called, pasted
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEED, Machines
 from hpcsimkit.compiled.machines import overrun as overrun_on_machines
@@ -93,14 +93,14 @@ def plan_anew(plan: Plan) -> None:
     plan.counters[BROKEN] = 1
 
 
-@machine_code
+@pasted
 def note_end(plan: Plan, row: int) -> None:
     """Record the end of a job for the next pass."""
     plan.ended[plan.counters[ENDED]] = row
     plan.counters[ENDED] += 1
 
 
-@called
+@pasted
 def prepare(plan: Plan, run: Run, machines: Machines | None, now: int, corrected: bool) -> bool:
     """Bring the plan to the present, and return whether it must be made anew.
 
@@ -122,7 +122,7 @@ def prepare(plan: Plan, run: Run, machines: Machines | None, now: int, corrected
     return bool(anew)
 
 
-@machine_code
+@pasted
 def _wants_another_profile(plan: Plan) -> bool:
     """Return whether the profile holds totals although some job needs machines, or vice versa.
 
@@ -131,7 +131,7 @@ def _wants_another_profile(plan: Plan) -> bool:
     return (plan.counters[CHOOSY] == 0) != (plan.profile.counters[machine_profile.ON_TOTALS] == 1)
 
 
-@machine_code
+@pasted
 def take_in_start(plan: Plan, run: Run, machines: Machines, row: int) -> None:
     """Replace the planned allocation of a job that has started; mirrors ``Conservative._take_in_starts``."""
     counters = plan.counters
@@ -141,13 +141,13 @@ def take_in_start(plan: Plan, run: Run, machines: Machines, row: int) -> None:
         counters[RELEASED] = max(counters[RELEASED], end)
 
 
-@machine_code
+@pasted
 def _is_choosy(machines: Machines, row: int) -> int:
     """Return 1 if the choice of machines matters for a job, or else 0; mirrors ``needs_machines``."""
     return 1 - machines.levels.needs[machines.jobs[NEED, row], BY_TOTALS]
 
 
-@machine_code
+@pasted
 def _take_in_starts(plan: Plan, run: Run) -> None:
     """Remove the reservations of jobs that have started; mirrors ``Conservative._take_in_starts``."""
     slots, counters = plan.slots, plan.counters
@@ -164,7 +164,7 @@ def _take_in_starts(plan: Plan, run: Run) -> None:
     counters[SLOTS] -= due - kept
 
 
-@machine_code
+@pasted
 def _put(plan: Plan, row: int, start: int) -> None:
     """Enter a reservation, for which the profile has been changed; mirrors ``Conservative._put``."""
     plan.start[row] = start
@@ -172,7 +172,7 @@ def _put(plan: Plan, row: int, start: int) -> None:
     plan.counters[SLOTS] += 1
 
 
-@machine_code
+@pasted
 def welcome(
     plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, listing: Listing, row: int, now: int
 ) -> None:
@@ -184,7 +184,7 @@ def welcome(
     _reserve(plan, jobs, run, machines, row)
 
 
-@machine_code
+@pasted
 def _reserve(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, row: int) -> None:
     """Reserve the earliest feasible slot for a job."""
     estimate = run.estimate[row]
@@ -222,7 +222,7 @@ def make_anew(
         _reserve(plan, jobs, run, machines, rows[place])
 
 
-@called
+@pasted
 def release_ended(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, now: int) -> bool:
     """Release the capacity of jobs that ended early, and return whether jobs may have earlier slots.
 
@@ -241,7 +241,7 @@ def release_ended(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, n
     return bool(counters[RELEASED] > now)
 
 
-@machine_code
+@pasted
 def _vacate(plan: Plan, jobs: Jobs, machines: Machines | None, row: int, start: int, end: int) -> None:
     """Release the capacity of a job in [start, end) [s]."""
     if machines is not None:
@@ -250,7 +250,7 @@ def _vacate(plan: Plan, jobs: Jobs, machines: Machines | None, row: int, start: 
         occupy(plan.profile, start, end, -jobs.nodes[row])
 
 
-@called
+@pasted
 def compress(
     plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, listing: Listing, listed: int
 ) -> None:
@@ -283,7 +283,7 @@ def compress(
     counters[RELEASED] = moved_until
 
 
-@machine_code
+@pasted
 def _earlier_on_machines(machines: Machines, plan: Plan, row: int, estimate: int) -> int:
     """Return the start of an earlier feasible slot, or else the current start [s]."""
     reserved, profile = plan.start[row], plan.profile
@@ -293,10 +293,10 @@ def _earlier_on_machines(machines: Machines, plan: Plan, row: int, estimate: int
     return start if start < before else reserved
 
 
-@machine_code
+@pasted
 def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
     """Write the rows of waiting jobs whose reservations are due, and return their number."""
-    count = 0
+    count = ZERO
     for place in range(plan.counters[SLOTS]):
         if plan.slots[0, place] > now:
             break
@@ -310,7 +310,7 @@ def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
 # --- requested passes --------------------------------------------------------------------------------------
 
 
-@called
+@pasted
 def request_wake(plan: Plan, now: int) -> None:
     """Request a pass at the start of the next reservation; mirrors ``Conservative._find_due``."""
     counters, wakes, slots = plan.counters, plan.wakes, plan.slots
@@ -331,7 +331,7 @@ def request_wake(plan: Plan, now: int) -> None:
     counters[WAKES] += 1
 
 
-@machine_code
+@pasted
 def next_wake(plan: Plan, limit: int) -> int:
     """Return the instant of the next requested pass [s], or the limit if it comes first."""
     count = plan.counters[WAKES]

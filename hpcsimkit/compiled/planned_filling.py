@@ -1,9 +1,9 @@
-"""Starts on machines beside reservations that hold machines: conservative backfilling, and several of them."""
+"""Starts on machines beside many reservations: conservative backfilling, and several reservations."""
 
 from __future__ import annotations
 
 from hpcsimkit.compiled.codes import BACKFILLED, NO_LIMIT
-from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.compilation import pasted, separate
 from hpcsimkit.compiled.filling import start
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machine_profile import (
@@ -47,14 +47,14 @@ def start_due(
     take_in_start(plan, run, machines, row)
 
 
-@machine_code
+@pasted
 def _level(profile: MachineProfile) -> int:
     """Return the level that jobs may use, after it has been set."""
     return NOW if profile.counters[ON_TOTALS] else INSIDE
 
 
-@separate
-def fill_due(
+@pasted
+def fill_due(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.compiled.compilation import machine_code
+from hpcsimkit.compiled.compilation import pasted
 from hpcsimkit.compiled.machines import Machines, expect_anew, expected_first, overrun
 from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
@@ -41,7 +41,7 @@ def new_histories(users: int, jobs: int, corrections: list[int]) -> Histories:
     )
 
 
-@machine_code
+@pasted
 def predict(jobs: Jobs, histories: Histories, row: int) -> int:
     """Return the prediction for a job that arrives [s]; mirrors ``LastTwo.estimate``."""
     user, requested = jobs.user[row], jobs.requested_time[row]
@@ -52,7 +52,7 @@ def predict(jobs: Jobs, histories: Histories, row: int) -> int:
     return histories.prediction[row]
 
 
-@machine_code
+@pasted
 def observe(jobs: Jobs, histories: Histories, row: int, took: int) -> None:
     """Record the run time of a job that has ended; mirrors ``LastTwo.observe``."""
     user = jobs.user[row]
@@ -61,7 +61,7 @@ def observe(jobs: Jobs, histories: Histories, row: int, took: int) -> None:
         histories.last[1, user] = took
 
 
-@machine_code
+@pasted
 def _corrected(jobs: Jobs, histories: Histories, row: int, elapsed: int) -> int:
     """Return the prediction with as many corrections as needed; mirrors ``LastTwo.correct``."""
     prediction, requested = histories.prediction[row], jobs.requested_time[row]
@@ -72,7 +72,7 @@ def _corrected(jobs: Jobs, histories: Histories, row: int, elapsed: int) -> int:
     return max(prediction, elapsed + 1)
 
 
-@machine_code
+@pasted
 def correct(jobs: Jobs, run: Run, machines: Machines | None, histories: Histories, now: int) -> bool:
     """Correct the estimates that running jobs have exceeded, and return whether there are any.
 

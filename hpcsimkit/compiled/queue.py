@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hpcsimkit.compiled.codes import ZERO
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap, place_of
 from hpcsimkit.compiled.state import Integers
@@ -204,7 +205,7 @@ def _drop_block(queue: Queue, sizes: Sizes | None, place: int) -> None:
 @machine_code
 def _first_block(queue: Queue, sizes: Sizes | None) -> int:
     """Add the first block to an empty queue, and return its place."""
-    _new_block(queue, sizes, 0)
+    _new_block(queue, sizes, ZERO)
     return 0
 
 

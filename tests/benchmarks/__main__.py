@@ -104,8 +104,7 @@ def measure_simulation(source: str, policy: str, repetitions: int) -> dict[str, 
 def measure_speed(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a workload with both simulators; returns jobs/s of both, of bare SimPy, and ratios."""
     bare = YARDSTICK_JOBS / processor_seconds(bare_simpy, 3)
-    on_machines = source in machines.MONTHS
-    workload, cluster = machines.fitting_month(TRACES, source) if on_machines else (workload_of(source), None)
+    workload, cluster = machines.workload_and_cluster(TRACES, workload_of, source)
     return {**simulators.speed(workload, policy, repetitions, cluster), "bare": bare}
 
 
@@ -269,6 +268,7 @@ ALL = [
     ("corners", "KTH-SP2", "fcfs+conservative", 3),
     ("corners", "burst:2000", "fcfs+conservative", 1),
     ("corners", "beocat-03/20000", "fcfs+conservative", 2),
+    ("corners", "nine:300", "fcfs+conservative", 1),
     ("speed", "KTH-SP2", "wfp3+easy", 2),
     ("speed", "KTH-SP2", "slurm+easy", 2),
     ("speed", "KTH-SP2", "fcfs+easy++", 2),
@@ -282,6 +282,11 @@ ALL = [
     ("speed", "beocat-03", "fcfs+best-fit+easy", 1),
     ("speed", "beocat-03", "fcfs+easy", 1),
     ("speed", "beocat-04", "fcfs+best-fit+easy", 1),
+    ("speed", "beocat-03/20000", "fcfs+conservative", 2),
+    ("speed", "beocat-03/20000", "fcfs+best-fit+conservative", 2),
+    ("speed", "beocat-03", "fcfs+easy++", 1),
+    ("speed", "beocat-03/20000", "fcfs+easy-k(4)", 1),
+    ("speed", "nine:1000", "fcfs+conservative", 1),
     ("compiled", "KTH-SP2", "fcfs+conservative", 9),
     ("compiled", "HPC2N", "fcfs+conservative", 9),
     ("compiled", "deep:400000", "fcfs+easy", 9),

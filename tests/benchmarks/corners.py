@@ -20,13 +20,13 @@ def corner(
 ) -> dict[str, Any]:
     """Simulate the first jobs of a log with SimPy; returns jobs/s, and each function's own share of the time.
 
-    The source is ``LOG/JOBS``, or a log of which all jobs are taken. The shares are those of another run, under
-    Python's profiler, which favours short functions.
+    The shares are those of another run, under Python's profiler, which favours short functions.
     """
     from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.kernel.simulation import Simulation
+    from tests.benchmarks.machines import workload_and_cluster
 
-    workload, cluster = _workload_and_cluster(traces, workload_of, source)
+    workload, cluster = workload_and_cluster(traces, workload_of, source)
     best, profiler = float("inf"), cProfile.Profile()
     for _ in range(repetitions):
         began = time.process_time()
@@ -41,20 +41,6 @@ def corner(
         for function, seconds in sorted(own.items(), key=lambda item: -item[1])[:LARGEST]
     ]
     return {"seconds": best, "per_second": len(workload) / best, "shares": shares}
-
-
-def _workload_and_cluster(traces: Path, workload_of: Callable[[str], Any], source: str) -> tuple[Any, Any]:
-    """Return a workload and its machines, or None for as many nodes as the log names."""
-    from hpcsimkit import Machines
-    from hpcsimkit.workloads import read_job_table
-    from tests.benchmarks.machines import BEOCAT_MACHINES, MONTHS
-
-    name, _, jobs = source.partition("/")
-    if name not in MONTHS:
-        workload = workload_of(name)
-        return (workload.first(int(jobs)) if jobs else workload), None
-    workload, cluster = read_job_table(traces / MONTHS[name]), Machines.read(traces / BEOCAT_MACHINES)
-    return workload.without(cluster.misfits(workload), "fits no machine").first(int(jobs)), cluster
 
 
 def _name(function: tuple[str, int, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,35 @@ def fitting_month(traces: Path, source: str) -> tuple[Any, Any]:
 
     workload, cluster = read_job_table(traces / MONTHS[source]), Machines.read(traces / BEOCAT_MACHINES)
     return workload.without(cluster.misfits(workload), "fits no machine"), cluster
+
+
+def at_once_on_nine(jobs: int) -> tuple[Any, Any]:
+    """Return jobs that are submitted at once, and nine machines."""
+    from hpcsimkit import Machines, Workload
+
+    rng = np.random.default_rng(1)
+    columns = {
+        "submit_time": np.zeros(jobs), "nodes": np.ones(jobs), "cpus": rng.integers(1, 65, jobs),
+        "gpus": np.zeros(jobs), "memory": rng.integers(1, 257, jobs) * 10**9,
+        "requested_time": rng.integers(3_600, 86_400, jobs),
+    }  # fmt: skip
+    columns["run_time"] = (columns["requested_time"] * rng.random(jobs)).astype(np.int64)
+    workload = Workload(columns, resources=("cpus", "gpus", "memory"))
+    return workload, Machines.of(7, cpus=64, memory="256 GB") + Machines.of(
+        2, "gpu", cpus=64, gpus=8, memory="512 GB"
+    )
+
+
+def workload_and_cluster(traces: Path, workload_of: Callable[[str], Any], source: str) -> tuple[Any, Any]:
+    """Return a workload and its machines, or None for as many nodes as the log names.
+
+    The source is ``LOG/JOBS``, a log of which all jobs are taken, or ``nine:JOBS``.
+    """
+    name, _, jobs = source.partition("/")
+    if name.startswith("nine:"):
+        return at_once_on_nine(int(name.removeprefix("nine:")))
+    workload, cluster = fitting_month(traces, name) if name in MONTHS else (workload_of(name), None)
+    return workload.first(int(jobs)) if jobs else workload, cluster
 
 
 def month(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -62,7 +92,7 @@ def metrics(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
 
 def packing(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Take one decision of best-fit bin packing over 1 000 waiting jobs and nine machines; decisions/s."""
-    from hpcsimkit import Machines, Simulation, System, Workload
+    from hpcsimkit import Simulation, System
     from hpcsimkit.policies import BestFitBinPacking
 
     class Timed(BestFitBinPacking):
@@ -76,17 +106,7 @@ def packing(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
                 found["starts"] = len(system.running) - before
 
     found: dict[str, float] = {}
-    rng = np.random.default_rng(1)
-    jobs = 1_000
-    columns = {
-        "submit_time": np.zeros(jobs), "run_time": np.full(jobs, 10**6), "nodes": np.ones(jobs),
-        "cpus": rng.integers(1, 65, jobs), "gpus": np.zeros(jobs),
-        "memory": rng.integers(1, 257, jobs) * 10**9,
-    }  # fmt: skip
-    workload = Workload(columns, resources=("cpus", "gpus", "memory"))
-    cluster = Machines.of(7, cpus=64, memory="256 GB") + Machines.of(
-        2, "gpu", cpus=64, gpus=8, memory="512 GB"
-    )
+    workload, cluster = at_once_on_nine(1_000)
     best = float("inf")
     for _ in range(repetitions):
         Simulation(workload, Timed(), cluster).run()
