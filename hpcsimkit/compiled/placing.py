@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from hpcsimkit.compiled.codes import ZERO
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.listing import sort
 from hpcsimkit.compiled.machines import CHOSEN, COUNT, FIRST, KINDS, NEED, PARTS, Machines
@@ -76,7 +77,7 @@ def _best(machines: Machines, placement: int, number: int, level: int) -> int:
 @separate
 def rank(machines: Machines, placement: int, number: int, level: int) -> int:
     """List the usable machines, best first, and return their number; mirrors ``MachineOrder._ranked``."""
-    ranking, count = machines.ranking, 0
+    ranking, count = machines.ranking, ZERO
     for machine in range(machines.machines.shape[1]):
         if usable(machines.levels, number, level, machine):
             ranking.rows[count] = machine
