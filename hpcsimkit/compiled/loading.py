@@ -26,11 +26,7 @@ __all__ = [
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 200_000
 """Numbers of jobs from which ``simulator="auto"`` takes the compiled simulator.
 
-<<<<<<< HEAD
-Its first run in a process takes 0.5 s more, and 6 to 15 s more if it has not been compiled for this kind of
-=======
 Its first run in a process takes 0.5 s more, and 5 to 19 s more if it has not been compiled for this kind of
->>>>>>> rooms
 policy before; the kernel simulates 100 000 jobs per second.
 """
 
