@@ -68,7 +68,7 @@ def backfill(slots: int = 16, jobs: int = 256, render_mode: str | None = None) -
     from hpcsimkit.envs.environment import SchedulingEnv
 
     log = default_workload(np.random.default_rng(0))
-    policy = Pipeline(backfiller=External(EASY(), decline=True), window=slots)
+    policy = Pipeline(backfiller=External(EASY(), decline=True), max_candidates=slots)
     return SchedulingEnv(
         Windows(log, jobs),
         policy,

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -108,6 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit: 0, or 2, 130 (Ctrl-C) or 143 (SIGTERM) after a line on standard error."""
     for library in BLAS:
         os.environ.setdefault(library, "1")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the parent process
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # the stream was replaced by a simpler object
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

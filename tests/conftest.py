@@ -45,11 +45,17 @@ def ctrl_c() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def same_simulator_in_any_order() -> Iterator[None]:
-    """Which simulator ``"auto"`` takes does not depend on the tests before, which may have loaded the compiled one."""
+def loaded_is_no_better_than_compiled() -> Iterator[None]:
+    """Which simulator ``"auto"`` takes does not depend on what the tests before have loaded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "WHEN_LOADED", loading.WHEN_COMPILED)
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_jobs_of_another_test() -> None:
+    """Nor does it depend on how many jobs they have simulated."""
+    loading.SEEN.clear()
 
 
 @pytest.fixture(autouse=True)

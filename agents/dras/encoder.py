@@ -112,7 +112,7 @@ class JobsAndNodes(Encoder):
             of_nodes = out[2 * slots :]
             of_nodes[: system.free, 0] = 1.0
             ends, widths = [], []
-            for end, _, width in running.by_expected_end():
+            for end, _, width in running.entries:
                 ends.append(end)
                 widths.append(width)
             if ends:

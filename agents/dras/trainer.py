@@ -22,7 +22,7 @@ from hpcsimkit.agents.training.network_trainer import flattened
 from hpcsimkit.agents.training.rollout import Rollout
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.agents.training.trainer import Round
-from hpcsimkit.envs.episode import Episode, Player
+from hpcsimkit.envs.episode import Episode
 from hpcsimkit.envs.interfaces import sampled
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
@@ -223,9 +223,7 @@ class DrasTrainer(SeatTrainer):
         (Episode, list of dict of str to float)
             The finished episode, and the measures of each update. The return is in `earned`.
         """
-        env = self.env
-        player = Player(env.encoder, env.mask, env.reward)
-        episode = Episode(scenario, env.policy, {env.stage: player}, skip=env.skip)
+        episode = self.env.episode_of(scenario, self.env.reward)
         self.earned, told = 0.0, []
         for observations, valid, actions, rewards in self._parts(episode, instances):
             told.append(self.learn(self._steps(observations, valid, actions, rewards)))

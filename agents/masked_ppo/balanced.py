@@ -44,6 +44,8 @@ class WaitAndUtilisation(Improvement):
         Weight of a percentage point of utilisation.
     """
 
+    reads_compiled = True
+
     def __init__(self, baseline: Policy, weight: float = UTILISATION_WEIGHT) -> None:
         super().__init__(baseline, "mean_wait_time", "bounded")
         self.weight = weight

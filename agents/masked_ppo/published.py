@@ -24,6 +24,8 @@ __all__ = ["RunningMeanWait", "RunningUtilisation"]
 class RunningMeanWait(Reward):
     """Minus the mean wait [s] of the jobs that have ended so far; 0 before the first."""
 
+    reads_compiled = True
+
     def on_begin(self, system: System) -> None:
         """Reset the sums."""
         self._ended = self._waited = 0
@@ -44,6 +46,8 @@ class RunningUtilisation(Reward):
     There is a snapshot after every single start and every single end, those of one instant ordered by
     requested time, regardless of the time between them. A missing resource of a machine counts as unused.
     """
+
+    reads_compiled = True
 
     def on_begin(self, system: System) -> None:
         """Reset the sums."""

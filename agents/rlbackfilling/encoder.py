@@ -105,10 +105,10 @@ class Candidates(Encoder):
             head = decision.job
             if head is None:
                 raise UsageError(f"{self!r} needs a decision behind a blocked job, found {decision!r}")
-            rows = [job.index for job in decision.options[:slots] if job is not None]
-            count, now = len(rows), system.now
+            rows, now = decision.rows[:slots], system.now
+            count = len(rows)
             if self.decline:
-                rows.append(head.index)
+                rows = np.append(rows, head.index)
                 out[slots, BLOCKED] = 1.0
             scale[OF_GAP] = 1 / (max(reservation(head, system, relax) - now, 0) + 2)
             scale[OF_FREE] = 1 / (cluster.share(system.free) * cluster.size)
@@ -121,7 +121,7 @@ class Candidates(Encoder):
             if self.decline:
                 out[slots, :BLOCKED] = table[count]
             if predicted is not None:
-                times = np.minimum(list(map(predicted, rows)), NEARLY_ONE)
+                times = np.minimum(list(map(predicted, rows.tolist())), NEARLY_ONE)
                 out[:, PREDICTED] = 1.0
                 out[:count, PREDICTED] = times[:count]
                 out[slots:, PREDICTED] = times[count:]

@@ -98,8 +98,8 @@ class WaitingJobs(Encoder):
         submitted = system.column("submit_time")
 
         def encode(decision: Decision, out: Observation) -> None:
-            jobs = [job for job in decision.options[:slots] if job is not None]
-            rows = np.array([job.index for job in jobs], dtype=np.intp)
+            rows = decision.rows[:slots]
+            jobs = decision.options[: len(rows)]
             of_jobs = out[: len(jobs)]
             of_jobs[:] = known.take(rows, axis=0)
             of_jobs[:, WAIT] = np.minimum((system.now - submitted.take(rows)) / HALF_A_DAY, NEARLY_ONE)

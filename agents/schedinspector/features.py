@@ -176,7 +176,7 @@ class InspectorFeatures(Encoder):
         def delay(job: Job) -> float:
             if len(queue) > DEEP:
                 return float(costs.take(queue.table[0]).sum())
-            return sum([cost_of[each.index] for each in queue])
+            return sum(map(cost_of.__getitem__, queue.rows))
 
         return delay
 

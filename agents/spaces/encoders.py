@@ -61,15 +61,13 @@ class QueueWindow(Encoder):
         known[:, 3] = -system.column("submit_time")
 
         def encode(decision: Decision, out: Observation) -> None:
-            jobs = decision.options
-            if jobs[-1] is None or len(jobs) > slots:
-                jobs = [job for job in jobs[:slots] if job is not None]
-            of_jobs, free = known.take([job.index for job in jobs], axis=0), system.free
+            rows, free = decision.rows[:slots], system.free
+            of_jobs = known.take(rows, axis=0)
             waits = of_jobs[:, 3]
             waits += system.now
             waits *= scale
-            of_jobs[:, 4] = cluster.fit_each(jobs, free)
-            out[: len(of_jobs)] = of_jobs
+            of_jobs[:, 4] = cluster.fit_each(decision.options[: len(rows)], free)
+            out[: len(rows)] = of_jobs
             of_machine = out[slots]
             of_machine[0] = cluster.share(free)
             of_machine[1] = len(system.queue) / slots
@@ -106,6 +104,7 @@ class RequestsAndMachines(Encoder):
     """
 
     low, high = 0.0, np.inf
+    reads_compiled = True
 
     def __init__(self, slots: int, machines: int) -> None:
         self.slots = slots
@@ -121,7 +120,7 @@ class RequestsAndMachines(Encoder):
         cluster = system.cluster
         if not isinstance(cluster, Machines) or len(cluster) != self.machines:
             raise UsageError(f"{self!r} needs {self.machines} machines, found {cluster!r}")
-        columns, scale = _columns(cluster), np.array([1000, 1, 1])
+        columns, scale = np.array(_columns(cluster)), np.array([1000, 1, 1])
         needs = [cluster.size_of(job) for job in system.jobs]
         known = np.empty((len(needs), 4), dtype=np.float32)
         known[:, :3] = cluster.needs.amounts[needs][:, columns] / scale
@@ -132,7 +131,7 @@ class RequestsAndMachines(Encoder):
             assert isinstance(decision, PairDecision)
             of_jobs = known.take(decision.rows, axis=0).ravel()
             out[: len(of_jobs)] = of_jobs
-            out[of_machines:] = (system.free[:, columns] / scale).ravel()
+            out[of_machines:] = (system.free.take(columns, axis=1) / scale).ravel()
 
         return encode
 

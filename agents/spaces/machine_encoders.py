@@ -35,6 +35,7 @@ class MachineRows(Encoder):
     """
 
     low, high = 0.0, 1.0
+    reads_compiled = True
 
     def __init__(self, machines: int, resources: int) -> None:
         self.machines = machines
@@ -85,6 +86,7 @@ class JobMachinePairs(Encoder):
     """
 
     low, high = 0.0, np.inf
+    reads_compiled = True
 
     def __init__(self, slots: int, machines: int, resources: int, time_scale: Positive = 86_400.0) -> None:
         self.slots = slots

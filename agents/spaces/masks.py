@@ -17,7 +17,8 @@ __all__ = ["AcceptReject", "JobMachine", "QueueSlots", "Slots"]
 class Slots(Mask):
     """Action *i* is option *i*, for a fixed number of slots; an optional last action declines.
 
-    Set the pipeline's ``window`` to the number of slots, so that every option has an action.
+    Set the pipeline's ``window`` (at the backfiller seat, ``max_candidates``) to the number of slots, so that
+    every option has an action.
 
     Parameters
     ----------
@@ -176,6 +177,8 @@ class JobMachine(Mask):
     >>> JobMachine(slots=10, machines=9).actions
     90
     """
+
+    reads_compiled = True
 
     def __init__(self, slots: int, machines: int) -> None:
         self.slots = slots

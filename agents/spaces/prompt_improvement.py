@@ -26,8 +26,9 @@ class PromptImprovement(Improvement):
     At each decision the metric is computed from the waiting so far, of started and of waiting jobs. Its
     increase since the last decision is the reward, by the same formula. The sum over an episode is therefore
     exactly the `Improvement`, less its value for a metric of 0 (1 for ``percentage`` and ``bounded``), so it
-    ranks policies in the same order. It assigns credit to single decisions, of which an episode has hundreds.
-    It reads run times, as rewards may.
+    ranks policies in the same order. With a warm-up, it is the `Improvement` less its value for the metric at
+    the first decision: another constant of the episode, which no decision of the agent changes. It assigns
+    credit to single decisions, of which an episode has hundreds. It reads run times, as rewards may.
 
     Parameters
     ----------

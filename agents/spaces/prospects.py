@@ -95,6 +95,8 @@ class PairProspects(Encoder):
         last one. Default: True.
     """
 
+    reads_compiled = True
+
     def __init__(
         self,
         slots: int,

@@ -98,7 +98,7 @@ class MinusMeanBoundedSlowdown(Reward):
 
     def on_begin(self, system: System) -> None:
         """Reset the sum."""
-        self._sum = 0.0
+        self._sum, self._jobs = 0.0, len(system.workload)
 
     def on_end(self, job: Job, system: System) -> None:
         """Add the slowdown of a job that has ended; its actual run time is known only now."""
@@ -109,7 +109,7 @@ class MinusMeanBoundedSlowdown(Reward):
     def take(self, system: System) -> float:
         """Return minus the slowdowns since the last call."""
         total, self._sum = self._sum, 0.0
-        return -total / len(system.workload)
+        return -total / self._jobs
 
 
 class Utilisation(Reward):

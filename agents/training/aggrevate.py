@@ -12,7 +12,7 @@ from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.agents.ranges import Count
 from hpcsimkit.agents.training.imitation import Imitation, ImitationSettings
 from hpcsimkit.agents.training.trainer import Round
-from hpcsimkit.envs.episode import Episode, Player
+from hpcsimkit.envs.episode import Episode
 from hpcsimkit.envs.scenario import Scenario
 
 __all__ = ["AggreVaTe", "AggreVaTeSettings"]
@@ -106,9 +106,7 @@ class AggreVaTe(Imitation):
 
     def _repeated(self, scenario: Scenario, actions: list[int]) -> Episode:
         """Return an episode after given actions."""
-        env = self.env
-        player = Player(env.encoder, env.mask, env.reward)
-        episode = Episode(scenario, env.policy, {env.stage: player}, skip=env.skip)
+        episode = self.env.episode_of(scenario, self.env.reward)
         for action in actions:
             episode.answer(action)
         return episode

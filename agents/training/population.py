@@ -14,7 +14,6 @@ from torch import nn
 from hpcsimkit.agents.networks.numpy_networks import Network, SlotScores
 from hpcsimkit.agents.ranges import Count, Positive
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
-from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 
@@ -99,8 +98,7 @@ class PopulationTrainer(SeatTrainer):
     def _play(self, network: Network, scenario: Scenario) -> float:
         """Return the return of a network in an episode, with the best action at each decision."""
         env = self.env
-        player = Player(env.encoder, env.mask, env.reward)
-        episode = Episode(scenario, env.policy, {env.stage: player}, skip=env.skip)
+        episode = env.episode_of(scenario, env.reward)
         observation = np.zeros(env.encoder.shape, dtype=np.float32)
         valid = np.zeros(env.mask.actions, dtype=np.bool_)
         while episode.decision is not None:

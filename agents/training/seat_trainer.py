@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,11 @@ class SeatTrainer(Trainer[Agent]):
     def total(self) -> int:
         """Number of decisions in the whole run."""
         return int(self.settings.total_timesteps)
+
+    @property
+    def simulators(self) -> Counter[str]:
+        """Number of episodes begun on each simulator, since the process began or resumed the training."""
+        return self.env.simulators
 
     def begin_run(self) -> None:
         """Create episodes, networks and optimiser from the seed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -132,6 +133,11 @@ class Together(Trainer[dict[str, Agent]]):
     def total(self) -> int:
         """Number of episodes in the whole run."""
         return self.all_rounds * self.episodes_per_round
+
+    @property
+    def simulators(self) -> Counter[str]:
+        """Number of episodes begun on each simulator, since the process began or resumed the training."""
+        return self._table.simulators
 
     def begin_run(self) -> None:
         """Create the environment and the learners from the seed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -136,6 +137,11 @@ class Trainer(ABC, Generic[Outcome]):
         self.validate = validate
         self.validate_every = validate_every
         self.workers = workers if workers is not None else Workers()
+
+    @property
+    def simulators(self) -> Counter[str]:
+        """Number of episodes begun on each simulator, ``"simpy"`` or ``"compiled"``, as far as known."""
+        return Counter()
 
     # --- hooks for subclasses ------------------------------------------------------------------------
 

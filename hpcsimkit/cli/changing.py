@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.cli.flags import (
+    OF_JOBS,
+    RESULTS,
+    Limits,
+    Overwrite,
+    Quiet,
+    Source,
+    examples,
+    experiment_of,
+    takes,
+)
 from hpcsimkit.io.printable import show
 
 if TYPE_CHECKING:
@@ -53,6 +63,7 @@ def what_if(
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-what-if]"),
     ] = None,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
@@ -67,6 +78,7 @@ def what_if(
 
     from hpcsimkit.cluster.base import Nodes
     from hpcsimkit.cluster.partitions import Partitions
+    from hpcsimkit.engine.recorded_files import RecordedFiles
     from hpcsimkit.errors import UsageError, WorkloadError
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
@@ -81,6 +93,8 @@ def what_if(
     cluster: AnyCluster | None = experiment.scheduled
     if cluster is None:
         cluster = Nodes(experiment.workload().machine_size or 1)
+    files = RecordedFiles(("what-if.csv",), {**experiment.settings(), "set": changes}, sys.orig_argv)
+    place = files.checked(out, RESULTS / f"{jobs.name}-what-if", overwrite=overwrite)
     results: list[Result] = []
     rows: list[NDArray[np.intp]] = []
     try:
@@ -92,6 +106,8 @@ def what_if(
         experiment.policy_named(after)
     except UsageError as error:
         raise UsageError(f"--set: {error}") from None
+    if not quiet:
+        show(*console.loaded(jobs, experiment.cluster))
     for each, name in ((cluster, policy), (changed, after)):
         places = places_in(each, jobs)
         if not places.any():
@@ -103,22 +119,34 @@ def what_if(
             seed=experiment.seed,
             walltime=experiment.walltime,
             period=experiment.period,
+            name=name,
         )
         results.append(simulation.run())
         rows.append(np.flatnonzero(places))
     found = WhatIf(results[0], results[1], rows[0], rows[1])
-    place = Path(out) if out else RESULTS / f"{jobs.name}-what-if"
     make_folder(place)
     write_bytes(place / "what-if.csv", found.table.to_csv(index=False, lineterminator="\n").encode())
+    files.record()
     if quiet:
         return
     show(console.plain_table(HEADINGS, map(_cells, found.table.itertuples(index=False))))
-    for one, other, when in ((rows[0], rows[1], "before"), (rows[1], rows[0], "after")):
-        if only := len(np.setdiff1d(one, other)):
-            show(
-                f"{console.grouped(only)} job{'s' * (only != 1)} may run only {when} the change: not compared"
-            )
+    _show_left_out(len(jobs), rows[0], rows[1])
     show(f"results: {os.path.relpath(place)}/what-if.csv")
+
+
+def _show_left_out(jobs: int, before: NDArray[np.intp], after: NDArray[np.intp]) -> None:
+    """Print how many of some jobs are not among those of both runs."""
+    import numpy as np
+
+    from hpcsimkit.experiments.console import grouped
+
+    for count, when in (
+        (len(np.setdiff1d(before, after)), "only before the change"),
+        (len(np.setdiff1d(after, before)), "only after the change"),
+        (jobs - len(np.union1d(before, after)), "neither before nor after the change"),
+    ):
+        if count:
+            show(f"{grouped(count)} job{'s' * (count != 1)} may run {when}: not compared")
 
 
 def _cells(row: Any) -> list[str]:

@@ -58,10 +58,15 @@ def check(
     from hpcsimkit.errors import UsageError, nearest
     from hpcsimkit.experiments.checks.by_name import KINDS, checked, part_named
     from hpcsimkit.experiments.source import Source
+    from hpcsimkit.kernel.pipeline import SEATS
     from hpcsimkit.kernel.watchdog import Watchdog
+    from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--kind: one of {', '.join(KINDS)} is needed, found {kind!r}{nearest(kind, KINDS)}")
+    stages = [*(seat for seat in SEATS if seat != "estimates"), *ONE_SEAT]
+    if stage not in stages:
+        raise UsageError(f"--stage: one of {', '.join(stages)} is needed, found {stage!r}")
     source = Source.of_flags({"machines": machines, "seed": seed})
     with Watchdog():
         part = part_named(name, kind, parts)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.cli.flags import (
+    OF_JOBS,
+    RESULTS,
+    Limits,
+    Overwrite,
+    Quiet,
+    Source,
+    examples,
+    experiment_of,
+    takes,
+)
 from hpcsimkit.io.printable import show
 
 __all__ = ["explain"]
@@ -43,6 +54,7 @@ def explain(
             "--out", "-o", metavar="FOLDER", help="Results folder.  [results/<inspector>-explained]"
         ),
     ] = None,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
@@ -55,34 +67,46 @@ def explain(
     and as a table, explanation.csv.
     """
     from hpcsimkit.agents.agent import Agent
+    from hpcsimkit.engine.recorded_files import RecordedFiles
     from hpcsimkit.envs.scenario import Scenario
+    from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.evaluation.explanation import HEADINGS, explained
+    from hpcsimkit.experiments.source import sha256_of
     from hpcsimkit.experiments.training.data import Rules
     from hpcsimkit.io.files import make_folder, write_bytes
     from hpcsimkit.kernel.watchdog import Watchdog
     from hpcsimkit.reports.explanation import draw_explanation
     from hpcsimkit.reports.figures import save_figure
 
-    name = inspector
-    if inspector.endswith(MODEL):
-        trained = Agent.load(inspector).trained
-        name = f"{within or trained.get('policy', 'fcfs+easy')}+agent:{inspector}"
+    name, is_model = inspector, inspector.endswith(MODEL)
+    if is_model:
+        agent = Agent.load(inspector)
+        if agent.stage != "inspector":
+            raise UsageError(f"{inspector}: an inspector is needed, its seat is {agent.stage}")
+        name = f"{within or agent.trained.get('policy', 'fcfs+easy')}+agent:{inspector}"
+    elif within is not None:
+        raise UsageError(f"--within needs a trained agent ({MODEL}), found {inspector!r}")
     # code named on the command line is trusted, not that in the model
     named = {"source": source, "inspector": inspector, "within": within}
     experiment = experiment_of(Experiment, named | settings)
     policy, workload = experiment.policy_named(name), experiment.workload()
     rules = Rules(experiment.scheduled, experiment.walltime, experiment.service_time, experiment.semantics)
+    model = {"inspector": f"{Path(inspector).name} ({sha256_of(inspector)[:8]})"} if is_model else {}
+    settings_of_files = {**experiment.settings(), "policies": [name], **model}
+    files = RecordedFiles(("explanation.csv", "explanation.png"), settings_of_files, sys.orig_argv)
+    place = files.checked(out, RESULTS / f"{Path(inspector).stem}-explained", overwrite=overwrite)
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
     with Watchdog():
-        found = explained(policy, rules.applied(Scenario(workload, experiment.scheduled, experiment.seed)))
-    place = Path(out) if out else RESULTS / f"{Path(inspector).stem}-explained"
+        scenario = rules.applied(Scenario(workload, experiment.scheduled, experiment.seed))
+        found = explained(policy, scenario, name)
     make_folder(place)
     figure = draw_explanation(found, f"{inspector} on {workload.name}")
     save_figure(figure, place / "explanation.png")
     write_bytes(place / "explanation.csv", found.table())
+    files.record()
     if not quiet:
         show(console.plain_table(HEADINGS, found.rows()))
         show(f"{name}: {console.grouped(len(found.rejected))} decisions, {100 * found.ratio:.1f} % rejected")

@@ -246,8 +246,8 @@ Overwrite = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Replace finished results of other settings in the results folder.  [asked on a terminal, else "
-        "refused]",
+        help="Replace finished results in the results folder.  [those of other settings: asked on a "
+        "terminal, else refused]",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
@@ -281,7 +281,7 @@ Simulator = Annotated[
     typer.Option(
         metavar="auto|simpy|compiled",
         help="Program that simulates; schedules are equal. compiled: plain pipelines, "
-        "with the extra [fast].  [auto: compiled for long logs where possible]",
+        "with the extra [fast].  [auto: compiled where possible, once there are many jobs]",
     ),
 ]
 Warmup = Annotated[

@@ -26,6 +26,7 @@ from hpcsimkit.io.printable import show
 
 if TYPE_CHECKING:
     from hpcsimkit.experiments.training.training import Training
+    from hpcsimkit.experiments.training.training_run import TrainingFolder
 
 __all__ = ["evaluate", "train"]
 
@@ -76,6 +77,7 @@ def train(
     A seat is a decision point, such as the order of the jobs or the placement. Shows the progress,
     validates at intervals on jobs outside the training set, and writes a folder with the agents
     (best.hpcsim, last.hpcsim), the learning curve, and all settings and seeds to repeat the training.
+    A finished training is not repeated in its folder, except with --overwrite.
     """
     from hpcsimkit.errors import require_packages
     from hpcsimkit.experiments.parts.learner_parts import PACKAGES
@@ -104,10 +106,13 @@ def train(
         return
     workloads = training.workloads()
     place = training.out or next_free(RESULTS / f"{workloads[0].name}-{training.algorithm}", resume=resume)
+    run = TrainingRun(training, workloads, place, command=sys.orig_argv)
+    if run.finished and not overwrite:
+        _say_finished(run, quiet=quiet)
+        return
     if not quiet:
         for workload in workloads:
             show(*console.loaded(workload, training.simulated.cluster))
-    run = TrainingRun(training, workloads, place, command=sys.orig_argv)
     with show_training(training, quiet=quiet) as tell:
         trained = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if not quiet:
@@ -125,11 +130,21 @@ def _train_on_problem(training: Training, *, resume: bool, overwrite: bool, quie
     run = ProblemRun(
         training, training.out or next_free(RESULTS / training.algorithm, resume=resume), sys.orig_argv
     )
+    if run.finished and not overwrite:
+        _say_finished(run, quiet=quiet)
+        return
     with show_training(training, quiet=quiet) as tell:
         trained = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if trained is not None and not quiet:
         show(trained.summary)
         show(f"results: {os.path.relpath(run.folder.place)}")
+
+
+def _say_finished(run: TrainingFolder, *, quiet: bool) -> None:
+    """Print that there is nothing to train."""
+    if not quiet:
+        place = os.path.relpath(run.folder.place)
+        show(f"{place}: this training is finished, nothing is trained; --overwrite trains it again")
 
 
 @examples(

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
 from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.cli.flags import (
+    OF_JOBS,
+    RESULTS,
+    Limits,
+    Overwrite,
+    Quiet,
+    Source,
+    examples,
+    experiment_of,
+    takes,
+)
 from hpcsimkit.io.printable import show
 
 __all__ = ["predict"]
@@ -45,6 +55,7 @@ def predict(
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-predicted]"),
     ] = None,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
@@ -55,6 +66,8 @@ def predict(
     has ended. Prints the errors of all jobs and of heavy, light and new users. Writes them as
     predictions.csv, and the calibration of the quantiles as predictions.png.
     """
+    from hpcsimkit.engine.recorded_files import RecordedFiles
+    from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.comparison.policy_run import simulated
@@ -65,12 +78,17 @@ def predict(
     from hpcsimkit.reports.figures import save_figure
     from hpcsimkit.reports.prediction_plots import draw_predictions
 
-    forecasts = Forecasts({name: predictor_named(name) for name in predictor or PREDICTORS})
+    names = list(predictor or PREDICTORS)
+    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
+        raise UsageError(f"--predictor: {twice!r} is named twice")
+    forecasts = Forecasts({name: predictor_named(name) for name in names})
     experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
     workload = experiment.workload()
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
-    place = Path(out) if out else RESULTS / f"{workload.name}-predicted"
+    settings_of_files = {**experiment.settings(), "predictors": names}
+    files = RecordedFiles(("predictions.csv", "predictions.png"), settings_of_files, sys.orig_argv)
+    place = files.checked(out, RESULTS / f"{workload.name}-predicted", overwrite=overwrite)
     found = experiment.policy_named(policy)
     with show_policies([policy], len(workload), quiet=quiet) as tell:
         simulated(
@@ -87,6 +105,7 @@ def predict(
     make_folder(place)
     write_bytes(place / "predictions.csv", table.to_csv(index=False, lineterminator="\n").encode())
     save_figure(draw_predictions(table), place / "predictions.png")
+    files.record()
     if not quiet:
         _show(table)
         show(f"results: {os.path.relpath(place)}/predictions.png")

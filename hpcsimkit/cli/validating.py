@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
 from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Source, examples, experiment_of, takes
+from hpcsimkit.cli.flags import (
+    OF_JOBS,
+    RESULTS,
+    Limits,
+    Overwrite,
+    Quiet,
+    Source,
+    examples,
+    experiment_of,
+    takes,
+)
 from hpcsimkit.io.printable import show
 
 __all__ = ["validate"]
 
 HEADINGS = ("waits", "jobs", "recorded [s]", "simulated [s]", "ratio", "Wasserstein [s]", "KS")
+
+FILES = ("validation.csv", "residue.csv", "validation.png")
 
 
 @examples(
@@ -35,6 +47,7 @@ def validate(
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-validated]"),
     ] = None,
+    overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
@@ -47,6 +60,7 @@ def validate(
     day, as validation.csv, the explanation as residue.csv, and a picture of it, the queue and the utilisation
     over time as validation.png.
     """
+    from hpcsimkit.engine.recorded_files import RecordedFiles
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.comparison.policy_run import simulated
@@ -60,7 +74,8 @@ def validate(
     workload = experiment.workload()
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
-    place = Path(out) if out else RESULTS / f"{workload.name}-validated"
+    files = RecordedFiles(FILES, experiment.settings(), sys.orig_argv)
+    place = files.checked(out, RESULTS / f"{workload.name}-validated", overwrite=overwrite)
     found = experiment.policy_named(policy)
     result = simulated(policy, found, experiment, workload, lambda jobs: None, place / "trace.jsonl")
     validation = Validation(result)
@@ -69,6 +84,7 @@ def validate(
     for name, table in (("validation", validation.table), ("residue", residue.table)):
         write_bytes(place / f"{name}.csv", table.to_csv(index=False, lineterminator="\n").encode())
     save_figure(draw_validation(residue, f"{policy} on {workload.name}"), place / "validation.png")
+    files.record()
     if not quiet:
         _show(policy, validation, residue)
         show(f"results: {os.path.relpath(place)}/validation.png")

@@ -144,9 +144,12 @@ def mimic(
     Arrival rates by weekday and hour of the day, and the distributions of sizes, run times and estimates are
     those of the log. Bursts, dependencies, and busy and quiet months are not reproduced.
     """
+    from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments.mimics import MimicOf, in_a_line
     from hpcsimkit.workloads import write_job_table, write_swf
 
+    if out.exists() and log.exists() and out.samefile(log):
+        raise UsageError(f"{out}: it is the original log; another --out keeps it")
     flags = {"log": str(log), "jobs": jobs, "seed": seed, "days": days, "divide": divide}
     wanted = MimicOf.of_flags(flags)
     original = wanted.original()

@@ -14,6 +14,9 @@ from hpcsimkit.errors import UsageError
 
 __all__ = ["Allocation", "MachineLevel", "giving", "on", "with_all"]
 
+MANY = 4
+"""An allocation has many machines if it has one of so many; amounts on all then take as much memory again."""
+
 MachineLevel = NDArray[np.int64]
 """Available amounts on each machine, int64, shape (machines, resources)."""
 
@@ -47,15 +50,42 @@ class Allocation:
 
     __array_ufunc__ = None  # so that `level - allocation` calls the allocation's __rsub__
 
+    everywhere: MachineLevel | None = None
+    """The amounts on all machines of the cluster, if the allocation has many of them: faster to subtract."""
+
     def __init__(self, machines: Iterable[int], amounts: ArrayLike, style: str = "") -> None:
         if isinstance(machines, np.ndarray) and machines.dtype == np.intp and len(machines) > 1:
             self.numbers = machines
         else:
             self.machines = tuple(map(index, machines))
+            if len(self.machines) == 1:
+                self.numbers = slice(self.machines[0], self.machines[0] + 1)
         self.amounts = np.asarray(amounts)
         self.style = style
         if self.amounts.dtype != np.int64:
             self.amounts = _whole(self.amounts)
+
+    @classmethod
+    def of_level(cls, amounts: MachineLevel, style: str = "") -> Allocation:
+        """Return the allocation of what all machines of a cluster give, most of them perhaps nothing.
+
+        Parameters
+        ----------
+        amounts : array of int64, shape (machines, resources)
+            Amount of each resource on each machine, >= 0; it must not change any more.
+        style : str
+            Style of the placement. Default: none.
+
+        Examples
+        --------
+        >>> Allocation.of_level(np.array([[0, 0], [0, 2], [1, 0]]))
+        Allocation([1, 2], [[0, 2], [1, 0]])
+        """
+        machines = giving(amounts)
+        allocation = cls(machines, on(machines, amounts), style)
+        if len(machines) * MANY >= len(amounts):
+            allocation.everywhere = amounts
+        return allocation
 
     @cached_property
     def machines(self) -> tuple[int, ...]:
@@ -67,8 +97,6 @@ class Allocation:
     @cached_property
     def numbers(self) -> slice | NDArray[np.intp]:
         """The machines as an index into levels."""
-        if len(self.machines) == 1:
-            return slice(self.machines[0], self.machines[0] + 1)
         return np.array(self.machines, dtype=np.intp)
 
     @cached_property
@@ -98,13 +126,23 @@ class Allocation:
         return level[self.numbers] if isinstance(self.numbers, slice) else on(self.numbers, level)
 
     def __rsub__(self, level: MachineLevel) -> MachineLevel:
+        if self.everywhere is not None:
+            return level - self.everywhere
         left = level.copy("K")
-        left[self.numbers] = self.there(level) - self.amounts
+        if isinstance(self.numbers, slice):
+            left[self.numbers] -= self.amounts
+        else:
+            left[self.numbers] = on(self.numbers, level) - self.amounts
         return left
 
     def __radd__(self, level: MachineLevel) -> MachineLevel:
+        if self.everywhere is not None:
+            return level + self.everywhere
         left = level.copy("K")
-        left[self.numbers] = self.there(level) + self.amounts
+        if isinstance(self.numbers, slice):
+            left[self.numbers] += self.amounts
+        else:
+            left[self.numbers] = on(self.numbers, level) + self.amounts
         return left
 
     def __eq__(self, other: Any) -> bool:

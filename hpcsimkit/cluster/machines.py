@@ -68,7 +68,9 @@ class Machines(Cluster[MachineLevel, Allocation]):
     amounts: ArrayLike
     features: Sequence[Collection[str]] = ()
     needs: NeedTable = field(init=False, repr=False)
-    _numbers: dict[tuple[int, Request | None], int] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[tuple[int, Request | None], tuple[int, Need]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         names, resources = _each_once("machine", self.names), _each_once("resource", self.resources)
@@ -222,15 +224,19 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def need(self, job: Job) -> Need:
         """Return the resource demand of a job on these machines; jobs with equal demands share one object."""
-        return self.needs.needs[self.size_of(job)]
+        known = self._known.get((job.nodes, job.request))
+        return self._added(job)[1] if known is None else known[1]
 
     def size_of(self, job: Job) -> int:
         """Return the number of a job's :meth:`need` in the table of these machines."""
-        key = (job.nodes, job.request)
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = self.needs.add(self._worked_out(*key))
-        return number
+        known = self._known.get((job.nodes, job.request))
+        return self._added(job)[0] if known is None else known[0]
+
+    def _added(self, job: Job) -> tuple[int, Need]:
+        """Return the number and the resource demand of a job that is the first one to have it."""
+        need = self._worked_out(job.nodes, job.request)
+        added = self._known[job.nodes, job.request] = self.needs.add(need), need
+        return added
 
     @cached_property
     def _shape(self) -> Shape:
@@ -275,7 +281,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Sequence[bool]:
         """Return for each job whether it fits a level."""
-        supply = level.sum(axis=0).tolist()
+        supply = np.add.reduce(level).tolist()
         needs = map(self.need, jobs)
         return [need.within(supply) if need.by_totals else need.fits(level) for need in needs]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.cluster.allocation import Allocation, MachineLevel, giving, on
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel, giving
 from hpcsimkit.io.units import memory_text
 
 __all__ = ["Conditions", "Count", "Need", "Shape", "Watch", "amounts_text"]
@@ -107,6 +107,9 @@ class Need:
         self.by_totals = self.spread and not exclusive and self.allowed is None
         self._totals = tuple(amount * self.nodes for amount in self.amounts.tolist())
         self.pooled = spread
+        # Whether an allocation needs to be one machine with exactly these amounts.
+        self._is_part_of_one = self.nodes == 1 and not (self.spread or exclusive or self.quotas)
+        self._row = self.amounts.tolist()
         # At least one comparison is needed, since excluded machines have negative amounts.
         self.asked = [(k, amount) for k, amount in enumerate(self.amounts.tolist()) if amount] or [(0, 0)]
 
@@ -164,7 +167,8 @@ class Need:
 
     def supply(self, level: MachineLevel) -> NDArray[np.int64]:
         """Return the amount of each resource available to a pooled request, int64, shape (resources,)."""
-        return (level if self.by_totals else level[self.usable(level)]).sum(axis=0)
+        supply: NDArray[np.int64] = np.add.reduce(level if self.by_totals else level[self.usable(level)])
+        return supply
 
     def take(self, level: MachineLevel, order: Places, style: str = "") -> Allocation | None:
         """Return an allocation on machines in the given order, or None if their amounts are insufficient.
@@ -210,27 +214,27 @@ class Need:
 
     def _fill(self, level: MachineLevel, order: Places, style: str) -> Allocation | None:
         """Return an allocation that uses each machine up before the next one."""
-        amounts = np.zeros_like(level)
+        amounts = np.zeros(level.shape, dtype=np.int64, order="F")
         for k, amount in self.asked:
-            there = level[:, k].take(order)
+            there, given = level[:, k].take(order), amounts[:, k]
             reached = there.cumsum()
             last = int(reached.searchsorted(amount))
             if last == len(order):
                 return None
-            amounts[order[:last], k] = there[:last]
-            amounts[order[last], k] = amount - reached[last] + there[last]
-        machines = giving(amounts)
-        amounts = self.shape.capacity[machines] if self.exclusive else on(machines, amounts)
-        return Allocation(machines, amounts, style)
+            given[order[:last]] = there[:last]
+            given[order[last]] = amount - reached[last] + there[last]
+        if self.exclusive:
+            machines = giving(amounts)
+            return Allocation(machines, self.shape.capacity[machines], style)
+        return Allocation.of_level(amounts, style)
 
     def met_by(self, allocation: Allocation, level: MachineLevel) -> bool:
         """Return whether an allocation matches the demand exactly and lies within the level."""
-        if not allocation.lies_within(len(level)):
+        if self._is_part_of_one:
+            return self._met_on_one_machine(allocation, level)
+        if not _lies_within(allocation, level):
             return False
         numbers, given = allocation.numbers, allocation.amounts
-        there = allocation.there(level)
-        if given.shape != there.shape or (given | (there - given)).min() < 0:  # negative if either is
-            return False
         if self.allowed is not None and not self.allowed[numbers].all():
             return False
         if self.exclusive and (given != self.shape.capacity[numbers]).any():
@@ -242,6 +246,18 @@ class Need:
         if self.exclusive:
             return self.within(allocation.totals)
         return allocation.totals == self._totals
+
+    def _met_on_one_machine(self, allocation: Allocation, level: MachineLevel) -> bool:
+        """Return the same for a job on one machine, in Python, which is faster for so few numbers."""
+        if len(allocation.machines) != 1 or allocation.amounts.tolist() != [self._row]:
+            return False
+        machine = allocation.machines[0]
+        if not 0 <= machine < len(level) or not (self.allowed is None or self.allowed[machine]):
+            return False
+        for there, given in zip(level[machine].tolist(), self._row, strict=True):  # noqa: SIM110 - a hot loop
+            if there < given:
+                return False
+        return True
 
     def totals(self) -> list[int]:
         """Return the total demand for each resource."""
@@ -305,6 +321,22 @@ class Need:
         )
         have = f"{'has' if count <= 1 else 'have'} so much{'' if empty else ' free'}"
         return f"{count or 'none'} {have}{counts}"
+
+
+def _lies_within(allocation: Allocation, level: MachineLevel) -> bool:
+    """Return whether an allocation has amounts of at least 0 of what its machines have."""
+    given = allocation.everywhere
+    if given is not None and given.shape == level.shape and _least(given | (level - given)) >= 0:
+        return True  # otherwise only machines of others may lack something
+    if not allocation.lies_within(len(level)):
+        return False
+    given, there = allocation.amounts, allocation.there(level)
+    return given.shape == there.shape and _least(given | (there - given)) >= 0  # negative if either is
+
+
+def _least(amounts: MachineLevel) -> int:
+    """Return the least number of an array, in half of the time that its own method takes for a short one."""
+    return int(np.minimum.reduce(amounts, axis=None))
 
 
 def _quotas(counts: Sequence[Count]) -> list[tuple[Mask, int]]:

@@ -1,6 +1,6 @@
 """Slurm's multifactor priority: shares, decaying usage, and the scores that follow from them.
 
-Mirrors :class:`~hpcsimkit.policies.slurm.SlurmMultifactor` on counted nodes.
+Mirrors :class:`~hpcsimkit.policies.slurm.SlurmMultifactor`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.compiled.compilation import called, machine_code
+from hpcsimkit.compiled.machines import Machines
+from hpcsimkit.compiled.queue import BLOCKS
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Numbers, Run
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.policies.slurm import SlurmMultifactor
@@ -122,13 +124,20 @@ def charge_ended(shares: Shares, run: Run, row: int, now: int) -> None:
 
 
 @called
-def value_usage(shares: Shares, run: Run, now: int) -> None:
+def value_usage(shares: Shares, run: Run, machines: Machines | None, now: int) -> None:
     """Compute what all usage so far counts now; mirrors the second part of ``SlurmMultifactor._usage``."""
     decayed = _decayed(shares, now - shares.known[CHARGED_AT])
     for user in range(len(shares.used)):
         shares.worth[user] = shares.used[user] * decayed
-    for place in range(run.counters[RUNNING]):
-        _charge(shares, run, shares.worth, run.expected[1, place], now)
+    if machines is not None:
+        expected = machines.expected
+        for place in range(expected.counters[BLOCKS]):
+            block = expected.order[place]
+            for position in range(expected.filled[block]):
+                _charge(shares, run, shares.worth, expected.rows[block, position], now)
+    else:
+        for place in range(run.counters[RUNNING]):
+            _charge(shares, run, shares.worth, run.expected[1, place], now)
 
 
 @machine_code

@@ -9,37 +9,50 @@ from typing import Any
 
 from hpcsimkit.compiled.cache_folder import CACHE
 
-__all__ = ["CACHE", "DIRLAB", "KINDS", "PUBLISHED_SEAT", "SEAT", "call", "counted", "least_jobs", "load"]
+__all__ = [
+    "CACHE",
+    "DIRLAB",
+    "KINDS",
+    "PAIRS_SEAT",
+    "PUBLISHED_SEAT",
+    "SEAT",
+    "call",
+    "counted",
+    "least_jobs",
+    "load",
+]
 
-WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 1_000_000
-"""Numbers of jobs from which ``simulator="auto"`` considers the compiled simulator.
+WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 200_000
+"""Numbers of jobs from which ``simulator="auto"`` takes the compiled simulator.
 
 Its first run in a process takes 0.5 s more, and 5 to 19 s more if it has not been compiled for this kind of
 policy before; the kernel simulates 100 000 jobs per second.
 """
 
-
-SLOW_IN_THE_KERNEL = {"machines": 5, "seat": 5}
-"""Divisors of the last two numbers for parts of a kind with which the kernel simulates far fewer jobs."""
+SLOW_IN_THE_KERNEL = {"shares": 5, "machines": 5, "profile": 5, "plan": 5, "seat": 5}
+"""Divisors of these numbers for parts of a kind with which the kernel simulates far fewer jobs."""
 
 
 DIRLAB = "dirlab"
 """The kind of all policies by the rules of :mod:`hpcsimkit.compiled.dirlab`."""
 
 SEAT, PUBLISHED_SEAT = "seat-textbook", "seat-dirlab"
-"""The kinds of all policies with an open seat, see :mod:`hpcsimkit.compiled.seats`."""
+"""The kinds of all pipelines with an open seat, see :mod:`hpcsimkit.compiled.seats`."""
+
+PAIRS_SEAT = "seat-pairs"
+"""The kind of the seat that chooses jobs and machines, see :mod:`hpcsimkit.compiled.pairs`."""
 
 KINDS: dict[str, Callable[..., Any]] = {}
-"""The function ``simulate`` or ``advance`` as compiled for each kind of policy used in this process."""
+"""The function that runs or advances a simulation, as compiled for each kind of policy of this process."""
 
 DIRECT: dict[str, Callable[..., Any]] = {}
 """The functions of runs with open seats, after their first calls, as they are called many times."""
 
-SHORT_RUNS: Counter[str] = Counter()
-"""Number of jobs in the short runs of this process that could be compiled, by kind of policy."""
+SEEN: Counter[str] = Counter()
+"""Number of jobs in the runs of this process that could be compiled, by kind of policy."""
 
 BESIDE_JOBS = 100
-"""Number of jobs that SimPy simulates in the time that it takes to set up a short run."""
+"""Number of jobs that SimPy simulates in the time that it takes to set up a run."""
 
 
 def _is_compiled(kind: str) -> bool:
@@ -47,17 +60,17 @@ def _is_compiled(kind: str) -> bool:
 
 
 def least_jobs(kind: str) -> int:
-    """Return the number of jobs from which ``simulator="auto"`` takes a simulation with a kind of policy."""
-    if kind in KINDS:
-        return WHEN_LOADED
-    least = WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
+    """Return the number of jobs from which ``simulator="auto"`` takes simulations with a kind of policy."""
+    least = WHEN_LOADED
+    if kind not in KINDS:
+        least = WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
     return least // max(SLOW_IN_THE_KERNEL.get(part, 1) for part in kind.split("-"))
 
 
 def counted(kind: str, jobs: int) -> int:
-    """Count a short run with a kind of policy, and return the number of jobs in all of them."""
-    SHORT_RUNS[kind] += jobs + BESIDE_JOBS
-    return SHORT_RUNS[kind]
+    """Count a run with a kind of policy, and return the number of jobs in all of them."""
+    SEEN[kind] += jobs + BESIDE_JOBS
+    return SEEN[kind]
 
 
 def load(kind: str) -> Callable[..., Any]:
@@ -89,4 +102,8 @@ def _entry(kind: str) -> Callable[..., Any]:
         from hpcsimkit.compiled import seats
 
         return entry(seats.advance, CACHE / kind)
+    if kind == PAIRS_SEAT:
+        from hpcsimkit.compiled import pairs
+
+        return entry(pairs.advance_to_pairs, CACHE / kind)
     return entry(dirlab.simulate if kind == DIRLAB else loop.simulate, CACHE / kind)

@@ -109,7 +109,7 @@ class MachineProfile(NamedTuple):
     steps : array of int64, shape (machines + 1, 1 + resources, steps)
         Beginnings of steps [s] and levels from then on, for machines that are searched often.
     wanted : array of int64, shape (resources,)
-        What a machine must have in a search.
+        Amounts that a machine must have in a search.
     counters : array of int64
         Beginning of the profile [s], whether it holds totals only, whether it holds them besides the
         machines, number of releases before their time, and the machine that was found.

@@ -21,7 +21,6 @@ from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.placing.placements import BestFit, FirstFit, WorstFit
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predictions import Noisy
-from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.placements import Placements
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ __all__ = [
     "PLACEMENTS",
     "allocations_of",
     "machines_of",
+    "needs_of",
     "obstacles",
     "placement_code",
     "placements_of",
@@ -53,9 +53,7 @@ Integers = NDArray[np.int64]
 
 def obstacles(workload: Workload, cluster: Cluster, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a pipeline on machines, though on nodes."""
-    if isinstance(policy.queue_order, SlurmMultifactor):
-        yield f"on machines, it knows no order {policy.queue_order!r}"
-    needs, numbers = _needs_of(workload, cluster)
+    needs, numbers = needs_of(workload, cluster)
     if any(need.quotas for need in needs):
         yield "it knows no constraints with counts"
     if _most_parts(needs, numbers).sum() > (MOST_PLANNED_PARTS if _plans(policy) else MOST_PARTS):
@@ -117,7 +115,7 @@ def machines_of(workload: Workload, cluster: Cluster) -> Machines:
     """Return the state of empty machines."""
     from hpcsimkit.compiled.machines import new_machines
 
-    needs, numbers = _needs_of(workload, cluster)
+    needs, numbers = needs_of(workload, cluster)
     return new_machines(_levels(needs, cluster), numbers, int(_most_parts(needs, numbers).sum()))
 
 
@@ -125,11 +123,11 @@ def profile_of(workload: Workload, cluster: Cluster, machines: Machines) -> Mach
     """Return the profile of empty machines."""
     from hpcsimkit.compiled.machine_profile import new_machine_profile
 
-    needs, numbers = _needs_of(workload, cluster)
+    needs, numbers = needs_of(workload, cluster)
     return new_machine_profile(machines, _most_parts(needs, numbers), any(need.spread for need in needs))
 
 
-def _needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
+def needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
     """Return the distinct needs of a workload, and the number of the need of each job among them."""
     distinct, numbers = np.unique(_numbers(workload, cluster), return_inverse=True)
     return [cluster.needs.needs[number] for number in distinct.tolist()], numbers

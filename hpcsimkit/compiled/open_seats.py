@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hpcsimkit.cluster.base import Nodes
-from hpcsimkit.compiled import loading, support
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.compiled import loading, on_machines, support
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
-from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.event_order import DirlabOrder, TextbookOrder
 from hpcsimkit.kernel.pipeline import SEATS, Pipeline
 from hpcsimkit.kernel.policy import Inspector
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
 
 __all__ = ["obstacle", "opened"]
 
@@ -28,19 +30,26 @@ def opened(simulation: Any, simulator: str, readers: Sequence[Any]) -> Any:
     UsageError
         The compiled simulator must be taken and cannot; the message says why.
     """
-    jobs = len(simulation.workload)
-    kind = loading.PUBLISHED_SEAT if isinstance(simulation.event_order, DirlabOrder) else loading.SEAT
     found = obstacle(simulation, readers)
     if found is not None:
         if simulator == "compiled":
             raise UsageError(f"the compiled simulator cannot pause here: {found}")
         return None
-    if simulator == "auto" and loading.counted(kind, jobs) < loading.least_jobs(kind):
+    kind = _kind(simulation)
+    if simulator == "auto" and loading.counted(kind, len(simulation.workload)) < loading.least_jobs(kind):
         return None
-    from hpcsimkit.compiled.paused_run import PausedRun
+    from hpcsimkit.compiled import paused_dispatch, paused_run
 
-    stage, closed = _closed(simulation.policy)
-    return PausedRun(simulation, stage, closed)
+    if kind == loading.PAIRS_SEAT:
+        return paused_dispatch.PausedDispatch(simulation)
+    return paused_run.PausedPipeline(simulation, *_closed(simulation.policy))
+
+
+def _kind(simulation: Any) -> str:
+    """Return the kind of the compiled function for a policy with an open seat."""
+    if isinstance(simulation.policy, Dispatch):
+        return loading.PAIRS_SEAT
+    return loading.PUBLISHED_SEAT if isinstance(simulation.event_order, DirlabOrder) else loading.SEAT
 
 
 def obstacle(simulation: Any, readers: Sequence[Any]) -> str | None:
@@ -56,23 +65,44 @@ def _obstacles(simulation: Any, readers: Sequence[Any]) -> Iterator[str]:
     if rules not in support.KNOWN:
         yield f"it knows no order of events {simulation.event_order.name!r}"
         return
-    if type(policy) is not Pipeline:
-        yield f"{type(policy).__name__} is no plain pipeline"
+    if type(policy) not in (Pipeline, Dispatch):
+        yield f"{type(policy).__name__} is neither a plain pipeline nor a dispatch"
         return
     for reader in (*simulation.observers, *readers):
         if "reads_compiled" not in vars(type(reader)) or not reader.reads_compiled:
             yield f"{type(reader).__name__} is not known to read only what a compiled run shows"
-    if type(simulation.cluster) is not Nodes:
-        yield f"its seats know counted nodes only, found {simulation.cluster!r}"
     if simulation.begun is not None:
         yield "its seats know no begun runs"
     yield from support.obstacles_of_options(simulation)
+    if isinstance(policy, Dispatch):
+        yield from _obstacles_of_dispatch(simulation)
+        return
+    if type(simulation.cluster) is not Nodes:
+        yield f"the seats of a pipeline are compiled on counted nodes only, found {simulation.cluster!r}"
     seats = [seat for seat in SEATS if isinstance(getattr(policy, seat), External)]
     if len(seats) != 1:
         yield f"one open seat is needed, found {len(seats)}"
     else:
         yield from _obstacles_at(seats[0], policy, issubclass(rules, DirlabOrder))
         yield from support.obstacles_of_policy(_closed(policy)[1], rules)
+
+
+def _obstacles_of_dispatch(simulation: Any) -> Iterator[str]:
+    """Yield the reasons why a compiled run cannot pause at the pairs of jobs and machines of a dispatch."""
+    policy, cluster = simulation.policy, simulation.cluster
+    if type(simulation.event_order) is not TextbookOrder:
+        yield f"a dispatch is not compiled by the rules {simulation.event_order.name!r}"
+    if type(policy.seat) is not External or policy.seat.base is not None:
+        yield f"{policy.seat!r} at the seat of a dispatch is not compiled"
+    if type(policy.queue_order) not in support.CONSTANT:
+        yield f"the order {policy.queue_order!r} is not compiled with an open seat"
+    if type(cluster) is not Machines:
+        yield f"a dispatch is compiled on machines only, found {cluster!r}"
+        return
+    yield from on_machines.obstacles(simulation.workload, cluster, Pipeline(policy.queue_order))
+    needs, _ = on_machines.needs_of(simulation.workload, cluster)
+    if any(need.spread or need.exclusive or need.nodes > 1 for need in needs):
+        yield "a dispatch needs jobs that share one machine each"
 
 
 def _obstacles_at(stage: str, policy: Pipeline, published: bool) -> Iterator[str]:

@@ -97,12 +97,19 @@ def _start_next(
 
 @machine_code
 def _list_waiting(
-    jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, shares: Shares | None, now: int
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    listing: Listing,
+    shares: Shares | None,
+    machines: Machines | None,
+    now: int,
 ) -> int:
     """List all waiting jobs in the order of the queue, with their scores, and return their number."""
     count = gather(queue, listing.rows)
     if shares is not None:
-        value_usage(shares, run, now)
+        value_usage(shares, run, machines, now)
     for position in range(count):
         row = listing.rows[position]
         if shares is not None:
@@ -136,7 +143,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     elif plan.counters[ENDED] and release_ended(plan, jobs, run, machines, now):
         count = gather(queue, listing.rows)
         if gone is not None:
-            count = _list_waiting(jobs, run, rules, queue, listing, shares, now)
+            count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
             sort(listing, count)
         compress(plan, jobs, run, machines, listing, count)
     for place in range(first, run.counters[ARRIVED]):
@@ -385,7 +392,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
         Row of the first job that does not fit, -1 if there is none.
     """
     rows = listing.rows
-    count = _list_waiting(jobs, run, rules, queue, listing, shares, now)
+    count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
     for position in range(count):
         gone[position] = 0
     if machines is not None and skips(

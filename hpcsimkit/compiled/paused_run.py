@@ -1,7 +1,8 @@
-"""A compiled run that pauses at the decisions of an open seat, in the place of a run of the kernel."""
+"""Compiled runs that pause at the decisions of an open seat, in the place of a run of the kernel."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from simpy.core import EmptySchedule
 
 from hpcsimkit.compiled import loading, support
 from hpcsimkit.compiled.dirlab import new_published
-from hpcsimkit.compiled.journal import ENTRIES, new_journal
+from hpcsimkit.compiled.journal import ENTRIES, Journal, new_journal
 from hpcsimkit.compiled.queue import new_queue
 from hpcsimkit.compiled.seats import (
     BACKFILLER,
@@ -24,16 +25,16 @@ from hpcsimkit.compiled.seats import (
     new_seat,
 )
 from hpcsimkit.compiled.shown import Shown
-from hpcsimkit.compiled.state import new_run
+from hpcsimkit.compiled.state import Integers, new_run
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Callbacks
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.stalls import stalled
+from hpcsimkit.kernel.stalls import finish, stalled
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
 
-__all__ = ["CODES", "PausedRun"]
+__all__ = ["CODES", "PausedPipeline", "PausedRun"]
 
 CODES = {"order": ORDER, "inspector": INSPECTOR, "backfiller": BACKFILLER}
 """Codes of the seats that can be open."""
@@ -41,22 +42,26 @@ CODES = {"order": ORDER, "inspector": INSPECTOR, "backfiller": BACKFILLER}
 UNLIMITED = 2**62
 
 
-class PausedRun:
-    """A run of a pipeline with an open seat; see :class:`~hpcsimkit.kernel.run.Run`.
+class PausedRun(ABC):
+    """A run with an open seat; see :class:`~hpcsimkit.kernel.run.Run`.
 
     Parameters
     ----------
     simulation : Simulation
         The parameters of the run.
-    stage : str
-        The open seat.
-    closed : Pipeline
-        The pipeline with the heuristic behind the seat.
+    kind : str
+        The compiled function, by its kind of policy.
+    state : tuple
+        Its arguments but the answer of the pending decision, which are the last ones.
+    journal : Journal
+        The events, one of these arguments.
+    counters : array of int64
+        Those of the open seat, with the simulated time [s] at ``NOW``.
+    system : Shown
+        The state, as it is shown.
 
     Attributes
     ----------
-    system : Shown
-        The state.
     decision : Decision or None
         The pending decision.
     cut_short : list of int
@@ -65,34 +70,35 @@ class PausedRun:
 
     simulator = "compiled"
 
-    def __init__(self, simulation: Any, stage: str, closed: Pipeline) -> None:
-        policy, logged = simulation.policy, simulation.workload
-        workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
-        nodes, streams = simulation.cluster.size, np.random.SeedSequence(simulation.seed)
-        jobs, rules = support.jobs_and_rules(simulation, workload, closed, nodes, streams)
-        published = isinstance(simulation.event_order, DirlabOrder)
-        run = new_run(jobs, support.estimates(workload, closed, streams), nodes)
-        queue, journal = new_queue(len(workload)), new_journal(len(workload))
-        published_state = new_published(policy, len(workload)) if published else None
-        self._stage, self._external = stage, getattr(policy, stage)
-        self._clock, self._max_interval = simulation.guard.clock, policy.max_interval
-        seat = _seat(simulation, stage, self._external, self._clock.now)
-        self._seat, self._journal = seat, journal
-        self._state = (jobs, rules, run, queue, published_state, seat, journal)
-        self._kind = loading.PUBLISHED_SEAT if published else loading.SEAT
-        self._answer = 0
+    def __init__(
+        self,
+        simulation: Any,
+        kind: str,
+        state: tuple[Any, ...],
+        journal: Journal,
+        counters: Integers,
+        system: Any,
+    ) -> None:
+        self._kind, self._state, self._journal, self._counters = kind, state, journal, counters
+        self._answer: tuple[int, ...] = ()
+        self._clock = simulation.guard.clock
+        self.system: Any = system
         self.decision: Decision | None = None
         self.cut_short: list[int] = []
-        self.system: Any = Shown(
-            simulation, workload, jobs, run, queue, published_state, published, self._clock.now
-        )
         callbacks = Callbacks(simulation.observers)
         self._tells = (callbacks.on_submit, callbacks.on_start, callbacks.on_end)
+        self._told = any(self._tells)
         self._finish = callbacks.on_finish
         for notify in callbacks.on_begin:
-            notify(self.system)
+            notify(system)
 
-    # --- the course of the run -------------------------------------------------------------------------
+    @abstractmethod
+    def resume(self, decision: Decision, choice: Any) -> None:
+        """Take the answer of a decision; the pass goes on in :meth:`advance`."""
+
+    @abstractmethod
+    def _decision(self) -> Decision:
+        """Return the pending decision."""
 
     def advance(self) -> None:
         """Run to the next decision.
@@ -107,11 +113,11 @@ class PausedRun:
         if self.decision is not None:
             return
         self._journal.counters[ENTRIES] = 0
-        state = loading.call(self._kind, (*self._state, self._answer))
+        state = loading.call(self._kind, (*self._state, *self._answer))
         system = self.system
-        if any(self._tells):
-            self._tell()
-        system.now = now = int(self._seat.counters[NOW])
+        if self._told and (entries := int(self._journal.counters[ENTRIES])):
+            self._tell(entries)
+        system.now = now = int(self._counters[NOW])
         self._clock.move_to(now)
         if state == PAUSED:
             self.decision = self._decision()
@@ -119,17 +125,6 @@ class PausedRun:
             raise EmptySchedule
         else:
             raise stalled(system)
-
-    def resume(self, decision: Decision, choice: Any) -> None:
-        """Take the answer of a decision; the pass goes on in :meth:`advance`."""
-        if decision.stage != "inspector":
-            self._answer = -1 if choice is None else choice.index
-        else:
-            self._answer = int(choice)
-            if not choice and decision.job is not None:
-                row, holds = decision.job.index, self.system.holds
-                holds[row] = holds.get(row, 0) + 1
-        self.decision = None
 
     def finish(self) -> None:
         """End the run once no event is left.
@@ -139,25 +134,67 @@ class PausedRun:
         StalledError
             Jobs are still waiting.
         """
-        if len(self.system.queue):
-            raise stalled(self.system)
-        for notify in self._finish:
-            notify(self.system)
+        finish(self.system, self._finish)
 
-    def _tell(self) -> None:
+    def _tell(self, entries: int) -> None:
         """Tell the observers what happened since the last decision."""
         system, jobs, tells = self.system, self.system.jobs, self._tells
-        events = self._journal.events[:, : self._journal.counters[ENTRIES]].tolist()
-        for kind, row, now in zip(*events, strict=True):
+        for kind, row, now in zip(*self._journal.events[:, :entries].tolist(), strict=True):
             for notify in tells[kind]:
                 system.now = now
                 job = jobs[row]
                 if kind == 1:
-                    notify(job, job.nodes, system)
+                    notify(job, system.given(row), system)
                 else:
                     notify(job, system)
 
-    # --- decisions -------------------------------------------------------------------------------------
+
+class PausedPipeline(PausedRun):
+    """A run of a pipeline with an open seat, on counted nodes.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        The parameters of the run.
+    stage : str
+        The open seat.
+    closed : Pipeline
+        The pipeline with the heuristic behind the seat.
+    """
+
+    def __init__(self, simulation: Any, stage: str, closed: Pipeline) -> None:
+        policy, logged = simulation.policy, simulation.workload
+        workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
+        nodes, streams = simulation.cluster.size, np.random.SeedSequence(simulation.seed)
+        jobs, rules = support.jobs_and_rules(simulation, workload, closed, nodes, streams)
+        published = isinstance(simulation.event_order, DirlabOrder)
+        run = new_run(jobs, support.estimates(workload, closed, streams), nodes)
+        queue, journal = new_queue(len(workload)), new_journal(len(workload))
+        published_state = new_published(policy, len(workload)) if published else None
+        now = simulation.guard.clock.now
+        self._stage, self._external = stage, getattr(policy, stage)
+        self._max_interval = policy.max_interval
+        self._seat = seat = _seat(simulation, stage, self._external, now)
+        super().__init__(
+            simulation,
+            loading.PUBLISHED_SEAT if published else loading.SEAT,
+            (jobs, rules, run, queue, published_state, seat, journal),
+            journal,
+            seat.counters,
+            Shown(simulation, workload, jobs, run, queue, published, now),
+        )
+        self._answer = (0,)
+
+    def resume(self, decision: Decision, choice: Any) -> None:
+        """Take the answer of a decision; the pass goes on in :meth:`advance`."""
+        if decision.stage != "inspector":
+            self._answer = (-1 if choice is None else choice.index,)
+        else:
+            self._answer = (int(choice),)
+            if not choice and decision.job is not None:
+                row, holds = decision.job.index, self.system.holds
+                holds[row] = holds.get(row, 0) + 1
+        self.decision = None
 
     def _decision(self) -> Decision:
         """Return the pending decision."""
@@ -167,17 +204,13 @@ class PausedRun:
             job = system.jobs[row]
             options = (True, False) if self._may_hold() else (True,)
             return Decision(stage, system, job, lambda: options, lambda: True)
-        offered = self._options()
-        head = None if stage == "order" else system.jobs[row]
-        return Decision(stage, system, head, lambda: offered, lambda: offered[0])
-
-    def _options(self) -> list[Job | None]:
-        """Return the jobs among which the seat chooses, and None if it may decline."""
-        rows = self._seat.listing.rows[: self._seat.counters[OFFERED]].tolist()
-        offered: list[Job | None] = list(map(self.system.jobs.__getitem__, rows))
-        if self._external.decline and (self._stage == "backfiller" or self._may_hold()):
+        rows = self._seat.listing.rows[: self._seat.counters[OFFERED]].copy()
+        declines = self._external.decline and (stage == "backfiller" or self._may_hold())
+        offered: list[Job | None] = list(map(system.jobs.__getitem__, rows.tolist()))
+        if declines:
             offered.append(None)
-        return offered
+        head = None if stage == "order" else system.jobs[row]
+        return Decision(stage, system, head, lambda: offered, lambda: offered[0], rows)
 
     def _may_hold(self) -> bool:
         """Return whether another pass is certain to follow; see ``Pipeline._may_hold``."""
@@ -190,6 +223,7 @@ def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
     policy, base, events = simulation.policy, external.base, simulation.event_order
     fitting = stage == "backfiller" and isinstance(base, FittingCandidates)
     window = policy.window or UNLIMITED
+    most = (policy.max_candidates if stage == "backfiller" else None) or window
     return new_seat(
         len(simulation.workload),
         now,
@@ -200,7 +234,7 @@ def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
         guarded=fitting and bool(base.guarded),
         relax=float(base.relax) if fitting else 0.0,
         window=window,
-        most=min(window, base.slots) if fitting else window,
+        most=min(most, base.slots) if fitting else most,
         max_interval=_or_none(policy.max_interval),
         max_rejections=_or_none(policy.max_rejections),
         stands_still=isinstance(events, DirlabOrder),

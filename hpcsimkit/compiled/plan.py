@@ -30,6 +30,7 @@ __all__ = [
     "new_plan",
     "next_wake",
     "note_end",
+    "plan_anew",
     "prepare",
     "release_ended",
     "request_wake",
@@ -85,6 +86,11 @@ def new_plan(jobs: int, profile: Any) -> Plan:
         np.empty(2 * jobs + 1, dtype=np.int64),
         np.array([0, 0, 0, NEVER, NEVER, 0, 0], dtype=np.int64),
     )
+
+
+def plan_anew(plan: Plan) -> None:
+    """Have the first pass plan the jobs that are running when the run begins."""
+    plan.counters[BROKEN] = 1
 
 
 @pasted

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.compiled.dirlab import SORTED, Published
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue
-from hpcsimkit.compiled.state import ARRIVED, FREE, RUNNING, STARTED, Integers, Jobs, Run
+from hpcsimkit.compiled.state import ARRIVED, FREE, RUNNING, Integers, Jobs, Run
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Estimator
@@ -31,7 +30,7 @@ class Shown:
         The parameters of the run.
     workload : Workload
         The jobs, with limited run times if they are killed.
-    jobs, run, queue, published : Jobs, Run, Queue, Published
+    jobs, run, queue : Jobs, Run, Queue
         The arrays of the run.
     stands_still : bool
         See :class:`~hpcsimkit.kernel.system.System`.
@@ -52,7 +51,6 @@ class Shown:
         jobs: Jobs,
         run: Run,
         queue: Queue,
-        published: Published | None,
         stands_still: bool,
         now: int,
     ) -> None:
@@ -66,7 +64,7 @@ class Shown:
         self.jobs: list[Job] = workload.jobs
         self.holds: dict[int, int] = {}
         self.queue = ShownQueue(self.jobs, queue, run.estimate)
-        self.running = ShownRunning(jobs, run, published)
+        self.running = ShownRunning(jobs, run)
         self._columns, self._run = jobs, run
 
     @property
@@ -139,15 +137,21 @@ class ShownQueue:
         return int(self._queue.counters[WAITING])
 
     def __iter__(self) -> Iterator[Job]:
-        return map(self._jobs.__getitem__, self._rows().tolist())
+        return map(self._jobs.__getitem__, self.rows)
 
     def __contains__(self, job: Job) -> bool:
-        return job.index in self._rows()
+        return job.index in self.row_array
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the waiting jobs in the workload."""
+        rows: list[int] = self.row_array.tolist()
+        return rows
 
     @property
     def table(self) -> NDArray[np.int64]:
         """Rows ``index, size, estimate`` of the waiting jobs, int64, shape (3, jobs)."""
-        rows = self._rows()
+        rows = self.row_array
         sizes = [self._jobs[row].nodes for row in rows.tolist()]
         return np.stack([rows, np.array(sizes, dtype=np.int64), self._estimate[rows]])
 
@@ -155,8 +159,9 @@ class ShownQueue:
         """Return the first job; the queue must not be empty."""
         return self._jobs[self._queue.rows[self._queue.order[0], 0]]
 
-    def _rows(self) -> Integers:
-        """Return the rows of the waiting jobs."""
+    @property
+    def row_array(self) -> Integers:
+        """Rows of the waiting jobs, int64, shape (jobs,)."""
         queue = self._queue
         blocks = queue.order[: queue.counters[BLOCKS]].tolist()
         if len(blocks) == 1:
@@ -168,8 +173,8 @@ class ShownQueue:
 class ShownRunning:
     """The running jobs by expected end; see :class:`~hpcsimkit.kernel.system.Running`."""
 
-    def __init__(self, jobs: Jobs, run: Run, published: Published | None) -> None:
-        self._jobs, self._run, self._published = jobs, run, published
+    def __init__(self, jobs: Jobs, run: Run) -> None:
+        self._jobs, self._run = jobs, run
 
     def __len__(self) -> int:
         return int(self._run.counters[RUNNING])
@@ -186,12 +191,6 @@ class ShownRunning:
         """Rows of the running jobs."""
         rows: list[int] = self._run.expected[1, : len(self)].tolist()
         return rows
-
-    def by_expected_end(self) -> list[tuple[int, int, int]]:
-        """Return the entries; by the published rules this also sorts simultaneous job ends."""
-        if self._published is not None:
-            self._published.counters[SORTED] = self._run.counters[STARTED]
-        return self.entries
 
     def overrun(self, now: int) -> bool:
         """Return whether a running job has reached or passed its expected end."""

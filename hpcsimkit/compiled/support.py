@@ -91,9 +91,9 @@ class Parameters(RunParameters, Protocol):
 def takes(simulation: Parameters) -> bool:
     """Return whether the compiled simulator is to run a simulation.
 
-    With ``simulator="auto"`` it takes those that it can run and that are long enough to be worth its loading.
-    Begun runs are short, and policies that try orders make thousands of them: their jobs count together. So
-    do those of the baselines in trainings by the rules of :mod:`~hpcsimkit.policies.dirlab`.
+    With ``simulator="auto"`` it takes those that it can run once the jobs of all runs of this process with
+    the same kind of policy are worth its loading. (Policies that try orders make thousands of short runs,
+    and so do the baselines of a training.)
 
     Raises
     ------
@@ -101,13 +101,10 @@ def takes(simulation: Parameters) -> bool:
         The simulation asks for the compiled simulator, which cannot run it; the message says why.
     """
     if simulation.simulator == "auto":
-        jobs, short = len(simulation.workload), simulation.begun is not None or _by_dirlab(simulation)
-        if (jobs < loading.WHEN_LOADED and not short) or obstacle(simulation) is not None:
+        if obstacle(simulation) is not None:
             return False
         kind = _kind(_parts(simulation))
-        if short:
-            jobs = loading.counted(kind, jobs)
-        return jobs >= loading.least_jobs(kind)
+        return loading.counted(kind, len(simulation.workload)) >= loading.least_jobs(kind)
     found = obstacle(simulation)
     if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")
@@ -158,12 +155,7 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
     """Yield the reasons why the compiled simulator cannot begin with running jobs."""
     if begun is None:
         return
-    policy, cluster = simulation.policy, _whole(simulation.cluster)
-    if isinstance(policy, Pipeline):
-        stages = (policy.queue_order, policy.backfiller, policy.estimates)
-        for stage in stages:
-            if isinstance(stage, orders.RandomOrder | Conservative | Noisy | LastTwo):
-                yield f"it knows no begun runs with {stage!r}"
+    cluster = _whole(simulation.cluster)
     if isinstance(cluster, Machines):
         fit = on_machines.allocations_of(begun, simulation.workload, cluster) is not None
     else:
@@ -247,6 +239,7 @@ def run(simulation: Parameters) -> Result:
     simulate = loading.load(_kind(parts))
     from hpcsimkit.compiled.begun import take_over
     from hpcsimkit.compiled.dirlab import new_published
+    from hpcsimkit.compiled.plan import plan_anew
     from hpcsimkit.compiled.queue import new_queue
     from hpcsimkit.compiled.state import PASSES, new_run
 
@@ -263,7 +256,7 @@ def run(simulation: Parameters) -> Result:
         if "profile" in parts or "plan" in parts:
             profile = on_machines.profile_of(logged, cluster, machines)
     at_once = nodes if machines is None else len(workload)
-    state = new_run(jobs, estimates(workload, policy, streams), at_once)
+    state = new_run(jobs, estimates(workload, policy, streams, simulation.begun), at_once)
     if simulation.begun is not None:
         take_over(simulation.begun, jobs, state, machines, allocations or ())
     queue = new_queue(len(workload))
@@ -271,6 +264,8 @@ def run(simulation: Parameters) -> Result:
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
         optional = {**_optional_parts(parts, policy, workload, jobs, nodes, profile), "machines": machines}
+        if "plan" in parts and simulation.begun is not None:
+            plan_anew(optional["plan"])
         simulate(jobs, rules, state, queue, *map(optional.get, PARTS))
     return Result(
         workload=workload,
@@ -396,8 +391,9 @@ def jobs_and_rules(
         arrival_order = workload.arrival_order.astype(np.int64)
     arrival = _inverse(arrival_order)
     order, candidates, scored = policy.queue_order, _candidates(policy), _is_scored(policy)
-    keys = _keys(workload, order, arrival, streams)
-    candidate_keys = _keys(workload, candidates, arrival, streams)
+    waiting = arrival_order if begun is None else _without(arrival_order, begun.started)
+    keys = _keys(workload, order, waiting, streams)
+    candidate_keys = _keys(workload, candidates, waiting, streams)
     columns = ("submit_time", "run_time", "requested_time", "nodes")
     submit_time, run_time, requested_time, nodes_asked = map(_contiguous, map(workload.column, columns))
     jobs = Jobs(
@@ -406,7 +402,7 @@ def jobs_and_rules(
         requested_time,
         nodes_asked,
         user=_numbered(workload.user) if isinstance(policy.estimates, LastTwo) else workload.user,
-        arrival_order=arrival_order if begun is None else _without(arrival_order, begun.started),
+        arrival_order=waiting,
         rank=arrival if scored else _inverse(np.lexsort((arrival, *keys[::-1]))),
         weight=np.stack(
             [
@@ -474,13 +470,13 @@ def _reservations(backfiller: Any) -> int:
 
 
 def _keys(
-    workload: Workload, order: Any, arrival: Integers, streams: np.random.SeedSequence
+    workload: Workload, order: Any, waiting: Integers, streams: np.random.SeedSequence
 ) -> tuple[NDArray[Any], ...]:
     """Return the keys of jobs by a constant order; none by others."""
     if order is None or type(order) in (*VARYING, ShortestPredicted):
         return ()
     if type(order) is orders.RandomOrder:
-        return (_random(streams).random(len(workload))[arrival],)
+        return (_drawn(streams, waiting, len(workload)),)
     return keys_of(order, workload)
 
 
@@ -496,7 +492,9 @@ def _weights(workload: Workload, order: Any, keys: tuple[NDArray[Any], ...]) -> 
     return np.zeros(len(workload))
 
 
-def estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSequence) -> Integers:
+def estimates(
+    workload: Workload, policy: Pipeline, streams: np.random.SeedSequence, begun: Begun | None = None
+) -> Integers:
     """Return the estimates of all jobs [s]; last-two predictions follow during the run."""
     estimator = policy.estimates
     if isinstance(estimator, Actual):
@@ -504,8 +502,10 @@ def estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSeque
     if isinstance(estimator, Remembered):
         return estimator.estimates
     if isinstance(estimator, Noisy):
-        arrival = _inverse(workload.arrival_order)
-        factors = 1 + estimator.noise * _random(streams).random(len(workload))[arrival]
+        asked = workload.arrival_order
+        if begun is not None:  # first those of the running jobs
+            asked = np.concatenate([list(begun.started), _without(asked, begun.started)]).astype(np.int64)
+        factors = 1 + estimator.noise * _drawn(streams, asked, len(workload))
         return np.maximum(np.rint(workload.column("run_time") * factors).astype(np.int64), 1)
     return workload.column("requested_time")
 
@@ -513,6 +513,13 @@ def estimates(workload: Workload, policy: Pipeline, streams: np.random.SeedSeque
 def _random(streams: np.random.SeedSequence) -> np.random.Generator:
     """Return the next generator of the run, as ``System.random`` does."""
     return np.random.default_rng(streams.spawn(1)[0])
+
+
+def _drawn(streams: np.random.SeedSequence, rows: Integers, jobs: int) -> NDArray[np.float64]:
+    """Return random numbers drawn for the jobs of some rows, one after the other; 0 for others."""
+    numbers = np.zeros(jobs)
+    numbers[rows] = _random(streams).random(len(rows))
+    return numbers
 
 
 def _numbered(user: Integers) -> Integers:

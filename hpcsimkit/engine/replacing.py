@@ -55,7 +55,10 @@ def check_replacement(
         raise UsageError(f"{found}; --overwrite replaces them, another --out keeps them")
     sys.stderr.write(f"hpcsimkit: {found}; replace them? [y/N] ")
     sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        sys.stderr.write("\n")
+    if answer.strip().lower() not in ("y", "yes"):
         raise UsageError(f"{place}: the results in it are kept")
 
 

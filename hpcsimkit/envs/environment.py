@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.episode_batch import EpisodeBatch
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward, Valid, actions_of, sampled, shape_of
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.policy import Policy
@@ -61,6 +63,11 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         The program that runs up to each decision; observations, rewards and schedules do not depend on it.
         ``"auto"`` takes the compiled one (extra ``[fast]``) where policy, encoder, mask and reward allow it,
         once a training has enough jobs. Default: ``"auto"``.
+
+    Attributes
+    ----------
+    simulators : Counter of str
+        Number of episodes begun on each simulator, ``"simpy"`` or ``"compiled"``.
 
     Examples
     --------
@@ -119,6 +126,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
                 encoder.low, encoder.high, shape=shape, dtype=np.float32
             )
         self.action_space = gymnasium.spaces.Discrete(actions)
+        self.simulators: Counter[str] = Counter()
         self._batch = EpisodeBatch(self, [reward])
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -148,19 +156,25 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         UsageError
             All attempted episodes are without decisions.
         """
-        player = Player(self.encoder, self.mask, reward)
         self._check_sizes()
         for _ in range(self.attempts):
             scenario = sampled(self.episodes, rng)
-            episode = Episode(
-                scenario, self.policy, {self.stage: player}, skip=self.skip, simulator=self.simulator
-            )
+            episode = self.episode_of(scenario, reward)
             if episode.decision is None:
                 continue
             if scenario.learn_from is not None:
                 episode.reward(self.stage)  # discard the reward of the warm-up
             return episode
         raise self._nothing_to_decide(scenario.workload.name)
+
+    def episode_of(self, scenario: Scenario, reward: Reward) -> Episode:
+        """Begin an additional episode of a given scenario, which may have no decision."""
+        player = Player(self.encoder, self.mask, reward)
+        episode = Episode(
+            scenario, self.policy, {self.stage: player}, skip=self.skip, simulator=self.simulator
+        )
+        self.simulators[episode.simulation.program] += 1
+        return episode
 
     def _check_sizes(self) -> None:
         """Check that the sizes of encoder and mask have not changed."""

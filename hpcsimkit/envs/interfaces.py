@@ -112,7 +112,9 @@ class Reward(Observer, Parameters):
     """Reward of an agent: an observer that accumulates a quantity of the run.
 
     :meth:`take` is called at each decision of the seat and at the end; it returns the amount accumulated
-    since the last call. If the sum over an episode is a metric, the docstring says so.
+    since the last call. If the sum over an episode is a metric, the docstring says so. With a warm-up, what
+    has accumulated before the first decision is discarded: the sum then lacks that part, which does not
+    depend on the agent.
     """
 
     reads_compiled = False

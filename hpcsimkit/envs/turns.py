@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -81,6 +82,7 @@ class TurnTaking:
         self.skip = skip
         self.attempts = attempts
         self.rng = np.random.default_rng()
+        self.simulators: Counter[str] = Counter()
         self.agents: list[str] = []
         self.agent_selection = ""
 
@@ -97,6 +99,7 @@ class TurnTaking:
             self.episode = Episode(
                 sampled(self.episodes, self.rng), self.policy, self.players, skip=self.skip
             )
+            self.simulators[self.episode.simulation.program] += 1
             if self.episode.decision is not None:
                 break
         else:

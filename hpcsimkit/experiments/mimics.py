@@ -77,5 +77,6 @@ def in_a_line(workload: Workload) -> str:
     """
     size, skipped = workload.machine_size, sum(workload.skipped.values())
     jobs = f"{grouped(len(workload))} job{'s' * (len(workload) != 1)} in {format_duration(workload.span)}"
-    load = f" on {grouped(size)} nodes, offered load {workload.offered_load():.2f}" if size else ""
-    return f"{workload.name}: {jobs}{load}" + (f", {grouped(skipped)} skipped" if skipped else "")
+    machine = f" on {grouped(size)} nodes" if size else ""
+    machine += f", offered load {workload.offered_load():.2f}" if size and workload.span else ""
+    return f"{workload.name}: {jobs}{machine}" + (f", {grouped(skipped)} skipped" if skipped else "")

@@ -20,7 +20,7 @@ from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, reader_named
 from hpcsimkit.experiments.parts.on_machines import fitting, locality_of, place_of, placement_of, with_orders
-from hpcsimkit.experiments.parts.trust import Trust, code_in, importing
+from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import read_bytes
@@ -272,7 +272,9 @@ class Source(Table):
         for name, digest in HASHES.items():
             if digest in values:
                 values[name] = f"{Path(values[name]).name} ({values.pop(digest)[:8]})"
-        values.pop("import_from", None)
+        folder = values.pop("import_from", None)
+        if self.code:
+            values["code"] = [version_of(code, folder) for code in self.code]
         if values.get("generate", {}).get("seed") == self.seed:
             del values["generate"]["seed"]
         return values
@@ -369,13 +371,19 @@ class Source(Table):
 
     @property
     def generator(self) -> Generate:
-        """Model that generates the workload if there is no log."""
+        """Model that generates the workload if there is no log.
+
+        Raises
+        ------
+        UsageError
+            The built-in workload cannot have so few nodes.
+        """
         if self.generate is not None:
             return self.generate
         sizes = {name: value for name in ("nodes", "jobs") if (value := getattr(self, name)) is not None}
         if self.cluster is not None:
             sizes["nodes"] = max(2, self.cluster.size)
-        return Generate(**sizes, seed=self.seed, load=BUILT_IN_LOAD)
+        return Generate.of_flags({**sizes, "seed": self.seed, "load": BUILT_IN_LOAD})
 
     def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
         """Read or generate the workload, selected and scaled; all of its jobs fit the cluster.

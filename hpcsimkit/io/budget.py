@@ -162,8 +162,8 @@ def _known(name: str) -> str:
 
 
 def _number(name: str, text: str) -> int:
-    if re.fullmatch(r"[0-9][0-9_]{0,17}", text):
+    if re.fullmatch(r"[0-9][0-9_]{0,17}", text) and text.strip("0_"):
         return int(text.replace("_", ""))
     if name in ("bytes", "line", "toml"):
         return memory_bytes(text)
-    raise UsageError(f"--limit {name} needs a whole number, found {text!r}")
+    raise UsageError(f"--limit {name} needs a whole number of at least 1, found {text!r}")

@@ -128,6 +128,11 @@ class JobQueue:
     def __contains__(self, job: Job) -> bool:
         return job.index in self._key_of
 
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the waiting jobs in the workload, in policy order."""
+        return [job.index for job in self]
+
     def first(self) -> Job:
         """Return the first job in policy order; the queue must not be empty."""
         return self.jobs[self._gone]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -128,10 +129,12 @@ class Workload:
     @cached_property
     def jobs(self) -> list[Job]:
         """The jobs, created once and shared by all simulations of this workload."""
-        rows = (self.column(name).tolist() for name in JOB_COLUMNS)
-        if not self.resources and "kind" not in self.columns:
-            return list(map(Job, range(len(self)), *rows))
-        return list(map(Job, range(len(self)), *rows, self.requests, self.column("kind").tolist()))
+        *fields, kinds = (
+            self.column(name).tolist() if name in self.columns else repeat(UNKNOWN)
+            for name in (*JOB_COLUMNS, "kind")
+        )
+        rows = zip(range(len(self)), *fields, self.requests, kinds, strict=False)  # some are endless
+        return list(map(partial(tuple.__new__, Job), rows))  # without a call of Python for each job
 
     @cached_property
     def requests(self) -> list[Request | None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, lacking
 from hpcsimkit.jobs.job import Job
@@ -31,7 +32,7 @@ class Decision:
         The job that is inspected, placed, or blocked at the head of the queue; None for the order.
     """
 
-    __slots__ = ("_build", "_default", "_options", "job", "stage", "system")
+    __slots__ = ("_build", "_default", "_options", "_rows", "job", "stage", "system")
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Decision:
         job: Job | None,
         options: Callable[[], Sequence[Any]],
         default: Callable[[], Any],
+        rows: NDArray[np.int64] | None = None,
     ) -> None:
         self.stage = stage
         self.system = system
@@ -47,6 +49,7 @@ class Decision:
         self._build = options
         self._default = default
         self._options: Sequence[Any] | None = None
+        self._rows = rows
 
     @property
     def options(self) -> Sequence[Any]:
@@ -54,6 +57,14 @@ class Decision:
         if self._options is None:
             self._options = self._build()
         return self._options
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows of the jobs among the options of an order or a backfiller, int64, shape (jobs,)."""
+        if self._rows is None:
+            rows = [job.index for job in self.options if job is not None]
+            self._rows = np.array(rows, dtype=np.int64)
+        return self._rows
 
     @property
     def default(self) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 from simpy.events import Event
 
-from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.clock import ARRIVAL, BEFORE_ENDS, END, Instant
 from hpcsimkit.kernel.run import EventOrder, Run
@@ -83,7 +82,8 @@ class DirlabOrder(EventOrder):
 
     Events are processed one at a time, with a pass after each. At each instant, submissions are processed
     first, in the order of the log; no job is submitted before its predecessor in the log. Job ends follow in
-    the order of the job starts, but are sorted (stably) by expected end whenever a reservation is made.
+    the order of the job starts, but are sorted (stably) by expected end whenever the policy makes a
+    reservation.
 
     A wake-up, such as that of a held job, occurs only if no other event happens earlier. Without pending
     events, it occurs at once and the clock does not advance.
@@ -196,11 +196,10 @@ class RunningList(Running):
             self._shared.discard(now)
         return job
 
-    def by_expected_end(self) -> list[tuple[int, int, Allocation]]:
-        """Return all jobs by expected end; this also sorts simultaneous job ends."""
+    def sort_ends(self) -> None:
+        """Sort simultaneous job ends by expected end."""
         for end in self._shared:
             self._ending[end].sort(key=self.expected_end)
-        return self.entries
 
 
 EVENT_ORDERS: dict[str, type[EventOrder]] = {order.name: order for order in (TextbookOrder, DirlabOrder)}

@@ -32,6 +32,7 @@ LIBRARIES = (
     str(Path(simpy.__file__).parent),
     sysconfig.get_path("stdlib"),
     "<frozen ",
+    "<string>",  # methods of named tuples
 )
 """Path prefixes of files that are not user code."""
 

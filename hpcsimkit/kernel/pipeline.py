@@ -28,7 +28,7 @@ from hpcsimkit.kernel.reservation import EASY, admissible
 from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import Mode, System
 
-__all__ = ["SEATS", "Pipeline", "ask"]
+__all__ = ["LIMITS", "SEATS", "Pipeline", "ask"]
 
 SEATS = {
     "order": Order,
@@ -38,6 +38,9 @@ SEATS = {
     "estimates": Estimator,
 }
 """The seats (decision points) of a pipeline, each with the class of its stage."""
+
+LIMITS = {"order": "window", "backfiller": "max_candidates"}
+"""The seats with a limited number of options, each with the parameter of the limit."""
 
 _READY, _RESERVED, _BACKFILLED = map(int, (Mode.READY, Mode.RESERVED, Mode.BACKFILLED))
 
@@ -69,8 +72,9 @@ class Pipeline(Policy):
         Whether only jobs that fit now are selected (greedy list scheduling without head-of-line blocking);
         the pass ends when no job fits. Default: False.
     window : int, optional
-        Maximum number of jobs, longest waiting first, from which the order selects; also the maximum number
-        of candidates of an open backfiller seat. By default unlimited.
+        Maximum number of jobs, longest waiting first, from which the order selects. By default unlimited.
+    max_candidates : int, optional
+        Maximum number of candidates of an open backfiller seat; by default `window`.
     max_interval : int, optional
         Maximum time [s] until the next pass after a job was held or the order seat declined; by default the
         next event triggers it.
@@ -94,6 +98,7 @@ class Pipeline(Policy):
         commit: bool = False,
         fitting: bool = False,
         window: int | None = None,
+        max_candidates: int | None = None,
         max_interval: int | None = None,
         max_rejections: int | None = None,
     ) -> None:
@@ -105,6 +110,7 @@ class Pipeline(Policy):
         self.commit = commit
         self.fitting = fitting
         self.window = window
+        self.max_candidates = max_candidates
         self.max_interval = max_interval
         self.max_rejections = max_rejections
 
@@ -135,7 +141,8 @@ class Pipeline(Policy):
             raise UsageError(
                 "with 'fitting' no job blocks others: nothing to commit to or to backfill behind"
             )
-        for name, least in (("window", 1), ("max_interval", 1), ("max_rejections", 0)):
+        limits = {"window": 1, "max_candidates": 1, "max_interval": 1, "max_rejections": 0}
+        for name, least in limits.items():
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and value >= least):
                 raise UsageError(f"{name} needs a whole number of at least {least}, found {value!r}")
@@ -380,7 +387,8 @@ class Pipeline(Policy):
 
     def _ask_to_backfill(self, head: Job, system: System, filler: Backfiller, seat: External) -> Asking:
         """Yield decisions on the backfilling candidates until none is left or the agent declines."""
-        while candidates := list(islice(filler.fill(head, system), self.window)):
+        limit = self.max_candidates or self.window
+        while candidates := list(islice(filler.fill(head, system), limit)):
             options: list[Job | None] = [*candidates, None] if seat.decline else [*candidates]
             job = yield from ask(seat, _among(options, "backfiller", system, head))
             if job is None:

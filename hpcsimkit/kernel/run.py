@@ -18,7 +18,7 @@ from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
-from hpcsimkit.kernel.stalls import stalled
+from hpcsimkit.kernel.stalls import finish
 from hpcsimkit.kernel.system import State
 
 __all__ = ["EventOrder", "Run", "RunParameters"]
@@ -140,10 +140,7 @@ class Run(Scheduler):
         StalledError
             Jobs are still waiting.
         """
-        if len(self.system.queue):
-            raise stalled(self.system)
-        for notify in self.callbacks.on_finish:
-            notify(self.system)
+        finish(self.system, self.callbacks.on_finish)
 
     # --- events ----------------------------------------------------------------------------------------
 

@@ -72,8 +72,8 @@ class Simulation:
         The name of the policy in the result; by default its representation.
     simulator : {"auto", "simpy", "compiled"}
         The program that :meth:`run` uses. Schedules do not depend on it: ``"compiled"`` is machine code for
-        plain pipelines (extra ``[fast]``), and ``"auto"`` takes it for
-        long logs where it can. Default: ``"auto"``.
+        plain pipelines (extra ``[fast]``), and ``"auto"`` takes it where it
+        can, once a process has many jobs to simulate. Default: ``"auto"``.
 
     Raises
     ------
@@ -150,6 +150,17 @@ class Simulation:
         if self._result is not None and self._run is None:
             self._advance()  # other simulators keep no state
         return self._run.system if self._run is not None else self._begun().system
+
+    @property
+    def program(self) -> str:
+        """The simulator of a run that has begun and may have open seats: ``"simpy"`` or ``"compiled"``.
+
+        Raises
+        ------
+        UsageError
+            The run has not begun yet.
+        """
+        return self._begun().simulator
 
     # --- driving -------------------------------------------------------------------------------------
 

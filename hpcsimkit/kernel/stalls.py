@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from hpcsimkit.errors import StalledError
 from hpcsimkit.kernel.system import System
 
-__all__ = ["IDLE_WAKES", "IdleWakes", "stalled"]
+__all__ = ["IDLE_WAKES", "IdleWakes", "finish", "stalled"]
 
 IDLE_WAKES = 10_000
 """Maximum number of consecutive wake-ups without a job start while no job runs and no event is pending."""
@@ -18,6 +20,20 @@ def stalled(system: System) -> StalledError:
         f"stalled at t={system.now} s: {len(system.queue)} jobs wait, nothing runs, nothing is to come; "
         f"job {job.id} {system.cluster.shortage(job, system.free)}"
     )
+
+
+def finish(system: System, tells: Iterable[Callable[[System], None]]) -> None:
+    """End a run in which no event is left, and notify its observers.
+
+    Raises
+    ------
+    StalledError
+        Jobs are still waiting.
+    """
+    if len(system.queue):
+        raise stalled(system)
+    for notify in tells:
+        notify(system)
 
 
 class IdleWakes:

@@ -128,9 +128,8 @@ class Running:
         """Rows of the running jobs in the workload, by expected end."""
         return [entry[1] for entry in self.entries]
 
-    def by_expected_end(self) -> list[tuple[int, int, Allocation]]:
-        """Return expected end [s], row and allocation of each job, as input for reservations."""
-        return self.entries
+    def sort_ends(self) -> None:
+        """Sort simultaneous job ends, if the rules of the run order them by the reservations made."""
 
     def overrun(self, now: int) -> bool:
         """Return whether a running job has reached or passed its expected end."""

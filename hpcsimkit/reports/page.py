@@ -39,14 +39,14 @@ def rendered_page(template: str, **values: Any) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """Return the name of a policy as markup that wraps after the signs between its parts.
+    """Return the name of a policy as markup that wraps after the signs between its parts, not within numbers.
 
-    >>> str(breakable("xfactor+easy")), str(breakable("bounded(slack=2,size=<1)"))
-    ('xfactor+<wbr>easy', 'bounded(<wbr>slack=2,<wbr>size=&lt;1)')
+    >>> str(breakable("xfactor+easy")), str(breakable("bounded(slack=2,size=<1)")), str(breakable("28,475"))
+    ('xfactor+<wbr>easy', 'bounded(<wbr>slack=2,<wbr>size=&lt;1)', '28,475')
     """
     from markupsafe import Markup
 
-    return Markup("<wbr>").join(re.split(r"(?<=[+(,:/])", name))
+    return Markup("<wbr>").join(re.split(r"(?<=[+(:/])|(?<=,)(?!\d{3}(?!\d))", name))
 
 
 def shown_picture(picture: Picture) -> dict[str, Any]:

@@ -21,9 +21,12 @@ def reservation(head: Job, system: System, relax: float = 0.0) -> float:
 
     The deadline is the time at which the blocked job will fit according to the expected ends of running jobs,
     which are not corrected if they have passed, plus `relax` times its waiting time until then.
+
+    It is read only: a policy that reserves also calls :meth:`Running.sort_ends
+    <hpcsimkit.kernel.system.Running.sort_ends>`.
     """
     level, cluster = system.free, system.cluster
-    for expected_end, _, allocation in system.running.by_expected_end():
+    for expected_end, _, allocation in system.running.entries:
         level = level + allocation
         if cluster.fits(head, level):
             return expected_end + relax * (expected_end - head.submit_time)
@@ -72,6 +75,7 @@ class PublishedEASY(SettlingBackfiller):
     def fill(self, head: Job, system: System) -> Iterator[Job]:
         """Yield the queued jobs that fit and are expected to end before the reservation."""
         if head is not self._head:
+            system.running.sort_ends()
             self._head, self._before = head, reservation(head, system, self.relax)
             self._list = list(system.queue)
         elif system.passes != self._pass:
@@ -143,7 +147,10 @@ class FittingCandidates(SettlingBackfiller):
     def _candidates(self, head: Job, system: System) -> list[Job]:
         waiting = list(system.queue)  # includes the blocked job, which does not fit
         jobs = list(compress(waiting, system.cluster.fit_each(waiting, system.free)))
-        before = reservation(head, system, self.relax) if jobs else 0.0
+        if not jobs:
+            return []
+        system.running.sort_ends()
+        before = reservation(head, system, self.relax)
         if self.guarded or len(jobs) == 1:
             jobs = [job for job in jobs if system.now + system.estimate(job) < before]
         return jobs[: self.slots]

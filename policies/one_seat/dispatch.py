@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -29,7 +30,7 @@ class Pairs(Sequence[Pair]):
     def __init__(self, jobs: Sequence[Job], rows: NDArray[np.int64], valid: NDArray[np.bool_]) -> None:
         self._jobs = jobs
         self._rows = rows
-        self._codes = np.flatnonzero(valid)
+        self._codes = valid.ravel().nonzero()[0]
         self._machines = valid.shape[1]
 
     def __len__(self) -> int:
@@ -61,31 +62,27 @@ class PairDecision(Decision):
         Number of waiting jobs that fit at least one machine.
     """
 
-    __slots__ = ("numbers", "rows", "valid", "waiting_and_fitting")
+    __slots__ = ("numbers", "valid", "waiting_and_fitting")
 
-    def __init__(self, system: System, slots: int, usable: Usable, *, distinct: bool = False) -> None:
-        super().__init__("dispatch", system, None, self._pairs, self._first)
-        queue = system.queue
-        rows, sizes, _ = queue.table
-        positions = queue.ranked(usable.anywhere.take(usable.kinds.take(rows)).nonzero()[0])
-        self.waiting_and_fitting = len(positions)
-        if distinct:
-            positions = positions[usable.first_of_each(rows[positions])]
-        first = positions[:slots]
-        self.numbers, self.rows = sizes[first], rows[first]
-        self.valid = usable.machines.take(usable.kinds.take(self.rows), axis=1).T.copy()
+    def __init__(
+        self,
+        system: System,
+        rows: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+        valid: NDArray[np.bool_],
+        waiting_and_fitting: int,
+    ) -> None:
+        pairs = partial(Pairs, system.jobs, rows, valid)
+        super().__init__("dispatch", system, None, pairs, lambda: pairs()[0], rows)
+        self.numbers = numbers
+        self.valid = valid
+        self.waiting_and_fitting = waiting_and_fitting
 
     @property
     def jobs(self) -> list[Job]:
         """The jobs of these rows."""
         jobs = self.system.jobs
         return [jobs[row] for row in self.rows.tolist()]
-
-    def _pairs(self) -> Pairs:
-        return Pairs(self.system.jobs, self.rows, self.valid)
-
-    def _first(self) -> Pair:
-        return self._pairs()[0]
 
 
 class Usable:
@@ -95,23 +92,36 @@ class Usable:
     ----------
     kinds : array of int64, shape (jobs of the run,)
         The number of each job's distinct resource demand; jobs with equal demands share a number.
+    numbers : array of int64, shape (kinds,)
+        The cluster's number for each demand.
     machines : array of bool, shape (machines, kinds)
         Mask of the machines with enough available capacity for each demand; read-only.
     """
 
     def __init__(self, cluster: Machines, jobs: Sequence[Job]) -> None:
         numbers, self.kinds = np.unique([cluster.size_of(job) for job in jobs], return_inverse=True)
-        self._amounts = np.ascontiguousarray(cluster.needs.amounts[numbers].T)
+        self.numbers = numbers
+        self._amounts = list(np.ascontiguousarray(cluster.needs.amounts[numbers].T))
         requested = [job.requested_time for job in jobs]
         self._requests = np.unique(np.column_stack([self.kinds, requested]), axis=0, return_inverse=True)[1]
         self._level = cluster.capacity
         self._ever = np.ascontiguousarray(cluster.needs.usable(numbers, self._level).T)
+        most = [amounts.max(initial=0, where=ever) for ever in self._ever for amounts in self._amounts]
+        self._most = np.reshape(most, self._level.shape).tolist()
         self.machines = self._ever.copy()
 
-    @property
-    def anywhere(self) -> NDArray[np.bool_]:
-        """Which demands fit any machine, bool, shape (kinds,)."""
-        return np.logical_or.reduce(self.machines)
+    def offer(
+        self, rows: NDArray[np.int64], slots: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the rows and numbers of demands of the first jobs, and the machines on which each fits."""
+        rows = rows[:slots]
+        kinds = self.kinds.take(rows)
+        return rows, self.numbers.take(kinds), self.machines.take(kinds, axis=1).T.copy()
+
+    def some(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the positions in `rows` of the jobs that fit any machine, ascending."""
+        anywhere: NDArray[np.bool_] = np.logical_or.reduce(self.machines)
+        return anywhere.take(self.kinds.take(rows)).nonzero()[0]
 
     def first_of_each(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the positions in `rows` of the first job with each distinct request, ascending."""
@@ -121,11 +131,13 @@ class Usable:
         """Update the masks of the machines with changed available capacity."""
         if level is self._level:
             return
-        for machine in (level != self._level).any(axis=1).nonzero()[0].tolist():
+        for machine in set((level != self._level).nonzero()[0].tolist()):
             enough = self.machines[machine]
             enough[:] = self._ever[machine]
-            for amounts, free in zip(self._amounts, level[machine].tolist(), strict=True):
-                enough &= amounts <= free
+            there = zip(self._amounts, level[machine].tolist(), self._most[machine], strict=True)
+            for amounts, free, most in there:
+                if free < most:  # otherwise it has enough for all of them
+                    enough &= amounts <= free
         self._level = level
 
 
@@ -192,12 +204,16 @@ class Dispatch(Policy):
 
     def schedule(self, system: System) -> Generator[Decision, Any, None]:
         """Ask the seat for pairs until no waiting job fits any machine."""
-        cluster = system.cluster
+        queue, cluster, usable = system.queue, system.cluster, self._usable
         assert isinstance(cluster, Machines)
-        while len(system.queue):
-            self._usable.update(system.free)
-            decision = PairDecision(system, self.slots, self._usable, distinct=self.distinct)
-            if not len(decision.rows):
-                return
+        usable.update(system.free)
+        waiting = queue.table[0]
+        rows = waiting.take(queue.ranked(usable.some(waiting)))
+        while len(rows):
+            offered = rows[usable.first_of_each(rows)] if self.distinct else rows
+            decision = PairDecision(system, *usable.offer(offered, self.slots), len(rows))
             job, machine = yield from ask(self.seat, decision)
             system.start(job, Allocation([machine], cluster.need(job).amounts[None]))
+            usable.update(system.free)
+            rows = rows[rows != job.index]  # capacity has only shrunk: no other job fits now
+            rows = rows.take(usable.some(rows))

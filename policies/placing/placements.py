@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.cluster.allocation import Allocation, MachineLevel, giving, on
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel, on
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.cluster.request import Mask, Need, Places
@@ -223,15 +223,25 @@ class DepthFirst(MachineOrder):
         if not need.spread:
             return _left_over(need, machines, level)
         there = on(machines, level)
-        given = np.minimum(there, need.amounts)
-        return ((there - given) * (1e-6 / need.shape.largest) - given * _weights(need, there)).sum(axis=1)
+        scores, weights = np.zeros(len(there)), _weights(need, there)
+        for k, (largest, amount) in enumerate(zip(need.shape.largest.tolist(), need.totals(), strict=True)):
+            column = there[:, k]
+            if amount >= largest:  # no machine has more than the job needs
+                scores -= column * weights[k]
+            else:
+                given = np.minimum(column, amount)
+                scores += (column - given) * (1e-6 / largest) - given * weights[k]
+        return scores
 
 
-def _weights(need: Need, there: MachineLevel) -> Scores:
+def _weights(need: Need, there: MachineLevel) -> list[float]:
     """Return the weight per unit of each resource, largest if the resource alone needs the most machines."""
-    reached = np.sort(there, axis=0)[::-1].cumsum(axis=0)
-    alone = [1 + int(reached[:, k].searchsorted(amount)) for k, amount in need.asked]
-    weights = np.zeros(there.shape[1])
+    weights = [0.0] * there.shape[1]
+    alone = []
+    for k, amount in need.asked:
+        ascending = there[:, k].copy()
+        ascending.sort()
+        alone.append(1 + int(ascending[::-1].cumsum().searchsorted(amount)))
     for (k, amount), machines in zip(need.asked, alone, strict=True):
         weights[k] = (machines / max(alone)) ** 2 / amount
     return weights
@@ -280,9 +290,9 @@ class BreadthFirst(MachineOrder):
         if not need.spread or need.exclusive:
             return super().take(need, machines, level, system)
         there = on(machines, level)
-        if not need.within(there.sum(axis=0).tolist()):
+        if not need.within(np.add.reduce(there).tolist()):
             return None
-        amounts = np.zeros_like(there)
+        amounts = np.zeros(there.shape, dtype=np.int64, order="F")
         scarce = []
         for k, amount in need.asked:
             if np.count_nonzero(there[:, k]) > amount:
@@ -291,8 +301,10 @@ class BreadthFirst(MachineOrder):
                 amounts[:, k] = _evenly(there[:, k], amount)
         if scarce:
             _one_each(there > 0, scarce, amounts)
-        used = giving(amounts)
-        return Allocation(machines[used], on(used, amounts), self.style)
+        if len(machines) < len(level):
+            of_some, amounts = amounts, np.zeros(level.shape, dtype=np.int64, order="F")
+            amounts[machines] = of_some
+        return Allocation.of_level(amounts, self.style)
 
 
 def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64]:
@@ -301,7 +313,8 @@ def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64]:
     >>> _evenly(np.array([1, 5, 5, 5]), 9).tolist()
     [1, 3, 3, 2]
     """
-    ascending = np.sort(free)
+    ascending = free.copy()
+    ascending.sort()
     reached = ascending.cumsum()
     none_gives_more = reached + ascending * np.arange(len(free) - 1, -1, -1)
     emptied = int(none_gives_more.searchsorted(amount, side="right"))

@@ -17,11 +17,12 @@ from hpcsimkit import External, Pipeline, Simulation, make
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.model_file import read_model, write_model
 from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
-from hpcsimkit.agents.seats import play
+from hpcsimkit.agents.seats import default_choice, play
 from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.spaces.masks import JobMachine, Slots
 from hpcsimkit.envs.interfaces import Mask
 from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.experiments.parts.learner_parts import seated
 from hpcsimkit.experiments.parts.trust import CALLER
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.policies import EASY, SJF
@@ -404,6 +405,17 @@ def test_agents_by_name(tmp_path: Path) -> None:
     policy = make(f"agent:{path}(sample=true)")
     assert policy.order.sample is True  # type: ignore[attr-defined]
     assert make("agent:agent.hpcsim", str(tmp_path)).window == 8  # type: ignore[attr-defined]
+
+
+def test_slots_of_a_backfiller_do_not_limit_the_order(tmp_path: Path) -> None:
+    """With the candidates of the heuristic, the first of which is taken, the schedule is the heuristic's."""
+    path = tmp_path / "agent.hpcsim"
+    Agent(QueueWindow(2), Slots(2), dense(inputs=15, outputs=2), "backfiller").save(path)
+    named = make(f"sjf+easy+agent:{path}")
+    opened = seated(make("sjf+easy"), External(), "backfiller", 2)
+    assert named.max_candidates == opened.max_candidates == 2  # type: ignore[attr-defined]
+    played = play(Simulation(LOG, opened), default_choice)
+    assert played.hash == Simulation(LOG, make("sjf+easy")).run().hash
 
 
 def test_an_agent_that_dispatches_by_name(tmp_path: Path) -> None:

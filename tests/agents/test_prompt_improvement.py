@@ -11,7 +11,7 @@ from hpcsimkit import External, Pipeline, Simulation, Workload, make
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.settings import inspector_environment
 from hpcsimkit.agents.spaces.encoders import QueueWindow
-from hpcsimkit.agents.spaces.episodes import Fixed
+from hpcsimkit.agents.spaces.episodes import Fixed, Windows
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.agents.spaces.prompt_improvement import ACCOUNTS, PromptImprovement, PromptRatio
 from hpcsimkit.agents.spaces.rewards import KINDS, Improvement
@@ -23,9 +23,9 @@ from hpcsimkit.workloads import default_workload
 LOG = default_workload(np.random.default_rng(3), jobs=200, load=1.3)
 
 
-def sums_at_random(env: SchedulingEnv, seed: int) -> tuple[float, int]:
+def sums_at_random(env: SchedulingEnv, seed: int, answers: int | None = None) -> tuple[float, int]:
     """Play an episode at random; returns what was earned, and how many decisions earned something."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed if answers is None else answers)
     env.reset(seed=seed)
     total, paid, over = 0.0, 0, False
     while not over:
@@ -53,6 +53,26 @@ def test_the_sum_is_that_of_the_improvement(metric: str, kind: Any) -> None:
         assert once <= 1
         if metric != "max_bounded_slowdown" and kind != "win-loss":
             assert often > 50
+
+
+@pytest.mark.parametrize("metric", sorted(ACCOUNTS))
+@pytest.mark.parametrize("kind", ["native", "percentage", "bounded"])
+def test_after_a_warm_up_the_sum_differs_by_a_constant_of_the_episode(metric: str, kind: Any) -> None:
+    """It is the improvement less its value at the first decision, whatever the agent does after it."""
+
+    def env(reward: Reward) -> SchedulingEnv:
+        episodes = Windows(LOG, 60, warmup=60)
+        return SchedulingEnv(episodes, Pipeline(External(), window=8), QueueWindow(8), Slots(8), reward)
+
+    prompt, late = (reward(make("fcfs"), metric, kind) for reward in (PromptImprovement, Improvement))
+    for seed in range(2):
+        env(prompt).reset(seed=seed)
+        before = prompt._paid
+        assert before != pytest.approx(worth_of_nothing(kind, prompt)), "a part was discarded"
+        expected = [sums_at_random(env(late), seed, answers)[0] for answers in range(2)]
+        found = [sums_at_random(env(prompt), seed, answers)[0] for answers in range(2)]
+        assert found == pytest.approx([each - before for each in expected])
+        assert metric == "max_bounded_slowdown" or expected[0] != expected[1]
 
 
 @pytest.mark.parametrize("metric", sorted(ACCOUNTS))

@@ -94,7 +94,7 @@ def pairs(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
         Fixed(log, cluster), Dispatch(External(), slots=128), RequestsAndMachines(128, 9),
         JobMachine(128, 9), MinusMeanWait(), stage="dispatch",
     )  # fmt: skip
-    return _random_steps(env, repetitions)
+    return _random_steps(_on(env, policy), repetitions)
 
 
 def inspector(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -148,14 +148,16 @@ def games(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
 
 
 def training(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Train by MaskablePPO or the kit's PPO, 32 episodes side by side, batches of 512: steps/s from end to end.
+    """Train 32 episodes side by side in batches of 512: steps/s from end to end.
+
+    By MaskablePPO as sb3-contrib runs it or as the kit's trainer does, or by the kit's PPO.
 
     The network is the same, and so are the updates, of which both make ten passes over 4 096 steps.
     """
     import torch
 
     torch.set_num_threads(1)
-    train, steps = _maskable_ppo if policy.startswith("MaskablePPO") else _own_ppo, 40_960
+    train, steps = TRAININGS[policy.partition(",")[0]], 40_960
     train(4_096)  # loads what is imported late
     best = float("inf")
     for _ in range(repetitions):
@@ -175,12 +177,27 @@ def _maskable_ppo(steps: int) -> None:
     MaskablePPO("MlpPolicy", environment, n_steps=128, batch_size=512, seed=1).learn(steps)
 
 
+def _kits_maskable_ppo(steps: int) -> None:
+    from hpcsimkit.agents.standard import order
+    from hpcsimkit.agents.training.sb3 import SB3Settings, SB3Trainer
+
+    SB3Trainer(order(), SB3Settings(total_timesteps=steps, episodes=32), seed=1).train()
+
+
 def _own_ppo(steps: int) -> None:
     from hpcsimkit.agents.standard import order
     from hpcsimkit.agents.training.ppo import PPO, PPOSettings
 
     settings = PPOSettings(total_timesteps=steps, episodes=32, n_steps=128, normalise="batch")
     PPO(order(), settings, seed=1).train()
+
+
+TRAININGS = {
+    "MaskablePPO": _maskable_ppo,
+    "maskable-ppo of the kit": _kits_maskable_ppo,
+    "PPO of the kit": _own_ppo,
+}
+"""Trainings by the names of their cases."""
 
 
 def inference(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:

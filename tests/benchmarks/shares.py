@@ -108,9 +108,9 @@ def _time_training(timers: Timers) -> None:
 
 
 def shares(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Run another case with timers; returns its seconds, and the share of each part [%], largest first."""
+    """Run another case on the kernel, with timers; returns its seconds, and the largest shares of parts first [%]."""
     timers, measure = _with_timers(source), getattr(agents, source)
-    system = "sierra" if source == "games" else source
+    system, policy = "sierra" if source == "games" else source, f"{policy}, SimPy"
     measure(traces, system, policy, 1)
     timers.spent.clear()
     measure(traces, system, policy, repetitions)

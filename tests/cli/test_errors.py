@@ -131,6 +131,8 @@ def test_no_job_is_left(cli, log) -> None:
         (["--seed", "-1"], "--seed must be greater than or equal to 0, found -1"),
         (["--warmup", "-1"], "--warmup must be greater than or equal to 0, found -1.0"),
         (["-p", "esay"], "-p: unknown policy 'esay'; nearest: easy"),
+        (["-p", "mine.py"], "-p: 'mine.py' is a file: which policy of it is meant? mine.py:Name"),
+        (["-p", "fcfs easy"], "-p: unknown policy 'fcfs easy'; nearest: fcfs, easy"),
         (["-p", "fcfs+esay"], "-p: unknown policy 'esay' in 'fcfs+esay'; nearest: easy"),
         (["-p", "fcfs", "-p", "sjf", "-p", "fcfs"], "-p: 'fcfs' is named twice"),
         (["--nosuch"], "No such option: --nosuch"),
@@ -169,6 +171,17 @@ def test_names_that_would_share_their_files(cli, log, mine) -> None:
         ),
         (["generate", "lublin", "-o", "x.swf", "--load", "0"], "--load must be greater than 0, found 0.0"),
         (["generate", "lublin", "-o", "no/x.swf"], "no/x.swf: cannot be written: No such file or directory"),
+        (
+            ["check", "fcfs", "--stage", "ordre"],
+            "--stage: one of order, inspector, placement, backfiller, dispatch",
+        ),
+        (["explain", "sjf+hold-unfit", "--within", "fcfs"], "--within needs a trained agent (.hpcsim)"),
+        (["validate", "--out", ""], "--out must have at least 1 character"),
+        (
+            ["predict", "--predictor", "history", "--predictor", "history"],
+            "--predictor: 'history' is named twice",
+        ),
+        (["compare", "--nodes", "1", "--jobs", "5"], "--nodes must be greater than or equal to 2, found 1"),
         (["plot"], "Missing argument 'RESULTS'"),
         (["plot", "nosuch"], "nosuch: a results folder is needed, found nothing there"),
         (["describe", "--out", "x.gif"], "x.gif: a picture needs the ending .png, .svg or .pdf"),
@@ -285,6 +298,20 @@ def test_folder_with_something_else_in_it(cli, log, tmp_path) -> None:
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
 
 
+@pytest.mark.parametrize(
+    "arguments", [["predict"], ["explain", "sjf+hold-unfit"], ["what-if", "--set", "nodes+=1"]]
+)
+def test_file_in_place_of_the_folder_of_a_quick_command(cli, log, arguments) -> None:
+    line = cli(*arguments, log, "--out", log).line()
+    assert line == f"{log}: a folder for the results is needed, found a file"
+
+
+def test_a_folder_that_may_not_be_written_is_told_before_the_simulation(cli, log, monkeypatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, _: Path(path) == log)
+    outcome = cli("validate", log, "--out", "no/out")
+    assert outcome.line() == f"no/out: cannot be written: {log.parent} is not writable"
+
+
 def test_file_in_place_of_the_folder(cli, log) -> None:
     assert (
         cli("compare", log, "--out", log, "-q").line()
@@ -315,6 +342,16 @@ def test_output_that_cannot_be_written(log, tmp_path, command, environment, argu
             [*command, *arguments], cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "hpcsimkit: No space left on device\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes streams")
+@pytest.mark.parametrize(("log_name", "code"), [("tiny.swf", 0), ("none.swf", 2)])
+def test_streams_that_are_closed(log, tmp_path, command, environment, log_name, code) -> None:
+    """As by some services that start programs in the background."""
+    words = [*command, "compare", log_name, "-p", "fcfs", "--no-report", "--out", "out"]
+    shell = ["sh", "-c", '"$@" >&- 2>&-', "sh", *words]
+    assert subprocess.run(shell, cwd=tmp_path, env=environment).returncode == code
+    assert (tmp_path / "out" / "metrics.csv").is_file() == (code == 0)
 
 
 def test_reader_that_has_gone(tmp_path, command, environment) -> None:

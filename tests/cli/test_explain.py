@@ -88,8 +88,9 @@ def test_what_cannot_be_explained(policy: Pipeline, log: Workload, message: str)
 
 @pytest.mark.pictures
 def test_the_command(cli: CLI, tmp_path: Path) -> None:
-    rejects_what_does_not_fit().save(tmp_path / "unfit.hpcsim")
-    found = cli("explain", "unfit.hpcsim", "--within", "sjf", "--jobs", "300", "--out", "why")
+    (tmp_path / "my agents").mkdir()
+    rejects_what_does_not_fit().save(tmp_path / "my agents" / "unfit.hpcsim")
+    found = cli("explain", "my agents/unfit.hpcsim", "--within", "sjf", "--jobs", "300", "--out", "why")
     assert found.code == 0, found.err
     lines = found.out.splitlines()
     assert any(line.startswith("runnable") and line.endswith("0.0 %") for line in lines), found.out

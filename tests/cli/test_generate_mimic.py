@@ -29,6 +29,16 @@ def test_jobs_like_those_of_a_log(cli, built_in, tmp_path) -> None:
     assert "<svg" in (tmp_path / "y.svg").read_text()
 
 
+def test_the_original_log_is_kept(cli, built_in, tmp_path) -> None:
+    before = (tmp_path / built_in).read_bytes()
+    line = cli("generate", "mimic", built_in, "-o", tmp_path / built_in).line()
+    assert line == f"{tmp_path / built_in}: it is the original log; another --out keeps it"
+    assert (tmp_path / built_in).read_bytes() == before
+    assert cli("generate", "mimic", built_in, "--jobs", 1, "-o", "y.swf").out.splitlines()[1] == (
+        "x-mimic: 1 job in 0 s on 64 nodes"
+    )
+
+
 def test_equal_seeds_equal_files(cli, built_in, tmp_path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         assert cli("generate", "mimic", built_in, "--seed", seed, "-o", f"{name}.swf", "-q") == (0, "", "")

@@ -454,9 +454,10 @@ def test_every_option_of_every_command_is_covered() -> None:
     ("limit", "message"),
     [
         ("nosuch=5", "--limit needs NAME=NUMBER with a name of bytes, line, jobs,"),
-        ("jobs", "--limit jobs needs a whole number, found ''"),
-        ("jobs=many", "--limit jobs needs a whole number, found 'many'"),
-        ("jobs=-1", "--limit jobs needs a whole number, found '-1'"),
+        ("jobs", "--limit jobs needs a whole number of at least 1, found ''"),
+        ("jobs=many", "--limit jobs needs a whole number of at least 1, found 'many'"),
+        ("jobs=-1", "--limit jobs needs a whole number of at least 1, found '-1'"),
+        ("jobs=0", "--limit jobs needs a whole number of at least 1, found '0'"),
         ("bytes=8XB", "unknown unit 'XB'"),
     ],
 )
@@ -471,7 +472,7 @@ def test_limits_of_the_environment(cli, log, monkeypatch) -> None:
     assert cli("describe", log, "--no-picture", "--limit", "jobs=6").code == 0
     assert os.environ[VARIABLE] == "jobs=3, machines=7"
     monkeypatch.setenv(VARIABLE, "jobs=three")
-    assert "--limit jobs needs a whole number, found 'three'" in cli("describe", log).line()
+    assert "--limit jobs needs a whole number of at least 1, found 'three'" in cli("describe", log).line()
 
 
 def test_limits_are_taken_back() -> None:

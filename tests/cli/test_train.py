@@ -87,6 +87,8 @@ def test_a_training(cli, tiny, tmp_path) -> None:
     record = json.loads((folder / "provenance.json").read_text())
     best = max(score for score in scores if score == score)
     assert record["best"] == pytest.approx(-best)  # a lower mean bounded slowdown is better
+    assert set(record["simulators"]) == {"simpy"}, "too few jobs for the other one"
+    assert record["simulators"]["simpy"] >= 4
     table = [line.rsplit(None, 1) for line in lines[-4:-1]]
     assert lines[-5].split() == ["mean_bounded_slowdown", "mean", "in", "validation"]
     assert table == [
@@ -340,7 +342,8 @@ def test_killed_and_gone_on_bit_for_bit(cli, start, tiny, tmp_path) -> None:
     assert without_rates(straight) == without_rates(resumed)
     for file in ("best.hpcsim", "last.hpcsim", "training.toml"):
         assert (straight / file).read_bytes() == (resumed / file).read_bytes()
-    line = cli("train", tiny, *flags, "killed", "--resume").line()
+    assert cli("train", tiny, *flags, "killed", "--resume") == (0, "", ""), "finished"
+    line = cli("train", tiny, *flags, "killed", "--resume", "--seed", 1).line()
     assert line == f"{resumed}: a complete training is in it; without --resume another one begins"
 
 

@@ -91,6 +91,8 @@ def test_two_selectors_from_a_file(cli: CLI, tmp_path: Path) -> None:
     assert (facts["algorithm"], facts["problem"]["horizon"], facts["workers"]) == ("cush", 3, 1)
     line = cli("train", "t.toml", "--out", "out", "--seed", 5).line()
     assert "seed was 4, is 5; --overwrite replaces them" in line
+    outcome = cli("train", "t.toml", "--out", "out")
+    assert outcome.code == 0 and outcome.out.startswith("out: this training is finished, nothing is trained")
 
     again = cli("train", "out/training.toml", "--out", "again", "--quiet")
     assert (again.code, again.out, again.err) == (0, "", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from pathlib import Path
@@ -84,6 +85,18 @@ def test_two_trainings_in_one_folder(cli, start, tiny, tmp_path) -> None:
     process.communicate()
 
 
+def test_a_replacement_is_resumed(cli, monkeypatch, tmp_path) -> None:
+    """An interrupted training beside the finished one that it shall replace."""
+    (tmp_path / "t.toml").write_text(TINY)
+    train = ("train", "t.toml", "--out", "agent", "-q")
+    assert cli(*train) == (0, "", "")
+    stops(cli, monkeypatch, tmp_path, "--overwrite")
+    assert cli(*train).line().startswith(f"{tmp_path}/agent.partial: an interrupted training is there")
+    assert cli(*train, "--resume") == (0, "", "")
+    assert json.loads((tmp_path / "agent" / "provenance.json").read_text())["resumed"]
+    assert not (tmp_path / "agent.partial").exists()
+
+
 # --- files that are not what they were ---------------------------------------------------------------------
 
 
@@ -123,7 +136,7 @@ def test_a_changed_log(cli, tmp_path, monkeypatch, head, changed) -> None:
     assert without_rates(tmp_path / "agent") == without_rates(tmp_path / "again")
 
 
-def stops(cli: Any, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def stops(cli: Any, monkeypatch: pytest.MonkeyPatch, folder: Path, *flags: str) -> None:
     """Train until the second round is over, and leave a checkpoint."""
     from hpcsimkit.agents.training.on_policy import OnPolicyTrainer
 
@@ -136,7 +149,7 @@ def stops(cli: Any, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
     with monkeypatch.context() as patch:
         patch.setattr(OnPolicyTrainer, "round", interrupted_once)
-        assert cli("train", "t.toml", "--out", "agent", "-q").code == 130
+        assert cli("train", "t.toml", "--out", "agent", "-q", *flags).code == 130
     assert len(without_rates(folder / "agent.partial")) == 2
 
 

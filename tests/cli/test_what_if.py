@@ -42,6 +42,16 @@ def test_more_nodes_and_a_time_limit(cli: CLI, weeks: Path) -> None:
     assert table.loc["user"].before.to_dict() == {"1": 0, "2": 250}
 
 
+def test_jobs_that_fit_neither_cluster_are_counted(cli: CLI, weeks: Path) -> None:
+    outcome = cli("what-if", "weeks.swf", "--nodes", 2, "--set", "nodes+=1", "--out", "out")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("weeks: 9 jobs kept on 2 nodes")
+    assert lines[-2:] == [
+        "1 job may run neither before nor after the change: not compared",
+        "results: out/what-if.csv",
+    ]
+
+
 def test_without_partitions(cli: CLI, weeks: Path) -> None:
     outcome = cli("what-if", "weeks.swf", "--set", "nodes-=4", "--jobs", "2", "--out", "out")
     (row,) = [line for line in outcome.out.splitlines() if line.startswith("all jobs")]

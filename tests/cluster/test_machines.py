@@ -904,6 +904,26 @@ def test_no_machine_gives_less_than_nothing() -> None:
     assert not cluster.holds(job, Allocation([0, 1], [[3], [-1]]), cluster.capacity)
 
 
+def test_allocations_on_many_machines_are_like_others() -> None:
+    """They keep their amounts on all machines; what others lack, as machines that a reservation needs, is nothing."""
+    cluster, level = Machines.of(3, cpus=2, gpus=4), np.array([[2, 1], [-1, -1], [1, 3]])
+    job = one_job(Request(("cpus", "gpus"), (2, 3), spread=True))
+    many, known = (
+        Allocation.of_level(np.array([[1, 1], [0, 0], [1, 2]])),
+        Allocation([0, 2], [[1, 1], [1, 2]]),
+    )
+    assert many.everywhere is not None
+    assert many == known
+    for allocation in (many, known):
+        assert cluster.holds(job, allocation, level)
+        assert not cluster.holds(job, allocation, level - allocation)
+        assert (level - allocation).tolist() == [[1, 0], [-1, -1], [0, 1]]
+        assert (level - allocation + allocation).tolist() == level.tolist()
+    few = Allocation.of_level(np.array([[1, 1]] + 8 * [[0, 0]]))
+    assert few.everywhere is None
+    assert few == Allocation([0], [[1, 1]])
+
+
 def test_no_machine_counts_twice_and_none_without_the_features() -> None:
     cluster = Machines(["a", "b", "c"], ["cpus"], [[4]] * 3, [["x"], ["x"], []])
     two, total = one_job(Request(("cpus",), (1,)), 2), one_job(Request(("cpus",), (2,), spread=True))

@@ -131,11 +131,7 @@ def check_begun(jobs: Workload, order: str, backfilling: str, window: str, wallt
     policy = make(f"{order}+{backfilling}{'' if backfilling == 'fitting' else window}")
     other = Simulation(jobs, make("sjf+easy"), walltime=walltime, simulator="simpy").run()
     rest, begun = begun_at(other, int(np.median(other.start_time)))
-    found = Simulation(rest, policy, begun=begun, walltime=walltime, simulator="compiled")
-    if obstacle := support.obstacle(found):
-        assert "begun" in obstacle
-    else:
-        assert_equal_results(rest, policy, begun=begun, walltime=walltime)
+    assert_equal_results(rest, policy, begun=begun, walltime=walltime, seed=seed)
 
 
 test_random_begun_runs = settings(max_examples=100)(CASES(check_begun))

@@ -62,7 +62,7 @@ def at_inspector(backfillers: Any, commit: Any) -> Any:
 
 def at_backfiller(bases: Any, commit: Any) -> Any:
     parts = {"backfiller": opened(bases), "commit": commit, "window": WINDOWS, "estimates": ESTIMATES}
-    return st.builds(Pipeline, ORDERS, **parts, **LIMITS)
+    return st.builds(Pipeline, ORDERS, **parts, max_candidates=WINDOWS, **LIMITS)
 
 
 NEVER = st.just(False)
@@ -151,8 +151,6 @@ def played(jobs: Workload, policy: Pipeline, simulator: Any, answers: int, **opt
     try:
         while (decision := simulation.next_decision()) is not None and len(happened) < 300:
             happened.append(shown(decision, policy.order is not None))
-            if rng.random() < 0.2:
-                happened.append(list(decision.system.running.by_expected_end()))  # may sort the ends
             choice = int(rng.integers(len(decision.options)))
             simulation.answer_position(choice)
     except HpcsimkitError as error:

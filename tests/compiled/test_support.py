@@ -6,7 +6,6 @@ import io
 import json
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +60,10 @@ class OwnOrder(DirlabOrder):
         ("fcfs+easy", {"event_order": DirlabOrder()}, "backfiller EASY()"),
         ("fcfs", {"event_order": OwnOrder()}, "no order of events 'dirlab'"),
         ("fcfs", {"event_order": DirlabOrder(), "cluster": FOUR}, "counted nodes only"),
-        ("slurm+easy", {"cluster": FOUR}, "on machines, it knows no order SlurmMultifactor()"),
         ("fcfs+round-robin", {"cluster": FOUR}, "the placement RoundRobin() is not compiled"),
         ("fcfs", {"cluster": LIMITED}, "no LimitedMachines"),
         ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3, 1: 3})}, "the running jobs do not fit"),
         ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3}, {0: 3})}, "the running jobs do not fit"),
-        ("fcfs+conservative", {"cluster": FOUR, "begun": Begun(5, {0: 3})}, "begun runs with Conservative()"),
         ("fcfs+easy", {"cluster": TWO}, "no partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
@@ -90,12 +87,6 @@ def test_refuses_with_the_reason(jobs: Workload, policy: Any, parameters: Any, r
     assert reason in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("policy", ["random+easy", "fcfs+conservative", "fcfs+easy++", "fcfs+easy-noise"])
-def test_refuses_begun_runs_with_a_state_or_random_numbers(jobs: Workload, policy: str) -> None:
-    with pytest.raises(UsageError, match="no begun runs with"):
-        Simulation(jobs, make(policy), begun=Begun(5, {0: 3}), simulator="compiled").run()
-
-
 @pytest.mark.parametrize("begun", [Begun(5, {0: 3, 1: 3}), Begun(5, {0: 3}, {0: 2})])
 def test_refuses_running_jobs_that_do_not_fit(jobs: Workload, begun: Begun) -> None:
     with pytest.raises(UsageError, match="the running jobs do not fit"):
@@ -104,10 +95,12 @@ def test_refuses_running_jobs_that_do_not_fit(jobs: Workload, begun: Begun) -> N
         Simulation(jobs, make("fcfs"), begun=begun).run()
 
 
-def test_auto_takes_begun_runs_once_they_are_many(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "SHORT_RUNS", Counter())
+@pytest.mark.parametrize("begun", [None, Begun(5, {0: 3})])
+def test_auto_takes_runs_once_they_are_many(
+    jobs: Workload, begun: Begun | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(loading, "least_jobs", lambda kind: 5 * (len(jobs) + loading.BESIDE_JOBS))
-    results = [Simulation(jobs, make("fcfs"), begun=Begun(5, {0: 3})).run() for _ in range(6)]
+    results = [Simulation(jobs, make("fcfs"), begun=begun).run() for _ in range(6)]
     assert [result.simulator for result in results] == ["simpy"] * 4 + ["compiled"] * 2
     assert len({result.hash for result in results}) == 1
 
@@ -146,14 +139,11 @@ def test_refuses_numbers_that_would_overflow() -> None:
         Simulation(jobs, make("saf"), simulator="compiled").run()
 
 
-def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_takes_what_it_can_run(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
     real = support.run
     monkeypatch.setattr(support, "run", lambda simulation: taken.append(1) or real(simulation))
-    monkeypatch.setattr(loading, "least_jobs", lambda kind: 3)
-    Simulation(jobs, make("fcfs")).run()
-    assert not taken
-    monkeypatch.setattr(loading, "WHEN_LOADED", 3)
+    monkeypatch.setattr(loading, "least_jobs", lambda kind: 3 + loading.BESIDE_JOBS)
     Simulation(jobs.first(2), make("fcfs")).run()
     assert not taken
     Simulation(jobs, make("fcfs"), observers=[Progress(quiet=True)]).run()
@@ -166,13 +156,13 @@ def test_auto_takes_long_logs_only(jobs: Workload, monkeypatch: pytest.MonkeyPat
 def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "CACHE", tmp_path)
     monkeypatch.setattr(loading, "KINDS", {})
-    assert loading.least_jobs("plan") == loading.WHEN_NEW
-    (tmp_path / "plan").mkdir()
-    (tmp_path / "plan" / "loop.simulate.nbi").touch()
-    assert loading.least_jobs("plan") == loading.WHEN_COMPILED
+    assert loading.least_jobs("listing-plan") == loading.WHEN_NEW // 5
+    (tmp_path / "listing-plan").mkdir()
+    (tmp_path / "listing-plan" / "loop.simulate.nbi").touch()
+    assert loading.least_jobs("listing-plan") == loading.WHEN_COMPILED // 5
     assert loading.least_jobs("listing") == loading.WHEN_NEW
-    monkeypatch.setitem(loading.KINDS, "plan", print)
-    assert loading.least_jobs("plan") == loading.WHEN_LOADED
+    monkeypatch.setitem(loading.KINDS, "listing", print)
+    assert loading.least_jobs("listing") == loading.WHEN_LOADED
 
 
 @pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])

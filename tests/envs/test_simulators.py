@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 
 from hpcsimkit import External, Pipeline
+from hpcsimkit.agents.masked_ppo.balanced import balanced_environment
+from hpcsimkit.agents.masked_ppo.environments import improved_environment, published_environment
+from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
 from hpcsimkit.agents.rlbackfilling.seat import backfilling_seat
 from hpcsimkit.agents.rlbackfilling.settings import backfilling_environment
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.schedinspector.settings import inspector_environment
-from hpcsimkit.agents.spaces.encoders import QueueWindow
-from hpcsimkit.agents.spaces.episodes import Windows
-from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
+from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
+from hpcsimkit.agents.spaces.episodes import Fixed, Windows
+from hpcsimkit.agents.spaces.machine_encoders import JobMachinePairs, MachineRows
+from hpcsimkit.agents.spaces.masks import AcceptReject, JobMachine, Slots
 from hpcsimkit.agents.spaces.rewards import (
     FinalScore,
     Improvement,
@@ -28,8 +32,10 @@ from hpcsimkit.agents.training.spinning_up import SpinningUpPPO, SpinningUpSetti
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.interfaces import Encoder, Reward
 from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies import SJF
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.workloads import default_workload
 
 LOG = default_workload(np.random.default_rng(5), jobs=1_500, load=1.1)
@@ -54,6 +60,29 @@ def order(reward: Reward) -> SchedulingEnv:
     return SchedulingEnv(WINDOWS, policy, QueueWindow(16), Slots(16), reward, attempts=50)
 
 
+def on_nine_machines(count: int, seed: int) -> Workload:
+    """Jobs in a hurry, whose requests are few."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "submit_time": np.sort(rng.integers(0, 40 * count, count)),
+        "run_time": rng.integers(0, 9_000, count),
+        "requested_time": rng.choice([3_600, 7_200, 36_000], count),
+        "nodes": np.ones(count),
+        "cpus": rng.choice([1, 8, 24], count),
+        "gpus": rng.choice([0, 0, 0, 2], count),
+        "memory": rng.choice([4, 120], count) * 10**9,
+    }
+    return Workload(columns, resources=("cpus", "gpus", "memory"))
+
+
+DAY = on_nine_machines(150, seed=2)
+
+
+def dispatch(encoder: Encoder, reward: Reward) -> SchedulingEnv:
+    policy, mask = Dispatch(External(), slots=12, order=SJF()), JobMachine(12, len(NINE_MACHINES))
+    return SchedulingEnv(Fixed(DAY, NINE_MACHINES), policy, encoder, mask, reward, stage="dispatch")
+
+
 ENVIRONMENTS: list[Callable[[], SchedulingEnv]] = [
     lambda: inspector(Improvement(Pipeline(SJF(), backfiller=EASY()))),
     lambda: inspector(MinusMeanBoundedSlowdown()),
@@ -65,6 +94,13 @@ ENVIRONMENTS: list[Callable[[], SchedulingEnv]] = [
     lambda: inspector_environment(LOG, backfilling=True, kind="ratio"),
     lambda: backfilling_environment(LOG, jobs=64),
     lambda: backfilling_environment(LOG, "sjf", "guarded", jobs=64, decline=True),
+    lambda: published_environment(DAY, "wait"),
+    lambda: published_environment(DAY, "utilisation"),
+    lambda: improved_environment([DAY], on_nine_machines(80, seed=3)),
+    lambda: balanced_environment([DAY]),
+    lambda: dispatch(JobMachinePairs(12, 9, 3), MinusMeanWait()),
+    lambda: dispatch(MachineRows(9, 3), MinusMeanBoundedSlowdown()),
+    lambda: dispatch(RequestsAndMachines(12, 9), Utilisation()),
 ]
 
 
@@ -109,6 +145,7 @@ def test_weights_are_the_same(made: Callable[[], SchedulingEnv]) -> None:
         settings = SpinningUpSettings(total_timesteps=300, episodes=3, n_epochs=2, hidden=(8,), kind=kind)
         network: Any = SpinningUpPPO(env, settings, seed=3).train().network
         trained.append(network.digest)
+        assert set(env.simulators) == {simulator} and env.simulators[simulator] >= settings.episodes
     assert trained[0] == trained[1]
 
 

@@ -22,6 +22,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, SJF, WFP3, HoldUnfit
 from hpcsimkit.policies.dirlab import FittingCandidates, PublishedEASY, published
+from hpcsimkit.policies.dirlab.backfilling import reservation
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3, SmallestSJF
 from hpcsimkit.workloads import default_workload
 from tests.kernel.helpers import Row, rows_and_size, workload
@@ -104,6 +105,32 @@ def test_ends_of_one_second_come_in_the_order_of_expected_ends_at_the_last_reser
     assert starts(rows, 3, Pipeline(backfiller=PublishedEASY(), commit=True)) == [0, 0, 11, 10]
     swapped = [(0, 10, 12, 1), (0, 10, 15, 2), *rows[2:]]
     assert starts(swapped, 3, Pipeline(backfiller=PublishedEASY(), commit=True)) == [0, 0, 10, 15]
+
+
+class Asks(Inspector):
+    """Accepts every job, and asks for the reservation of the first one that does not fit, as encoders do."""
+
+    def accept(self, job: Job, system: System) -> bool:
+        for waiting in system.queue:
+            if not system.fits(waiting):
+                reservation(waiting, system)
+                break
+        return True
+
+
+@pytest.mark.parametrize(
+    ("rows", "relax"),
+    [
+        ([(1, 4, 12, 3), (1, 3, 3, 2), (1, 4, 4, 1), (2, 3, 10, 2), (3, 6, 6, 1), (3, 6, 13, 1)], 0.0),
+        ([(0, 3, 4, 1), (0, 6, 14, 2), (3, 6, 10, 3), (3, 3, 9, 2), (3, 3, 10, 1)], 0.5),
+    ],
+)
+def test_asking_for_a_reservation_changes_no_schedule(rows: list[Row], relax: float) -> None:
+    found = [
+        starts(rows, 4, Pipeline(inspector=inspector, backfiller=PublishedEASY(relax=relax)))
+        for inspector in (Asks(), Inspector())
+    ]
+    assert found[0] == found[1]
 
 
 def test_a_job_is_not_submitted_before_the_one_above_it_in_the_log() -> None:

@@ -78,6 +78,15 @@ def test_backfiller_seat_offers_what_easy_admits(window: int | None, offers: lis
     assert seen[0] == ("backfiller", 2, 2, offers)
 
 
+def test_limited_candidates_leave_the_selection_alone() -> None:
+    """A job before the three is the head: it is not the first of those that the limit would leave."""
+    rows = [(0, 10, 10, 3), (1, 9, 9, 2), (2, 5, 5, 4), (2, 7, 7, 1), (2, 8, 8, 1)]
+    policy = Pipeline(SJF(), backfiller=External(), max_candidates=1)
+    assert asked(workload(rows, 4), policy, default)[0] == ("backfiller", 2, 3, [4])
+    policy.window = 1
+    assert asked(workload(rows, 4), policy, default)[0] == ("backfiller", 2, 2, [4])
+
+
 def test_backfiller_seat_offers_what_its_base_admits() -> None:
     seen = asked(workload(ROWS, 4), Pipeline(backfiller=External(Greedy())), default)
     assert seen[0] == ("backfiller", 2, 2, [3, 4, 5])

@@ -285,6 +285,20 @@ def test_headings_of_many_columns_stand_upright(written: Path, tmp_path: Path) -
     assert '<table class="numbers many">' in write_report(tmp_path / "out").read_text()
 
 
+@pytest.mark.usefixtures("blank_pictures")
+def test_cards_break_long_names_between_their_parts_only(tmp_path: Path) -> None:
+    """A part that may break anywhere would not widen its card, which breaks numbers."""
+    experiment = Experiment(
+        jobs=1200, policies=["fcfs", "bounded(bound=294700,scale=4.669)+easy"], report=False
+    )
+    Campaign(experiment, experiment.workload(), tmp_path / "out").run()
+    page = write_report(tmp_path / "out").read_text()
+    parts = "bounded(<wbr>bound=294700,<wbr>scale=4.669)+<wbr>easy"
+    assert page.count(f'<li class="long"><b>{parts}</b>') == 2
+    assert "<li><b>1,200</b>" in page
+    assert re.search(r"\.tiles b {[^}]*overflow-wrap: break-word", page)
+
+
 def test_page_of_nodes_does_not_speak_of_machines(written: Path) -> None:
     text = written.read_text(encoding="utf-8")
     assert "fragmentation" not in text

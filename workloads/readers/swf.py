@@ -202,7 +202,8 @@ def _checked_content(path: str | os.PathLike[str]) -> bytes:
 
 def _no_job_line(path: str | os.PathLike[str], lines: Lines) -> str:
     if not lines.malformed:
-        return f"{path}: no job in it, only {len(lines.comments)} header lines"
+        count = len(lines.comments)
+        return f"{path}: no job in it, only {count} header line{'s' * (count != 1)}"
     number, found = lines.malformed[0]
     return f"{path}:{number}: not the Standard Workload Format: 18 numbers a line needed, found {found}"
 

@@ -18,7 +18,7 @@ from hpcsimkit.experiments.parts.named_parts import known_metrics, metric_named
 from hpcsimkit.experiments.parts.trust import code_in
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location, toml_text
-from hpcsimkit.experiments.source import Source
+from hpcsimkit.experiments.source import Source, sha256_of
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.dependencies import Dependencies
@@ -168,6 +168,12 @@ class Experiment(Source, Parallel):
         named = [code for name in self.policies for code in registry.code_of(name)]
         named += [code_in(name) for name in self._names_of_own_metrics]
         return sorted({*named, *super().code})
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that decide the results; see :meth:`Source.settings`."""
+        models = [file for name in self.policies for file in registry.models_of(name, self.import_from)]
+        versions = [f"{file.name} ({sha256_of(str(file))[:8]})" for file in models]
+        return {**super().settings(), **({"models": versions} if versions else {})}
 
     @property
     def _names_of_own_metrics(self) -> list[str]:

@@ -24,7 +24,7 @@ from hpcsimkit.experiments.evaluation.where import class_sums
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.learner_parts import heuristic_behind, seated
 from hpcsimkit.experiments.parts.named_parts import known_metrics, metric_named
-from hpcsimkit.experiments.parts.trust import code_in
+from hpcsimkit.experiments.parts.trust import code_in, version_of
 from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location
@@ -180,6 +180,12 @@ class Contest:
         named = {code for name in names for code in registry.code_of(name)}
         named |= {code_in(name) for name in self.metrics} | {self.evaluation.parts or ""}
         return sorted((named | {*self.source.code}) - {""})
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that decide the results, with the versions of the user's code."""
+        versions = [version_of(code, self.evaluation.import_from) for code in self.code]
+        return {**self.evaluation.settings(), **({"code": versions} if versions else {})}
 
     @property
     def within(self) -> str:

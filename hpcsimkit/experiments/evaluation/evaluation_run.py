@@ -123,7 +123,7 @@ class EvaluationRun:
             Ctrl-C or SIGTERM was received. Finished sequences are kept for `resume`.
         """
         provenance, work = Provenance(self.command), self.folder.work
-        settings = self.contest.evaluation.settings()
+        settings = self.contest.settings
         with self.folder.session(
             FINISHED, resume=resume, settings=settings, overwrite=overwrite, kept=self._kept
         ):
@@ -181,7 +181,7 @@ class EvaluationRun:
         return {
             "code": self.contest.code,
             "options": self.contest.evaluation.model_dump(exclude_none=True),
-            SETTINGS: self.contest.evaluation.settings(),
+            SETTINGS: self.contest.settings,
             "policies": {name: repr(policy) for name, policy in self.contest.policies.items()},
             "training": dict(self.contest.agent.about or {}),
         }

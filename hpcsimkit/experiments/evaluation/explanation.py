@@ -119,7 +119,7 @@ class Explanation:
         return csv_text(["feature", "value", "all", "rejected"], rows).encode()
 
 
-def explained(policy: Policy, scenario: Scenario) -> Explanation:
+def explained(policy: Policy, scenario: Scenario, name: str | None = None) -> Explanation:
     """Run a pipeline with an inspector, and return the inspector's decisions.
 
     Parameters
@@ -128,6 +128,8 @@ def explained(policy: Policy, scenario: Scenario) -> Explanation:
         Pipeline with an agent or a heuristic as inspector.
     scenario : Scenario
         Scenario to simulate.
+    name : str, optional
+        Name of the policy in messages.
 
     Raises
     ------
@@ -142,7 +144,7 @@ def explained(policy: Policy, scenario: Scenario) -> Explanation:
         encoder = InspectorFeatures(longest_time=int(scenario.workload.requested_time.max(initial=1)))
     record = Record(encoder)
     policy.inspector = Watched(inspector, record)
-    scenario.simulation(policy).run()
+    scenario.simulation(policy, name=name).run()
     policy.inspector = inspector
     if not record.seen:
         raise UsageError(f"{scenario.workload.name}: {inspector!r} was never asked")

@@ -108,8 +108,8 @@ class Study:
     def steps(self) -> int:
         """Number of tasks: recordings, searches, simulations of the past, and of the whole log."""
         past = 3 + len(RIVALS) + 2 * self.settings.perfect
-        tests = 1 + self.settings.guard + self.settings.perfect + len(RIVALS) + len(CLAIRVOYANT)
-        tests += len(self.settings.beside)
+        tests = 1 + self.settings.guard + self.settings.perfect
+        tests += len({*RIVALS, *CLAIRVOYANT, *self.settings.beside})
         return past + tests + len(CONDITIONS) * CHANGED
 
     def run(

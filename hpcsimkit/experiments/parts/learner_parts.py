@@ -22,7 +22,7 @@ from hpcsimkit.experiments.settings.checked_table import Problem, Table
 from hpcsimkit.io.catalogue import Catalogue
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.guard import guarded
-from hpcsimkit.kernel.pipeline import SEATS, Pipeline
+from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.policies.one_seat.two_level import STAGE as TWO_LEVEL
@@ -72,7 +72,8 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     stage : str
         Name of the seat.
     slots : int, optional
-        Maximum number of options, unless the pipeline has a window; by default unlimited. Required for
+        Maximum number of options, unless the pipeline has a window; by default unlimited. At the backfiller
+        seat it limits the candidates, and not the jobs from which the order selects. Required for
         ``"dispatch"`` and ``"two-level"``.
 
     Raises
@@ -85,6 +86,8 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     >>> from hpcsimkit import External, make
     >>> seated(make("sjf+easy"), External(), "order", 16)
     Pipeline(order=External(base=SJF()), backfiller=EASY(), window=16)
+    >>> seated(make("sjf+easy"), External(), "backfiller", 16)
+    Pipeline(order=SJF(), backfiller=External(base=EASY()), max_candidates=16)
     """
     if not isinstance(policy, Pipeline):
         raise UsageError(f"{policy!r} has no {stage} seat: a pipeline is needed, such as fcfs+easy")
@@ -100,8 +103,8 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     holder.base = getattr(policy, stage)
     policy = copy.copy(policy)
     setattr(policy, stage, holder)
-    if stage in ("order", "backfiller") and policy.window is None:
-        policy.window = slots
+    if stage in LIMITS and policy.window is None:
+        setattr(policy, LIMITS[stage], slots)
     policy.check()
     return policy
 

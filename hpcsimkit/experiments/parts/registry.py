@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import HpcsimkitError, UsageError, close_words
-from hpcsimkit.experiments.parts.trust import CALLER, Trust, code_in, importing
+from hpcsimkit.experiments.parts.trust import CALLER, FILE_ENDING, Trust, code_in, importing
 from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.kernel.decision import Answering, External
-from hpcsimkit.kernel.pipeline import SEATS, Pipeline
+from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.results.metrics import Metric
@@ -34,6 +34,7 @@ __all__ = [
     "entries",
     "first_paragraph",
     "make",
+    "models_of",
     "only_stage",
     "parameters_of",
     "parsed",
@@ -131,9 +132,10 @@ def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
             return made
         for seat, stage in made.items():
             parts[seat] = _seated(stage, parts.get(seat), seat, name)
-    for seat in ("order", "backfiller"):
-        if isinstance(parts.get(seat), Answering):
-            parts.setdefault("window", getattr(parts[seat], "slots", None))
+    if "window" not in parts:
+        for seat, limit in LIMITS.items():
+            if isinstance(parts.get(seat), Answering):
+                parts[limit] = getattr(parts[seat], "slots", None)
     for limit in ("max_interval", "max_rejections"):  # observations of an inspector depend on them
         known = getattr(getattr(parts.get("inspector"), "encoder", None), limit, None)
         if known is not None:
@@ -229,6 +231,23 @@ def code_of(name: str) -> tuple[str, ...]:
     except UsageError:
         return ()
     return tuple(component.code for component in components if component.code)
+
+
+def models_of(name: str, folder: str | None = None) -> list[Path]:
+    """Return the files of trained agents and learned policies in a name; none if it is invalid.
+
+    >>> [file.name for file in models_of("fcfs+agent:best.hpcsim(sample=true)")], models_of("fcfs+easy")
+    (['best.hpcsim'], [])
+    """
+    if name.startswith(LEARNED):
+        paths = [name.removeprefix(LEARNED)]
+    else:
+        try:
+            components = [parsed(component, name) for component in split(name)]
+        except UsageError:
+            return []
+        paths = [each.key.removeprefix(AGENT) for each in components if each.is_agent]
+    return [Path(path) if folder is None or Path(path).is_file() else Path(folder, path) for path in paths]
 
 
 def parameters_of(names: Iterable[str], folder: str | None = None, trust: Trust = CALLER) -> list[str]:
@@ -334,10 +353,12 @@ def split(name: str) -> list[str]:
 
     >>> split("sjf+easy++ +window(8)"), split("guarded(aged(scale=1e+5),fallback=sjf)+easy")
     (['sjf', 'easy++', 'window(8)'], ['guarded(aged(scale=1e+5),fallback=sjf)', 'easy'])
+    >>> split("fcfs + agent:my agents/best.hpcsim")
+    ['fcfs', 'agent:my agents/best.hpcsim']
     """
     if len(name) > LONGEST:
         raise UsageError(f"a policy's name has at most {LONGEST} characters, found {len(name)}")
-    text, parts, depth = re.sub(r"\s+", "", name), [""], 0
+    text, parts, depth = re.sub(r"\s*([+(),=])\s*", r"\1", name.strip()), [""], 0
     for sign, after in zip_longest(text, text[1:], fillvalue=""):
         depth += (sign == "(") - (sign == ")")
         if sign == "+" and not depth and after not in "+()":  # not a sign of "easy++", nor the last one
@@ -436,6 +457,8 @@ def _registered(key: str, name: str) -> Callable[[], Callable[..., Any]]:
     others = plug_ins(ENTRY_POINT_GROUP)
     if key in others:
         return lambda: loaded(others[key])
+    if key.endswith(FILE_ENDING):
+        raise UsageError(f"{key!r} is a file: which policy of it is meant? {key}:Name")
     close = close_words(lowered, [*known, *ALIASES, *others])
     hint = f"nearest: {', '.join(close)}" if close else "`python -m hpcsimkit.run policies` lists them"
     where = f" in {name!r}" if key != name else ""

@@ -23,10 +23,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
+from hpcsimkit.engine.code_version import hash_of
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.kernel.guard import Place, message_of
 
-__all__ = ["CALLER", "Trust", "code_in", "importing"]
+__all__ = ["CALLER", "FILE_ENDING", "Trust", "code_in", "importing", "version_of"]
 
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 FILE_ENDING = ".py"
@@ -176,6 +177,26 @@ def code_in(part: str) -> str:
     ('mine', 'path/mine.py', '')
     """
     return part.rpartition(":")[0]
+
+
+def version_of(code: str, folder: str | None = None) -> str:
+    """Return the name of a module or file that has been imported, with the hash of its source.
+
+    Parameters
+    ----------
+    code : str
+        Module, or path of a file that ends in ``.py``.
+    folder : str, optional
+        Additional search folder besides the current one.
+
+    Examples
+    --------
+    >>> import hashlib
+    >>> version_of("hashlib").startswith("hashlib ("), version_of("no_such_module")
+    (True, 'no_such_module')
+    """
+    file = _file_of(code, folder) or getattr(sys.modules.get(code), "__file__", None)
+    return code if file is None else f"{code} ({hash_of(Path(file))[:8]})"
 
 
 def _covers(entry: str, code: str, folder: str | None) -> bool:

@@ -42,6 +42,7 @@ def environment_of(training: Training, division: Division) -> SchedulingEnv:
     try:
         env.reset(seed=0)
         env.step(int(env.action_masks().argmax()))
+        env.simulators.clear()
     except PolicyError as error:  # from user-defined components, or from those of another seat
         parts = ", ".join(type(part).__name__ for part in (env.encoder, env.mask, env.reward))
         raise UsageError(f"{parts} cannot do with the {env.stage} seat: {error}") from error

@@ -62,7 +62,7 @@ class ProblemRun(TrainingFolder):
             Whether the last checkpoints of an interrupted run of the same training, if any, are resumed.
         overwrite : bool
             Whether a complete training of other settings is replaced; otherwise the user is asked, or it is
-            an error. Default: False.
+            an error. One of the same settings is replaced in any case; see `finished`. Default: False.
         tell : callable
             Callback for the report of each training round.
         callbacks : sequence of Callback
@@ -109,7 +109,7 @@ class ProblemRun(TrainingFolder):
                     "problem": asdict(training.own_problem),
                     "workers": workers.count,
                     "measures": dict(trained.measures),
-                    SETTINGS: self._settings,
+                    SETTINGS: self._with_code,
                 }
                 write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
             return trained

@@ -16,9 +16,10 @@ from hpcsimkit.engine.replacing import difference
 from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS, ResultsFolder, head_of_toml
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
+from hpcsimkit.experiments.parts.trust import version_of
 from hpcsimkit.experiments.training.data import RANDOM, Division, Validation
 from hpcsimkit.experiments.training.training import Training
-from hpcsimkit.io.documents import toml_values
+from hpcsimkit.io.documents import json_record, toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.watchdog import Watchdog
@@ -106,9 +107,23 @@ class TrainingFolder:
 
     def _kept(self) -> str:
         """Return whether there is a checkpoint, as text; empty if there is none."""
-        return "the last checkpoint is kept" if any(self.folder.work.rglob(CHECKPOINTS)) else ""
+        return "the last checkpoint is kept" if self._interrupted else ""
 
     # --- existing files --------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether a complete training of the same settings is in the folder, and no interrupted one."""
+        record = self.folder.place / PROVENANCE
+        if not record.is_file() or self._interrupted:
+            return False
+        held = json_record(record).get(SETTINGS)
+        return held is not None and not difference(held, self._with_code)
+
+    @property
+    def _interrupted(self) -> bool:
+        """Whether there is a checkpoint."""
+        return any(self.folder.work.rglob(CHECKPOINTS))
 
     @contextmanager
     def _session(self, *, resume: bool, overwrite: bool) -> Iterator[None]:
@@ -120,7 +135,7 @@ class TrainingFolder:
             self.folder.close(keep=True)
             raise
         with self.folder.session(
-            resume=resume, settings=self._settings, overwrite=overwrite, kept=self._kept
+            resume=resume, settings=self._with_code, overwrite=overwrite, kept=self._kept
         ):
             self._write_training()
             yield
@@ -128,15 +143,15 @@ class TrainingFolder:
     def _check_place(self, *, resume: bool) -> None:
         """Raise an error if an interrupted training is not resumed, or a complete one is."""
         place, work = self.folder.place, self.folder.work
-        if resume and (place / PROVENANCE).is_file():
-            raise UsageError(f"{place}: a complete training is in it; without --resume another one begins")
-        if any(work.rglob(CHECKPOINTS)):
+        if self._interrupted:
             if not resume:
                 raise UsageError(
                     f"{work}: an interrupted training is there; --resume goes on with it, else choose "
                     "another --out"
                 )
             self._check_same(work / TOML)
+        elif resume and (place / PROVENANCE).is_file():
+            raise UsageError(f"{place}: a complete training is in it; without --resume another one begins")
 
     def _check_same(self, file: Path) -> None:
         """Check that an interrupted training has the same settings, except for the device."""
@@ -157,6 +172,12 @@ class TrainingFolder:
     def _settings(self) -> dict[str, Any]:
         """The settings that decide the results."""
         return _without_device(toml_values(self.training.saved(), TOML))
+
+    @property
+    def _with_code(self) -> dict[str, Any]:
+        """The settings that decide the results, with the versions of the user's code."""
+        versions = [version_of(code, self.training.import_from) for code in self.training.code]
+        return {**self._settings, **({"code": versions} if versions else {})}
 
     # --- files -----------------------------------------------------------------------------------------
 
@@ -219,7 +240,7 @@ class TrainingRun(TrainingFolder):
             Default: False.
         overwrite : bool
             Whether a complete training of other settings is replaced; otherwise the user is asked, or it is
-            an error. Default: False.
+            an error. One of the same settings is replaced in any case; see `finished`. Default: False.
         tell : callable
             Function called with the report of each training round, to show progress.
         callbacks : sequence of Callback
@@ -256,7 +277,7 @@ class TrainingRun(TrainingFolder):
                     callbacks=callbacks,
                 )
             trained = self._finish(trainer, validation, rivals, division)
-            facts = self._facts(trained, division, resumed=resume)
+            facts = {"simulators": dict(trainer.simulators), **self._facts(trained, division, resumed=resume)}
             write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
         return trained
 
@@ -320,7 +341,7 @@ class TrainingRun(TrainingFolder):
             "best_after_steps": (trained.agent.about or {}).get("steps"),
             "baseline": trained.baseline,
             "chance": trained.chance,
-            SETTINGS: self._settings,
+            SETTINGS: self._with_code,
             **self._about(division),
         }
 

@@ -314,6 +314,11 @@ def test_further_policies_are_tested_beside(complete: Study, tmp_path: Path) -> 
     assert "| beside |" in (tmp_path / "out" / "report.md").read_text()
 
 
+def test_a_rival_beside_is_no_further_step(tmp_path: Path) -> None:
+    assert study(tmp_path, beside=["fcfs+easy", "fcfs+easy"]).steps == study(tmp_path).steps
+    assert study(tmp_path, beside=["f3+easy-saf"]).steps == study(tmp_path).steps + 1
+
+
 def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
     """It is put around the order that was chosen without it, and tested beside it."""
     jobs, place = small_log(3), tmp_path / "out"
