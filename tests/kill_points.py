@@ -110,14 +110,15 @@ def run(
 
 
 def content(folder: Path) -> dict[str, Any]:
-    """Return the contents of a folder, without times of day and durations."""
+    """Return the contents of a folder, without :data:`TIMES`."""
     return {
         str(path.relative_to(folder)): _timeless(path) if path.is_file() else None
         for path in sorted(folder.rglob("*"))
     }
 
 
-TIMES = {"started", "finished", "resumed", "seconds", "processor time", "command"}
+TIMES = {"started", "finished", "resumed", "seconds", "processor time", "command", "simulators"}
+"""Names of times, and of what else depends on when a process has begun."""
 
 
 def _timeless(path: Path) -> Any:

@@ -206,12 +206,12 @@ def test_failure_of_all_cells(apart: CLI, file: Path, tmp_path: Path) -> None:
 def test_a_full_disk_is_no_failure_of_a_cell(
     start: Start, apart: CLI, file: Path, tmp_path: Path, engine: str
 ) -> None:
-    """Files of at most 20 kB, which the tables of 500 jobs exceed: the sweep ends at once, and goes on later."""
+    """Files of at most 10 kB, which the tables of 500 jobs exceed: the sweep ends at once, and goes on later."""
 
     def small_files() -> None:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
 
     flags = ["s.toml", "--out", "out", "--axis", "jobs=50,500", "--engine", engine]
     process = start("sweep", *flags, before=small_files)
