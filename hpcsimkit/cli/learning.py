@@ -108,7 +108,7 @@ def train(
     place = training.out or next_free(RESULTS / f"{workloads[0].name}-{training.algorithm}", resume=resume)
     run = TrainingRun(training, workloads, place, command=sys.orig_argv)
     if run.finished and not overwrite:
-        _say_finished(run, quiet=quiet)
+        _leave_finished(run, quiet=quiet)
         return
     if not quiet:
         for workload in workloads:
@@ -131,7 +131,7 @@ def _train_on_problem(training: Training, *, resume: bool, overwrite: bool, quie
         training, training.out or next_free(RESULTS / training.algorithm, resume=resume), sys.orig_argv
     )
     if run.finished and not overwrite:
-        _say_finished(run, quiet=quiet)
+        _leave_finished(run, quiet=quiet)
         return
     with show_training(training, quiet=quiet) as tell:
         trained = run.run(resume=resume, overwrite=overwrite, tell=tell)
@@ -140,8 +140,9 @@ def _train_on_problem(training: Training, *, resume: bool, overwrite: bool, quie
         show(f"results: {os.path.relpath(run.folder.place)}")
 
 
-def _say_finished(run: TrainingFolder, *, quiet: bool) -> None:
-    """Print that there is nothing to train."""
+def _leave_finished(run: TrainingFolder, *, quiet: bool) -> None:
+    """Print that there is nothing to train; tidy up after a process that was killed at the very end."""
+    run.folder.settle()
     if not quiet:
         place = os.path.relpath(run.folder.place)
         show(f"{place}: this training is finished, nothing is trained; --overwrite trains it again")

@@ -205,14 +205,28 @@ class ResultsFolder:
         with writing(self.place):
             if (self.work / LOCK).is_file():
                 self._take_lock()
+            elif not resume:
+                self.settle()
             elif (self.place / LOCK).is_file() and (self.place / PROVENANCE).is_file():
                 self._lock = locked(self.place / LOCK, self._busy)
-                if not resume:
-                    self._tidy()
-                    return
                 _remove(self.place / FORMER)
                 self._unlock_on_windows()
                 self.place.rename(self.work)
+
+    def settle(self) -> None:
+        """Remove the temporary files of a run that was killed when its results were already in place.
+
+        Raises
+        ------
+        UsageError
+            Another process is still working on it.
+        HpcsimkitError
+            The folder cannot be written.
+        """
+        if (self.place / LOCK).is_file() and (self.place / PROVENANCE).is_file():
+            with writing(self.place):
+                self._lock = locked(self.place / LOCK, self._busy)
+                self._tidy()
 
     def publish(self) -> None:
         """Move the complete folder to its final path; remove former results and temporary files."""
