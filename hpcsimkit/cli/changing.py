@@ -83,7 +83,7 @@ def what_if(
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.comparison.what_if import Change, WhatIf, changed_cluster, places_in
-    from hpcsimkit.io.files import make_folder, write_bytes
+    from hpcsimkit.io.files import write_bytes
     from hpcsimkit.kernel.simulation import Simulation
 
     if not changes:
@@ -93,8 +93,6 @@ def what_if(
     cluster: AnyCluster | None = experiment.scheduled
     if cluster is None:
         cluster = Nodes(experiment.workload().machine_size or 1)
-    files = RecordedFiles(("what-if.csv",), {**experiment.settings(), "set": changes}, sys.orig_argv)
-    place = files.checked(out, RESULTS / f"{jobs.name}-what-if", overwrite=overwrite)
     results: list[Result] = []
     rows: list[NDArray[np.intp]] = []
     try:
@@ -106,6 +104,8 @@ def what_if(
         experiment.policy_named(after)
     except UsageError as error:
         raise UsageError(f"--set: {error}") from None
+    files = RecordedFiles(("what-if.csv",), {**experiment.settings(), "set": changes}, sys.orig_argv)
+    place = files.checked(out, RESULTS / f"{jobs.name}-what-if", overwrite=overwrite)
     if not quiet:
         show(*console.loaded(jobs, experiment.cluster))
     for each, name in ((cluster, policy), (changed, after)):
@@ -124,7 +124,7 @@ def what_if(
         results.append(simulation.run())
         rows.append(np.flatnonzero(places))
     found = WhatIf(results[0], results[1], rows[0], rows[1])
-    make_folder(place)
+    files.begin()
     write_bytes(place / "what-if.csv", found.table.to_csv(index=False, lineterminator="\n").encode())
     files.record()
     if quiet:

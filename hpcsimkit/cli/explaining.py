@@ -75,7 +75,7 @@ def explain(
     from hpcsimkit.experiments.evaluation.explanation import HEADINGS, explained
     from hpcsimkit.experiments.source import sha256_of
     from hpcsimkit.experiments.training.data import Rules
-    from hpcsimkit.io.files import make_folder, write_bytes
+    from hpcsimkit.io.files import write_bytes
     from hpcsimkit.kernel.watchdog import Watchdog
     from hpcsimkit.reports.explanation import draw_explanation
     from hpcsimkit.reports.figures import save_figure
@@ -102,7 +102,7 @@ def explain(
     with Watchdog():
         scenario = rules.applied(Scenario(workload, experiment.scheduled, experiment.seed))
         found = explained(policy, scenario, name)
-    make_folder(place)
+    files.begin()
     figure = draw_explanation(found, f"{inspector} on {workload.name}")
     save_figure(figure, place / "explanation.png")
     write_bytes(place / "explanation.csv", found.table())

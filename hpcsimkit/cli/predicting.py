@@ -72,7 +72,7 @@ def predict(
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.comparison.policy_run import simulated
     from hpcsimkit.experiments.progress import show_policies
-    from hpcsimkit.io.files import make_folder, write_bytes
+    from hpcsimkit.io.files import write_bytes
     from hpcsimkit.policies.predicting.catalogue import predictor_named
     from hpcsimkit.policies.predicting.quality import Forecasts, quality_table
     from hpcsimkit.reports.figures import save_figure
@@ -88,8 +88,8 @@ def predict(
         show(*console.loaded(workload, experiment.cluster))
     settings_of_files = {**experiment.settings(), "predictors": names}
     files = RecordedFiles(("predictions.csv", "predictions.png"), settings_of_files, sys.orig_argv)
-    place = files.checked(out, RESULTS / f"{workload.name}-predicted", overwrite=overwrite)
     found = experiment.policy_named(policy)
+    place = files.checked(out, RESULTS / f"{workload.name}-predicted", overwrite=overwrite)
     with show_policies([policy], len(workload), quiet=quiet) as tell:
         simulated(
             policy,
@@ -102,7 +102,7 @@ def predict(
         )
         tell("", 0)
     table = quality_table(forecasts, workload)
-    make_folder(place)
+    files.begin()
     write_bytes(place / "predictions.csv", table.to_csv(index=False, lineterminator="\n").encode())
     save_figure(draw_predictions(table), place / "predictions.png")
     files.record()

@@ -64,7 +64,7 @@ def validate(
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.comparison.policy_run import simulated
-    from hpcsimkit.io.files import make_folder, write_bytes
+    from hpcsimkit.io.files import write_bytes
     from hpcsimkit.reports.figures import save_figure
     from hpcsimkit.reports.validation import draw_validation
     from hpcsimkit.results.residue import Residue
@@ -75,12 +75,12 @@ def validate(
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
     files = RecordedFiles(FILES, experiment.settings(), sys.orig_argv)
-    place = files.checked(out, RESULTS / f"{workload.name}-validated", overwrite=overwrite)
     found = experiment.policy_named(policy)
+    place = files.checked(out, RESULTS / f"{workload.name}-validated", overwrite=overwrite)
     result = simulated(policy, found, experiment, workload, lambda jobs: None, place / "trace.jsonl")
     validation = Validation(result)
     residue = Residue(validation, experiment.scheduled)
-    make_folder(place)
+    files.begin()
     for name, table in (("validation", validation.table), ("residue", residue.table)):
         write_bytes(place / f"{name}.csv", table.to_csv(index=False, lineterminator="\n").encode())
     save_figure(draw_validation(residue, f"{policy} on {workload.name}"), place / "validation.png")

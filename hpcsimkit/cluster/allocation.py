@@ -15,7 +15,7 @@ from hpcsimkit.errors import UsageError
 __all__ = ["Allocation", "MachineLevel", "giving", "on", "with_all"]
 
 MANY = 4
-"""An allocation has many machines if it has one of so many; amounts on all then take as much memory again."""
+"""An allocation on at least one machine in so many also keeps the amounts on all of them."""
 
 MachineLevel = NDArray[np.int64]
 """Available amounts on each machine, int64, shape (machines, resources)."""

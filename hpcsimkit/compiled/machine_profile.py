@@ -145,7 +145,7 @@ def new_machine_profile(machines: Machines, most_parts: Integers, with_totals: b
         parts=np.empty((parts, 1 + resources), dtype=np.int64),
         jobs=place,
         machines=np.zeros((10, count + 1), dtype=np.int64),
-        steps=np.empty((count + 1, 1 + resources, MOST_STEPS), dtype=np.int64),
+        steps=np.empty((count + 1, 1 + resources, min(MOST_STEPS, 2 * parts + 2)), dtype=np.int64),
         wanted=np.empty(resources, dtype=np.int64),
         counters=np.array([NEVER, 1, with_totals, 0, -1], dtype=np.int64),
     )
@@ -462,7 +462,7 @@ def _write_steps(profile: MachineProfile, machine: int) -> None:
     changes, states, steps = profile.changes, profile.machines, profile.steps
     _enter(profile, machine)
     change, at, count = states[PLACE, machine], profile.counters[BEGIN], 0
-    while count < MOST_STEPS:
+    while count < steps.shape[2]:
         steps[machine, 0, count] = at
         for resource in range(profile.levels.shape[2]):
             steps[machine, 1 + resource, count] = profile.levels[THEN, machine, resource]
@@ -472,7 +472,7 @@ def _write_steps(profile: MachineProfile, machine: int) -> None:
             break
         change = _step(profile, change, ZERO, ZERO)
     states[WRITTEN, machine], states[WRITTEN_AT, machine] = states[CHANGES, machine], profile.counters[BEGIN]
-    states[STEPS, machine] = 0 if count == MOST_STEPS else count
+    states[STEPS, machine] = 0 if count == steps.shape[2] else count
 
 
 @separate

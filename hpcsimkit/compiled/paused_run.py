@@ -52,7 +52,7 @@ class PausedRun(ABC):
     kind : str
         The compiled function, by its kind of policy.
     state : tuple
-        Its arguments but the answer of the pending decision, which are the last ones.
+        Its arguments, without the answer to the pending decision, which comes last.
     journal : Journal
         The events, one of these arguments.
     counters : array of int64

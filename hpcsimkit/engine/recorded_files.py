@@ -8,11 +8,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from hpcsimkit.engine.lock import writing
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.replacing import check_replacement, difference
 from hpcsimkit.engine.results_folder import SETTINGS
 from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.io.documents import json_record
+from hpcsimkit.io.files import make_folder
 
 __all__ = ["RecordedFiles"]
 
@@ -39,7 +41,7 @@ class RecordedFiles:
     ...     for seed in (0, 0, 1):
     ...         files = RecordedFiles(["waits.csv"], {"seed": seed})
     ...         place = files.checked(None, Path(folder, "out"))
-    ...         place.mkdir(exist_ok=True)
+    ...         files.begin()
     ...         files.record()
     ...         print(place.name)
     out
@@ -95,6 +97,12 @@ class RecordedFiles:
             if held is None or not difference(held, self.settings):
                 return candidate
         raise AssertionError("there are infinitely many numbers")
+
+    def begin(self) -> None:
+        """Make the folder, and remove the record of former files, which are about to be replaced."""
+        make_folder(self.place)
+        with writing(self.place):
+            (self.place / self._name).unlink(missing_ok=True)
 
     def record(self) -> None:
         """Write the record, once the files are written."""

@@ -168,7 +168,20 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         raise self._nothing_to_decide(scenario.workload.name)
 
     def episode_of(self, scenario: Scenario, reward: Reward) -> Episode:
-        """Begin an additional episode of a given scenario, which may have no decision."""
+        """Begin an episode of a given scenario, and count its simulator.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            The jobs and the cluster.
+        reward : Reward
+            The reward of this episode, not shared with another one that is still running.
+
+        Returns
+        -------
+        Episode
+            The episode at its first decision, or at its end if it has none.
+        """
         player = Player(self.encoder, self.mask, reward)
         episode = Episode(
             scenario, self.policy, {self.stage: player}, skip=self.skip, simulator=self.simulator

@@ -121,8 +121,7 @@ class Episode:
             position = mask.position(decision, action)
             if not isinstance(position, WHOLE) or not 0 <= position < len(decision.options):
                 raise UsageError(f"{mask!r} takes action {action} for option {position!r} of {decision!r}")
-        simulation.answer_position(int(position))
-        self.decision = simulation.next_decision()
+        self.decision = simulation.proceed(int(position))
         self._let_run()
 
     def write(self, observation: Observation, valid: Valid) -> None:
@@ -181,5 +180,4 @@ class Episode:
                 if played and not (early or (alone and self.skip)):
                     return
                 position = 0 if alone else decision.position(decision.default)
-            simulation.answer_position(position)
-            self.decision = simulation.next_decision()
+            self.decision = simulation.proceed(position)

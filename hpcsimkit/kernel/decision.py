@@ -60,8 +60,16 @@ class Decision:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Rows of the jobs among the options of an order or a backfiller, int64, shape (jobs,)."""
+        """Rows of the jobs offered by an order, a backfiller or a dispatch, int64, shape (jobs,).
+
+        Raises
+        ------
+        UsageError
+            The options are no jobs.
+        """
         if self._rows is None:
+            if self.stage in ("inspector", "placement"):
+                raise UsageError(f"a decision among jobs is needed, found {self!r}")
             rows = [job.index for job in self.options if job is not None]
             self._rows = np.array(rows, dtype=np.int64)
         return self._rows

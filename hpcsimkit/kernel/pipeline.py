@@ -74,7 +74,8 @@ class Pipeline(Policy):
     window : int, optional
         Maximum number of jobs, longest waiting first, from which the order selects. By default unlimited.
     max_candidates : int, optional
-        Maximum number of candidates of an open backfiller seat; by default `window`.
+        Maximum number of candidates of an open backfiller seat; by default `window`. Without an open seat it
+        has no effect.
     max_interval : int, optional
         Maximum time [s] until the next pass after a job was held or the order seat declined; by default the
         next event triggers it.

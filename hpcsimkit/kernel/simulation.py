@@ -72,8 +72,8 @@ class Simulation:
         The name of the policy in the result; by default its representation.
     simulator : {"auto", "simpy", "compiled"}
         The program that :meth:`run` uses. Schedules do not depend on it: ``"compiled"`` is machine code for
-        plain pipelines (extra ``[fast]``), and ``"auto"`` takes it where it
-        can, once a process has many jobs to simulate. Default: ``"auto"``.
+        plain pipelines (extra ``[fast]``); ``"auto"`` takes it where it can, once the runs of this process
+        have enough jobs. Default: ``"auto"``.
 
     Raises
     ------
@@ -225,12 +225,14 @@ class Simulation:
     def _pending(self) -> Decision | None:
         return None if self._run is None else self._run.decision
 
-    def _advance(self) -> None:
-        """Process events until a decision is pending or no event is left."""
+    def _advance(self, decision: Decision | None = None, choice: Any = None) -> None:
+        """Answer a decision, if given, and process events until another is pending or no event is left."""
         try:
             with self.guard:
                 if self._run is None:
                     self._run = pausing(self, *self._at_seats) or run_of(self)
+                if decision is not None:
+                    self._run.resume(decision, choice)
                 self._run.advance()
         except EmptySchedule:
             with self.guard:
@@ -243,15 +245,28 @@ class Simulation:
 
     def answer_position(self, position: int) -> None:
         """Answer the pending decision with the option at a position, counted from 0, or raise UsageError."""
-        decision, run = self._at_hand(), self._begun()
+        decision, choice = self._chosen(position)
+        began = time.perf_counter()
+        with self.guard:
+            self._begun().resume(decision, choice)
+        self._seconds += time.perf_counter() - began
+
+    def proceed(self, position: int) -> Decision | None:
+        """Answer the pending decision by position, and advance to the next; return None at the end."""
+        decision, choice = self._chosen(position)
+        began = time.perf_counter()
+        self._advance(decision, choice)
+        self._seconds += time.perf_counter() - began
+        return self._pending
+
+    def _chosen(self, position: int) -> tuple[Decision, Any]:
+        """Record the position of the answer to the pending decision; return the decision and the option."""
+        decision = self._at_hand()
         options = decision.options
         if not 0 <= position < len(options):
             raise UsageError(f"{decision!r} has no option of position {position}")
         self.choices.append((decision.stage, int(position)))
-        began = time.perf_counter()
-        with self.guard:
-            run.resume(decision, options[position])
-        self._seconds += time.perf_counter() - began
+        return decision, options[position]
 
     def _at_hand(self) -> Decision:
         if (decision := self._pending) is not None:

@@ -414,6 +414,8 @@ def test_slots_of_a_backfiller_do_not_limit_the_order(tmp_path: Path) -> None:
     named = make(f"sjf+easy+agent:{path}")
     opened = seated(make("sjf+easy"), External(), "backfiller", 2)
     assert named.max_candidates == opened.max_candidates == 2  # type: ignore[attr-defined]
+    limited = seated(Pipeline(backfiller=EASY(), max_candidates=1), External(), "backfiller", 2)
+    assert limited.max_candidates == 1, "the limit of the user"  # type: ignore[attr-defined]
     played = play(Simulation(LOG, opened), default_choice)
     assert played.hash == Simulation(LOG, make("sjf+easy")).run().hash
 

@@ -87,6 +87,19 @@ def test_limited_candidates_leave_the_selection_alone() -> None:
     assert asked(workload(rows, 4), policy, default)[0] == ("backfiller", 2, 2, [4])
 
 
+def test_rows_of_the_jobs_offered() -> None:
+    jobs = workload([(0, 9, 9, 4), (1, 5, 5, 3), (1, 5, 5, 2)], 4)
+    simulation = Simulation(jobs, Pipeline(order=External(decline=True)))
+    simulation.answer(simulation.next_decision().options[0])  # type: ignore[union-attr]
+    decision = simulation.next_decision()
+    assert decision is not None
+    assert decision.rows.tolist() == [1, 2]
+    assert len(decision.options) == 3, "the last one declines"
+    inspected = Simulation(jobs, Pipeline(inspector=External())).next_decision()
+    with pytest.raises(UsageError, match=r"among jobs is needed, found Decision\('inspector'"):
+        assert inspected.rows is None  # type: ignore[union-attr]
+
+
 def test_backfiller_seat_offers_what_its_base_admits() -> None:
     seen = asked(workload(ROWS, 4), Pipeline(backfiller=External(Greedy())), default)
     assert seen[0] == ("backfiller", 2, 2, [3, 4, 5])

@@ -103,8 +103,9 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     holder.base = getattr(policy, stage)
     policy = copy.copy(policy)
     setattr(policy, stage, holder)
-    if stage in LIMITS and policy.window is None:
-        setattr(policy, LIMITS[stage], slots)
+    limit = LIMITS.get(stage)
+    if limit is not None and policy.window is None and getattr(policy, limit) is None:
+        setattr(policy, limit, slots)
     policy.check()
     return policy
 
