@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.errors import UsageError, lacking
+from hpcsimkit.errors import PolicyError, UsageError, lacking
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
@@ -64,12 +64,12 @@ class Decision:
 
         Raises
         ------
-        UsageError
+        PolicyError
             The options are no jobs.
         """
         if self._rows is None:
             if self.stage in ("inspector", "placement"):
-                raise UsageError(f"a decision among jobs is needed, found {self!r}")
+                raise PolicyError(f"a decision among jobs is needed, found {self!r}")
             rows = [job.index for job in self.options if job is not None]
             self._rows = np.array(rows, dtype=np.int64)
         return self._rows

@@ -459,7 +459,7 @@ def test_a_folder_that_holds_something_else(cli, tiny, tmp_path) -> None:
         ("policy = 'bfbp'\n", "t.toml:1: policy: BestFitBinPacking() has no order seat: a pipeline is needed"),
         ("stage = 'dispatch'\npolicy = 'fcfs+easy'\n", "t.toml:2: policy: behind a dispatch seat stands an order only"),
         ("stage = 'dispatch'\n", "t.toml: encoder.name: RequestsAndMachines needs machines, and none are given"),
-        ("stage = 'inspector'\n[generate]\njobs = 2000\n[encoder]\nname = 'QueueWindow'\n", "cannot do with the inspector seat: Pipeline("),
+        ("stage = 'inspector'\n[generate]\njobs = 2000\n[encoder]\nname = 'QueueWindow'\n", "cannot do with the inspector seat: a decision among jobs is needed, found Decision("),
         ("train_share = 1.5\n", "t.toml:1: train_share must be less than or equal to 1, found 1.5"),
         ("logs = ['a']\nlog = 'b'\n", "t.toml: one of 'log', 'logs' and 'generate' is needed, several are given"),
         ("[generate]\nnode = 4\n", "t.toml:2: generate.node: unknown key; nearest: nodes"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.opaque import Level
-from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.errors import PolicyError, ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -96,7 +96,7 @@ def test_rows_of_the_jobs_offered() -> None:
     assert decision.rows.tolist() == [1, 2]
     assert len(decision.options) == 3, "the last one declines"
     inspected = Simulation(jobs, Pipeline(inspector=External())).next_decision()
-    with pytest.raises(UsageError, match=r"among jobs is needed, found Decision\('inspector'"):
+    with pytest.raises(PolicyError, match=r"among jobs is needed, found Decision\('inspector'"):
         assert inspected.rows is None  # type: ignore[union-attr]
 
 
