@@ -72,8 +72,8 @@ def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> P
     stage : str
         Name of the seat.
     slots : int, optional
-        Maximum number of options, unless the pipeline has a window; by default unlimited. At the backfiller
-        seat it limits the candidates, and not the jobs from which the order selects. Required for
+        Maximum number of options, unless the pipeline limits them itself; by default unlimited. At the
+        backfiller seat it limits the candidates, and not the jobs from which the order selects. Required for
         ``"dispatch"`` and ``"two-level"``.
 
     Raises
