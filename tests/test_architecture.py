@@ -100,6 +100,7 @@ HEAVY_AT_THE_TOP = {
     "envs.pettingzoo_aec": {"gymnasium", "pettingzoo"},
     "envs.vector_environment": {"stable_baselines3"},
     "agents.networks.model_metadata": {"pydantic"},
+    "agents.training.maskable_policy": {"torch", "sb3_contrib"},
     "agents.training.sb3": {"torch", "stable_baselines3"},
     "agents.training.sb3_models": {"torch", "stable_baselines3", "gymnasium"},
     "reproductions.plans.plan": {"pydantic"},

@@ -143,7 +143,9 @@ class SB3Trainer(SeatTrainer):
         self.vector.action_space.seed(seed)
         try:
             with self._random_state:
-                model = kind("MlpPolicy", self.vector, policy_kwargs=of_policy, device="cpu", **options)
+                model = kind(
+                    _policy(self.algorithm), self.vector, policy_kwargs=of_policy, device="cpu", **options
+                )
         except (AssertionError, TypeError, ValueError) as error:
             raise UsageError(f"{self.algorithm}: {error}") from None
         self.model, self.networks, self.optimiser = model, model.policy, model.policy.optimizer
@@ -285,6 +287,15 @@ def _class(algorithm: str) -> Any:
         return getattr(importlib.import_module(package), name)
     except ImportError:
         raise UsageError(f"{algorithm} needs the package {package}: pip install 'hpcsimkit[rl]'") from None
+
+
+def _policy(algorithm: str) -> Any:
+    """Return the policy class, or its name in Stable-Baselines3."""
+    if algorithm != "maskable-ppo":
+        return "MlpPolicy"
+    from hpcsimkit.agents.training.maskable_policy import DensePolicy
+
+    return DensePolicy
 
 
 def _checked(options: dict[str, Any], algorithm: str, kind: Any) -> dict[str, Any]:

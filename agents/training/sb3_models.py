@@ -144,9 +144,11 @@ def _policies() -> list[type[Any]]:
     known: list[type[Any]] = [ActorCriticPolicy, DQNPolicy]
     try:
         from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+
+        from hpcsimkit.agents.training.maskable_policy import DensePolicy
     except ImportError:
         return known
-    return [*known, MaskableActorCriticPolicy]
+    return [*known, MaskableActorCriticPolicy, DensePolicy]
 
 
 def _in_layers(linear: Sequence[Any], between: Sequence[Any]) -> Iterator[str]:

@@ -15,13 +15,16 @@ import pytest
 import sb3_contrib
 import stable_baselines3
 import torch
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch.distributions import Distribution
 
 from hpcsimkit import make
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.masked_ppo.settings import PUBLISHED, SETTINGS
+from hpcsimkit.agents.networks.torch_networks import ACTIVATIONS
 from hpcsimkit.agents.training.global_random_state import GlobalRandomState
 from hpcsimkit.agents.training.learning_curve import Report
+from hpcsimkit.agents.training.maskable_policy import DensePolicy
 from hpcsimkit.agents.training.sb3 import (
     ALGORITHMS,
     SB3A2C,
@@ -95,6 +98,39 @@ def test_trains_as_the_method_learn_does(algorithm: str) -> None:
     expected = theirs.policy.state_dict()
     for weights, values in ours.model.policy.state_dict().items():
         assert torch.equal(values, expected[weights]), weights
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_policy_with_fewer_calls_is_that_of_sb3_contrib(activation: str) -> None:
+    """Samples, values, probabilities, entropies and gradients are equal bit for bit."""
+    hidden = replace(SHORT["maskable-ppo"], hidden=(16, 8), activation=activation)
+    built = trainer("maskable-ppo", hidden)
+    built._set_up()
+    ours = built.model.policy
+    theirs = MaskableActorCriticPolicy(
+        built.env.observation_space, built.env.action_space, lambda _: 3e-4,
+        net_arch=[16, 8], activation_fn=ACTIVATIONS[activation],
+    )  # fmt: skip
+    assert type(ours) is DensePolicy
+    rng = np.random.default_rng(0)
+    for parameter in theirs.parameters():
+        parameter.data += torch.from_numpy(rng.normal(size=parameter.shape).astype(np.float32))
+    ours.load_state_dict(theirs.state_dict())
+    seen = torch.from_numpy(rng.normal(size=(64, 5, 5)).astype(np.float32))
+    valid = rng.random((64, FEW)) < 0.6
+    valid[np.arange(64), rng.integers(FEW, size=64)] = True
+    answers, evaluations = [], []
+    for policy in (ours, theirs):
+        torch.manual_seed(1)
+        answers.append(policy(seen, action_masks=valid))
+        evaluations.append(
+            policy.evaluate_actions(seen, answers[-1][0], torch.from_numpy(valid.astype(np.float32)))
+        )
+        sum(part.sum() for part in evaluations[-1]).backward()
+    for mine, expected in zip(answers[0] + evaluations[0], answers[1] + evaluations[1], strict=True):
+        assert mine.shape == expected.shape and torch.equal(mine, expected)
+    for mine, expected in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.equal(mine.grad, expected.grad)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
