@@ -280,7 +280,7 @@ class SlurmMultifactor(Order):
 
     def scores(self, jobs: JobColumns, now: int) -> np.ndarray[Any, Any]:
         """Return minus the current priorities."""
-        if self._system.order is not self:  # jobs that join its own queue are seen on arrival
+        if self._system.order is not self:  # it may rank jobs that it has not seen on arrival
             self._look_at(jobs)
         if self.usage == "cluster":
             self._look_at(self._system.everywhere.queue.columns)

@@ -6,9 +6,10 @@ from typing import cast
 
 import numpy as np
 
+from hpcsimkit.compiled.candidates import sort_candidates
 from hpcsimkit.compiled.codes import BACKFILLED, EASY, FITTING, GREEDY, NO_LIMIT, NONE, READY
 from hpcsimkit.compiled.compilation import pasted, separate
-from hpcsimkit.compiled.listing import Listing, sort
+from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machine_room import admits, reserve, take
 from hpcsimkit.compiled.machines import (
     BLOCKED,
@@ -30,7 +31,7 @@ from hpcsimkit.compiled.machines import (
 from hpcsimkit.compiled.needs import INSIDE, NOW
 from hpcsimkit.compiled.placing import allocate
 from hpcsimkit.compiled.queue import Queue, gather, remove
-from hpcsimkit.compiled.scores import BY_RANK, score
+from hpcsimkit.compiled.scores import BY_RANK
 from hpcsimkit.compiled.state import ARRIVED, PASSES, Jobs, Rules, Run
 
 __all__ = ["fill", "skips", "start"]
@@ -128,7 +129,7 @@ def fill(  # noqa: PLR0913 - parts of the state
     by_score = rules.candidates != BY_RANK and not newcomer
     if by_score:
         listed = _try(jobs, run, rules, queue, machines, listing, head, listed, now, window, LIST)
-        _sort_candidates(jobs, run, rules, listing, listed, now)
+        sort_candidates(jobs, run, rules, machines, listing, listing.shares, listed, now)
     task = START_LISTED if by_score else START
     started = _try(jobs, run, rules, queue, machines, listing, head, listed, now, window, task)
     if started or (by_score and listed):
@@ -148,15 +149,6 @@ def _reserved(rules: Rules, machines: Machines, head: int, now: int) -> int:
     if state[HAS_ROOM] != 1:
         state[SHADOW_TIME], state[HAS_ROOM] = reserve(machines, head, now), 1
     return int(state[SHADOW_TIME] - now)
-
-
-@pasted
-def _sort_candidates(jobs: Jobs, run: Run, rules: Rules, listing: Listing, listed: int, now: int) -> None:
-    """Sort listed jobs in the order of the candidates."""
-    for position in range(listed):
-        row = listing.rows[position]
-        listing.scores[position] = score(jobs, run.estimate[row], rules.candidates, row, now, jobs.weight[1])
-    sort(listing, listed)
 
 
 @separate

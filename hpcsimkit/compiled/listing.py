@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,21 +26,25 @@ class Listing(NamedTuple):
         Their scores.
     other_rows, other_scores : array of int64 and float64, shape (jobs,)
         Space to merge sorted parts.
+    shares : Shares, optional
+        Shares and usage of users, if they are in the scores of the candidates of backfilling.
     """
 
     rows: Integers
     scores: Numbers
     other_rows: Integers
     other_scores: Numbers
+    shares: Any = None
 
 
-def new_listing(jobs: int) -> Listing:
-    """Return space for a list of at most `jobs` jobs."""
+def new_listing(jobs: int, shares: Any = None) -> Listing:
+    """Return space for a list of at most `jobs` jobs, with shares or None."""
     return Listing(
         np.empty(jobs, dtype=np.int64),
         np.empty(jobs, dtype=np.float64),
         np.empty(jobs, dtype=np.int64),
         np.empty(jobs, dtype=np.float64),
+        shares,
     )
 
 

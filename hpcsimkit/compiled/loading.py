@@ -29,7 +29,7 @@ Its first run in a process takes 0.5 s more, and 5 to 19 s more if it has not be
 policy before; the kernel simulates 100 000 jobs per second.
 """
 
-SLOW_IN_THE_KERNEL = {"shares": 5, "machines": 5, "profile": 5, "plan": 5, "seat": 5}
+SLOW_IN_THE_KERNEL = {"shares": 5, "candidate_shares": 5, "machines": 5, "profile": 5, "plan": 5, "seat": 5}
 """Divisors of these numbers for parts of a kind with which the kernel simulates far fewer jobs."""
 
 

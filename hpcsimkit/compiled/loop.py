@@ -35,6 +35,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     histories: Histories | None,
     profile: Any,
     plan: Plan | None,
+    candidate_shares: Shares | None,
 ) -> None:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
 
@@ -63,15 +64,17 @@ def simulate(  # noqa: PLR0913 - parts of the state
         Available capacity over time, if several reservations are made anew at each pass.
     plan : Plan, optional
         Reservations of all waiting jobs, if each is made on arrival (conservative backfilling).
+    candidate_shares : Shares, optional
+        Those of the listing.
     """
     head = -1
     while True:
         now = max(next_instant(jobs, run, queue, plan), rules.begin)
         if now == NO_LIMIT:
             return
-        changed = end_jobs(jobs, run, shares, machines, histories, plan, None, now)
+        changed = end_jobs(jobs, run, shares, candidate_shares, machines, histories, plan, None, now)
         first = run.counters[ARRIVED]
-        submit_jobs(jobs, run, queue, sizes, shares, histories, now)
+        submit_jobs(jobs, run, queue, sizes, shares, candidate_shares, histories, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
@@ -107,10 +110,11 @@ def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
 
 
 @pasted
-def end_jobs(
+def end_jobs(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     shares: Shares | None,
+    candidate_shares: Shares | None,
     machines: Machines | None,
     histories: Histories | None,
     plan: Plan | None,
@@ -124,6 +128,8 @@ def end_jobs(
         ended = True
         if shares is not None:
             charge_ended(shares, run, row, now)
+        if candidate_shares is not None:
+            charge_ended(candidate_shares, run, row, now)
         if histories is not None:
             observe(jobs, histories, row, now - run.start_time[row])
         if plan is not None:
@@ -140,6 +146,7 @@ def submit_jobs(
     queue: Queue,
     sizes: Sizes | None,
     shares: Shares | None,
+    candidate_shares: Shares | None,
     histories: Histories | None,
     now: int,
 ) -> None:
@@ -149,6 +156,8 @@ def submit_jobs(
         row = jobs.arrival_order[arrived]
         if shares is not None:
             see(shares, jobs, row)
+        if candidate_shares is not None:
+            see(candidate_shares, jobs, row)
         if histories is not None:
             run.estimate[row] = predict(jobs, histories, row)
         add(queue, sizes, row, jobs.rank, jobs.nodes, run.estimate)

@@ -16,6 +16,7 @@ from hpcsimkit.kernel.policy import Inspector
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.policies.slurm import SlurmMultifactor
 
 __all__ = ["obstacle", "opened"]
 
@@ -118,6 +119,8 @@ def _obstacles_at(stage: str, policy: Pipeline, published: bool) -> Iterator[str
         yield "'fitting', or a window before an inspector, is not compiled with an open seat"
     if type(policy.queue_order) not in support.CONSTANT:
         yield f"the order {policy.queue_order!r} is not compiled with an open seat"
+    if isinstance(support.candidates_of(_closed(policy)[1]), SlurmMultifactor):
+        yield "'slurm' as the order of candidates is not compiled with an open seat"
     if stage != "backfiller" and policy.backfiller is not None:
         yield from _obstacles_behind(policy, published)
     if type(policy.estimates) not in support.KNOWN[DirlabOrder]["estimates"]:

@@ -123,9 +123,9 @@ def advance_to_pairs(
         if now == NO_LIMIT:
             return OVER
         counters[NOW] = now
-        end_jobs(jobs, run, None, machines, None, None, journal, now)
+        end_jobs(jobs, run, None, None, machines, None, None, journal, now)
         first = run.counters[ARRIVED]
-        submit_jobs(jobs, run, queue, None, None, None, now)
+        submit_jobs(jobs, run, queue, None, None, None, None, now)
         for place in range(first, run.counters[ARRIVED]):
             enter_in(journal, SUBMITTED, jobs.arrival_order[place], now)
         if queue.counters[WAITING]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hpcsimkit.compiled.candidates import sort_candidates
 from hpcsimkit.compiled.codes import (
     BACKFILLED,
     EASY,
@@ -339,10 +340,7 @@ def backfill(  # noqa: PLR0913 - parts of the state
             rows[count] = row
             count += 1
     if rules.candidates != BY_RANK:
-        for position in range(count):
-            row = rows[position]
-            listing.scores[position] = score(jobs, estimate[row], rules.candidates, row, now, jobs.weight[1])
-        sort(listing, count)
+        sort_candidates(jobs, run, rules, None, listing, listing.shares, count, now)
     mode = READY if rules.backfilling == FITTING else BACKFILLED
     for position in range(count):
         row = rows[position]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled import dirlab
+from hpcsimkit.compiled.candidates import sort_candidates
 from hpcsimkit.compiled.codes import BACKFILLED, EASY, NO_LIMIT, READY, RESERVED
 from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.dirlab import NOBODY, Published
@@ -20,7 +21,7 @@ from hpcsimkit.compiled.loop import end_jobs, next_instant, submit_jobs
 from hpcsimkit.compiled.passes import admissible, backfill, room_behind
 from hpcsimkit.compiled.queue import WAITING, Queue, gather, remove
 from hpcsimkit.compiled.running import start
-from hpcsimkit.compiled.scores import BY_RANK, score
+from hpcsimkit.compiled.scores import BY_RANK
 from hpcsimkit.compiled.state import (
     ARRIVED,
     FREE,
@@ -206,9 +207,9 @@ def _next_events(
     if now == NO_LIMIT:
         return OVER
     counters[NOW] = now
-    end_jobs(jobs, run, None, None, None, None, journal, now)
+    end_jobs(jobs, run, None, None, None, None, None, journal, now)
     first = run.counters[ARRIVED]
-    submit_jobs(jobs, run, queue, None, None, None, now)
+    submit_jobs(jobs, run, queue, None, None, None, None, now)
     for place in range(first, run.counters[ARRIVED]):
         enter_in(journal, SUBMITTED, jobs.arrival_order[place], now)
     if _next_wake(seat) == now:
@@ -503,10 +504,5 @@ def _list_admissible(jobs: Jobs, rules: Rules, run: Run, queue: Queue, seat: Sea
             listing.rows[count] = row
             count += 1
     if rules.candidates != BY_RANK:
-        for position in range(count):
-            row = listing.rows[position]
-            listing.scores[position] = score(
-                jobs, run.estimate[row], rules.candidates, row, now, jobs.weight[1]
-            )
-        sort(listing, count)
+        sort_candidates(jobs, run, rules, None, listing, None, count, now)
     return count

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.state import Jobs, Rules
 
 __all__ = [
+    "candidates_of",
     "estimates",
     "jobs_and_rules",
     "obstacle",
@@ -60,7 +61,7 @@ KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
         "order": (orders.RandomOrder, *VARYING, *CONSTANT),
         "backfiller": (type(None), EASY, Greedy, Reservations, Conservative),
         "estimates": (type(None), Requested, Actual, Noisy, LastTwo, Remembered),
-        "order of candidates": (ShortestPredicted, *FORMULAS, *CONSTANT),
+        "order of candidates": (ShortestPredicted, *VARYING, *CONSTANT),
         "placement": on_machines.PLACEMENTS,
     },
     DirlabOrder: {
@@ -194,7 +195,7 @@ def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str
         yield f"the pipeline has the inspector {policy.inspector!r}"
     yield from _unknown_options(policy, rules)
     for seat, known in KNOWN[rules].items():
-        stage = _candidates(policy) if seat == "order of candidates" else getattr(policy, seat)
+        stage = candidates_of(policy) if seat == "order of candidates" else getattr(policy, seat)
         if type(stage) not in known or (isinstance(stage, Actual) and not stage.reservations):
             yield f"the {seat} {stage!r} is not compiled"
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
@@ -216,7 +217,7 @@ def _whole(cluster: AnyCluster) -> AnyCluster:
     return cluster.whole if isinstance(cluster, Partitions) and cluster.is_whole else cluster
 
 
-def _candidates(policy: Pipeline) -> Any:
+def candidates_of(policy: Pipeline) -> Any:
     """Return the order of the candidates of backfilling, or None for that of the policy."""
     backfiller = policy.backfiller
     if isinstance(backfiller, PublishedEASY):
@@ -286,7 +287,9 @@ def run(simulation: Parameters) -> Result:
     )
 
 
-PARTS = ("sizes", "listing", "gone", "shares", "machines", "histories", "profile", "plan")
+PARTS = (
+    "sizes", "listing", "gone", "shares", "machines", "histories", "profile", "plan", "candidate_shares",
+)  # fmt: skip
 """The optional parts of the state, in the order in which the compiled function takes them."""
 
 
@@ -300,13 +303,14 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
     needed = {
         "sizes": not (gone or machines or profile or plan),
-        "listing": gone or machines or profile or plan or _candidates(policy) is not None,
+        "listing": gone or machines or profile or plan or candidates_of(policy) is not None,
         "gone": gone,
         "shares": isinstance(policy.queue_order, SlurmMultifactor),
         "machines": machines,
         "histories": isinstance(policy.estimates, LastTwo),
         "profile": profile,
         "plan": plan,
+        "candidate_shares": isinstance(candidates_of(policy), SlurmMultifactor),
     }
     return tuple(part for part in PARTS if needed[part])
 
@@ -347,14 +351,17 @@ def _optional_parts(
 
     count = len(workload)
     order: Any = policy.queue_order
+    candidates: Any = candidates_of(policy)
+    shares = new_shares(candidates, workload, nodes) if "candidate_shares" in parts else None
     make: dict[str, Callable[[], Any]] = {
         "sizes": lambda: new_sizes(count, nodes),
-        "listing": lambda: new_listing(count),
+        "listing": lambda: new_listing(count, shares),
         "gone": lambda: np.empty(count, dtype=np.int64),
         "shares": lambda: new_shares(order, workload, nodes),
         "histories": lambda: new_histories(_users(jobs), count, CORRECTIONS),
         "profile": lambda: profile or new_profile(count, nodes),
         "plan": lambda: new_plan(count, profile or new_profile(count, nodes)),
+        "candidate_shares": lambda: shares,
     }
     return {part: make[part]() for part in parts if part in make}
 
@@ -390,7 +397,7 @@ def jobs_and_rules(
     else:
         arrival_order = workload.arrival_order.astype(np.int64)
     arrival = _inverse(arrival_order)
-    order, candidates, scored = policy.queue_order, _candidates(policy), _is_scored(policy)
+    order, candidates, scored = policy.queue_order, candidates_of(policy), _is_scored(policy)
     waiting = arrival_order if begun is None else _without(arrival_order, begun.started)
     keys = _keys(workload, order, waiting, streams)
     candidate_keys = _keys(workload, candidates, waiting, streams)

@@ -111,6 +111,7 @@ class JobQueue:
         self._mirror: NDArray[np.int64] | None = None
         self._mirrored = DEEP
         self._gone = 0
+        self._informed: list[QueueOrder] = []
         self._oldest: tuple[int, list[Job]] | None = None  # cache, valid until a job leaves
         # In stored order. The first `_gone` entries of a long queue have already left.
         self.jobs: list[Job] = []
@@ -188,8 +189,14 @@ class JobQueue:
 
     # --- updates (by the system only) ----------------------------------------------------------------
 
+    def inform(self, order: QueueOrder) -> None:
+        """Let another order than that of the queue learn of the jobs that join."""
+        self._informed.append(order)
+
     def add(self, job: Job, estimate: int) -> None:
         """Add a job."""
+        for order in self._informed:
+            order.arrive(job)
         key, size = self._key(job), self._size_of(job)
         try:
             if key != key:

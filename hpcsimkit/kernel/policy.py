@@ -84,7 +84,10 @@ class Order(Stage):
         return job.submit_time
 
     def arrive(self, job: Job) -> None:
-        """Called when a job joins the queue of this order, if it has scores, before the first of them."""
+        """Called when a job joins the queue, if this order has scores, before the first of them.
+
+        The order is that of the queue, or of the candidates of :class:`~hpcsimkit.kernel.reservation.EASY`.
+        """
 
     def sort(self, jobs: list[Job], system: System) -> list[Job]:
         """Return the jobs sorted by this order at the current time; ties keep their given order."""

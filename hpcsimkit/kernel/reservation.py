@@ -81,6 +81,8 @@ class EASY(SettlingBackfiller):
         """Clear the reservation of the last pass."""
         if self.candidates is not None:
             self.candidates.reset(system)
+            if self.candidates.dynamic and self.candidates is not system.order:
+                system.queue.inform(self.candidates)
         self._head: Job | None = None
         self.settled = self.seen_pass = -1
         self._shadow_time = 0

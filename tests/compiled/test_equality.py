@@ -16,6 +16,8 @@ from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.policies import EASY
+from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf
 
@@ -124,6 +126,45 @@ CASES = given(
 )
 test_random_workloads = settings(max_examples=200)(CASES(check_random))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASES(check_random)))
+
+
+SHARED = (
+    SlurmMultifactor(),
+    SlurmMultifactor(shares="log", half_life=0),
+    SlurmMultifactor(shares_by="group", half_life=40, max_age=50, size=300),
+)
+"""Orders of candidates that depend on all jobs so far."""
+
+
+def by_shares(policy: str, candidates: SlurmMultifactor) -> Any:
+    """Return a policy with EASY, its candidates in an order by shares."""
+    pipeline = make(policy)
+    pipeline.backfiller = EASY(candidates)
+    return pipeline
+
+
+def check_shares(
+    jobs: Workload, order: str, candidates: Any, window: str, walltime: str, begun: bool
+) -> None:
+    parameters: dict[str, Any] = {"walltime": walltime}
+    if begun:
+        other = Simulation(jobs, make("sjf+easy"), walltime=walltime, simulator="simpy").run()
+        jobs, parameters["begun"] = begun_at(other, int(np.median(other.start_time)))
+    assert_equal_results(jobs, by_shares(f"{order}{window}", candidates), **parameters)
+
+
+BY_SHARES = given(
+    workloads(),
+    st.sampled_from(["fcfs", "sjf", "lcfs", "wfp3", "slurm"]),
+    st.sampled_from(SHARED),
+    st.sampled_from(WINDOWS),
+    st.sampled_from(["run", "kill"]),
+    st.booleans(),
+)
+test_random_shares_of_candidates = settings(max_examples=50)(BY_SHARES(check_shares))
+test_many_random_shares_of_candidates = pytest.mark.slow(
+    settings(max_examples=10_000)(BY_SHARES(check_shares))
+)
 
 
 def check_begun(jobs: Workload, order: str, backfilling: str, window: str, walltime: str, seed: int) -> None:

@@ -21,7 +21,7 @@ from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.workloads import read_job_table
-from tests.compiled.test_equality import ORDERS, SHARES, assert_equal_schedules
+from tests.compiled.test_equality import ORDERS, SHARED, SHARES, assert_equal_schedules, by_shares
 from tests.kernel.machine_cases import KINDS, cases
 from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines
 from tests.kernel.test_machine_references import FILES, beocat, nine
@@ -106,6 +106,26 @@ test_random_workloads_by_score = settings(max_examples=50)(
 )
 test_random_predictions = settings(max_examples=50)(drawn(["easy++"], UNSCORED, [""])(check_random))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(MANY(check_random)))
+
+
+def check_shares(
+    case: tuple[Machines, list[Asked]], order: str, placement: str, candidates: Any, walltime: str
+) -> None:
+    cluster, jobs = without_counts(case)
+    assert_equal_results(jobs, by_shares(f"{order}{placement}", candidates), cluster, walltime=walltime)
+
+
+test_many_random_shares_of_candidates = pytest.mark.slow(
+    settings(max_examples=3_000)(
+        given(
+            cases(sorted(KINDS.keys() - {"counts"}), most=25),
+            st.sampled_from(["fcfs", "sjf", "wfp3", "slurm"]),
+            st.sampled_from(PLACEMENTS),
+            st.sampled_from(SHARED),
+            st.sampled_from(["run", "kill"]),
+        )(check_shares)
+    )
+)
 
 
 def check_begun(

@@ -30,7 +30,7 @@ from hpcsimkit.kernel.observers import Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import EASY, SJF, SlurmMultifactor
+from hpcsimkit.policies import SJF
 from hpcsimkit.policies.backfill.backfilling import Reservations
 from hpcsimkit.results.result import Result
 
@@ -71,7 +71,6 @@ class OwnOrder(DirlabOrder):
         ("fcfs+published-easy", {}, "backfiller"),
         (Pipeline(backfiller=Reservations(0)), {}, "number of reservations is 0"),
         ("sjf+easy+actual(reservations=false)", {}, "estimates Actual(reservations=False)"),
-        (Pipeline(backfiller=EASY(SlurmMultifactor())), {}, "the order of candidates SlurmMultifactor()"),
         ("sjf+fitting+window(3)", {}, "window"),
         ("recorded", {}, "no plain pipeline"),
         (Pipeline(order=Own()), {}, "order Own()"),
