@@ -115,6 +115,29 @@ def test_formulas_of_one_job_and_of_columns_give_one_schedule(order: type[Order]
     assert order().by_formula
 
 
+def test_an_order_of_candidates_learns_of_all_jobs_on_arrival() -> None:
+    """Also of the first, which starts at once, and of the second, which is never a candidate."""
+    heard: list[tuple[int, int]] = []
+
+    class Listening(Order):
+        def reset(self, system: Any) -> None:
+            self._system = system
+
+        def arrive(self, job: Job) -> None:
+            heard.append((self._system.now, job.index))
+
+        def scores(self, jobs: Any, now: int) -> Any:
+            return -jobs.submit_time
+
+    log = workload([(0, 9, 9, 3), (1, 9, 9, 4), (2, 3, 3, 1), (2, 5, 5, 1)], 4)
+    assert starts(log, Pipeline(backfiller=EASY(candidates=Listening()))) == [0, 9, 2, 18]
+    assert heard == [(0, 0), (1, 1), (2, 2), (2, 3)]
+    heard.clear()
+    both = Listening()
+    starts(log, Pipeline(order=both, backfiller=EASY(candidates=both)))
+    assert [row for _, row in heard] == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("found", [float("nan"), "high", None])
 def test_a_formula_must_give_a_number(found: Any) -> None:
     class Wrong(Order):
