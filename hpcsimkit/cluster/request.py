@@ -217,12 +217,12 @@ class Need:
         amounts = np.zeros(level.shape, dtype=np.int64, order="F")
         for k, amount in self.asked:
             there, given = level[:, k].take(order), amounts[:, k]
-            reached = there.cumsum()
+            reached = np.add.accumulate(there)
             last = int(reached.searchsorted(amount))
             if last == len(order):
                 return None
-            given[order[:last]] = there[:last]
-            given[order[last]] = amount - reached[last] + there[last]
+            there[last] += amount - reached[last]
+            given[order[: last + 1]] = there[: last + 1]
         if self.exclusive:
             machines = giving(amounts)
             return Allocation(machines, self.shape.capacity[machines], style)
