@@ -224,13 +224,11 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def need(self, job: Job) -> Need:
         """Return the resource demand of a job on these machines; jobs with equal demands share one object."""
-        known = self._known.get((job.nodes, job.request))
-        return self._added(job)[1] if known is None else known[1]
+        return (self._known.get((job.nodes, job.request)) or self._added(job))[1]
 
     def size_of(self, job: Job) -> int:
         """Return the number of a job's :meth:`need` in the table of these machines."""
-        known = self._known.get((job.nodes, job.request))
-        return self._added(job)[0] if known is None else known[0]
+        return (self._known.get((job.nodes, job.request)) or self._added(job))[0]
 
     def _added(self, job: Job) -> tuple[int, Need]:
         """Return the number and the resource demand of a job that is the first one to have it."""
@@ -281,9 +279,9 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Sequence[bool]:
         """Return for each job whether it fits a level."""
-        supply = np.add.reduce(level).tolist()
-        needs = map(self.need, jobs)
-        return [need.within(supply) if need.by_totals else need.fits(level) for need in needs]
+        supply, known = np.add.reduce(level).tolist(), self._known
+        numbered = [known.get((job.nodes, job.request)) or self._added(job) for job in jobs]
+        return [need.within(supply) if need.by_totals else need.fits(level) for _, need in numbered]
 
     def place(self, job: Job, level: MachineLevel) -> Allocation | None:
         """Return an allocation on the first machines on which the job fits, by number, or None."""
