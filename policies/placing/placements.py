@@ -106,7 +106,7 @@ class MachineOrder(Placement):
             return cluster.place(job, level)
         need = cluster.need(job)
         if self.ranks_all and need.by_totals:
-            machines = np.arange(len(level))
+            machines = need.shape.numbers
         else:
             machines = need.usable(level).nonzero()[0]
         if len(machines) < need.nodes:
