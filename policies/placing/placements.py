@@ -303,25 +303,29 @@ class BreadthFirst(MachineOrder):
         if not need.spread or need.exclusive:
             return super().take(need, machines, level, system)
         there = _there(machines, level)
-        if not need.within(np.add.reduce(there).tolist()):
-            return None
+        some = there > 0
+        having = np.add.reduce(some).tolist()
         amounts = np.zeros(there.shape, dtype=np.int64, order="F")
         scarce = []
         for k, amount in need.asked:
-            if np.count_nonzero(there[:, k]) > amount:
+            if having[k] > amount:
                 scarce.append((k, amount))
+            elif (divided := _evenly(there[:, k], amount)) is not None:
+                amounts[:, k] = divided
             else:
-                amounts[:, k] = _evenly(there[:, k], amount)
+                return None
         if scarce:
-            _one_each(there > 0, scarce, amounts)
+            _one_each(some, scarce, amounts)
         if len(machines) < len(level):
             of_some, amounts = amounts, np.zeros(level.shape, dtype=np.int64, order="F")
             amounts[machines] = of_some
         return Allocation.of_level(amounts, self.style)
 
 
-def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64]:
+def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64] | None:
     """Split an amount as evenly as possible; the remainder goes to the first machines with spare units.
+
+    None is returned if not so many units are free.
 
     >>> _evenly(np.array([1, 5, 5, 5]), 9).tolist()
     [1, 3, 3, 2]
@@ -329,6 +333,8 @@ def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64]:
     ascending = free.copy()
     ascending.sort()
     reached = np.add.accumulate(ascending)
+    if reached[-1] < amount:
+        return None
     none_gives_more = reached + ascending * np.arange(len(free) - 1, -1, -1)
     emptied = int(none_gives_more.searchsorted(amount, side="right"))
     if emptied == len(free):
@@ -359,9 +365,9 @@ def _one_each(there: Mask, scarce: list[tuple[int, int]], amounts: NDArray[np.in
             rank = giver != k
         else:  # unused machines first, and among them those without the other resource
             rank = used.astype(np.int8)  # sorted faster than wider numbers
-            rank <<= 1
             for other, _ in scarce[place + 1 :]:
-                rank |= there[:, other]
+                rank += rank
+                rank += there[:, other]
         givers = there[:, k].nonzero()[0]
         givers = givers[rank[givers].argsort(kind="stable")[:amount]]
         amounts[:, k][givers] = 1
