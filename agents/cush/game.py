@@ -247,9 +247,11 @@ def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: n
         states.think(selector)
         chances = np.array([states.probabilities[number] for number in numbers]).cumsum(axis=1)
         draws = rng.random(len(going)) * chances[:, -1]
-        actions = (chances <= draws[:, None]).sum(axis=1).tolist()
-        for run, number, action in zip(going, numbers, actions, strict=True):
-            position = sum(states.valid[number][:action].tolist())  # options are in the order of actions
+        actions = (chances <= draws[:, None]).sum(axis=1)
+        before = np.arange(mask.actions) < actions[:, None]
+        positions = (valid & before).sum(axis=1)  # options are in the order of actions
+        answers = zip(going, numbers, actions.tolist(), positions.tolist(), strict=True)
+        for run, number, action, position in answers:
             games[run].take(number, action, position)
     return states
 

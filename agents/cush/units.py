@@ -72,7 +72,7 @@ class Units:
 
     def _follow(self, runs: Sequence[int]) -> None:
         """Process the starts and ends since the last call, one start per run at a time."""
-        news = {run: self._news(run) for run in dict.fromkeys(runs)}
+        news = {run: rows for run in dict.fromkeys(runs) if (rows := self._news(run)) is not None}
         while news:
             started: list[Start] = []
             ended: list[int] = []
@@ -87,8 +87,10 @@ class Units:
                 self._take(started)
             news = {run: news[run] for run, _ in started}
 
-    def _news(self, run: int) -> Iterator[int]:
+    def _news(self, run: int) -> Iterator[int] | None:
         events, seen = self._systems[run].events, self._seen[run]
+        if len(events) == seen:
+            return None
         self._seen[run] = len(events)
         return iter(events[seen:])
 
