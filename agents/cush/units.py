@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,27 +72,24 @@ class Units:
 
     def _follow(self, runs: Sequence[int]) -> None:
         """Process the starts and ends since the last call, one start per run at a time."""
-        news = {run: rows for run in dict.fromkeys(runs) if (rows := self._news(run)) is not None}
+        news: Iterable[int] = dict.fromkeys(runs)
         while news:
             started: list[Start] = []
             ended: list[int] = []
-            for run, rows in news.items():
-                for row in rows:
+            for run in news:
+                events, seen = self._systems[run].events, self._seen[run]
+                while seen < len(events):
+                    row = events[seen]
+                    seen += 1
                     if row >= 0:
                         started.append((run, row))
                         break
                     ended.append(self.first_job[run] + ~row)
+                self._seen[run] = seen
             self._running[ended] = False
             if started:
                 self._take(started)
-            news = {run: news[run] for run, _ in started}
-
-    def _news(self, run: int) -> Iterator[int] | None:
-        events, seen = self._systems[run].events, self._seen[run]
-        if len(events) == seen:
-            return None
-        self._seen[run] = len(events)
-        return iter(events[seen:])
+            news = [run for run, _ in started]
 
     def _take(self, started: Sequence[Start]) -> None:
         """Assign the first free units of their nodes to jobs, one job per run."""
