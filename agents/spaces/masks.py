@@ -150,7 +150,8 @@ class QueueSlots(Slots):
 
     def _places(self, decision: Decision) -> dict[int, int]:
         """Return, by queue position, the index of each job that is an option."""
-        position_of = {job.index: place for place, job in enumerate(decision.options) if job is not None}
+        options = enumerate(decision.options)
+        position_of = {job.index: position for position, job in options if job is not None}
         visible = enumerate(decision.system.queue.oldest(self.slots))
         return {place: position_of[job.index] for place, job in visible if job.index in position_of}
 
