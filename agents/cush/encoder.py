@@ -131,21 +131,21 @@ class ClusterImage(Encoder):
         UsageError
             The cluster differs, or `steps` or `wait_unit` is out of range.
         """
-        shown, units = self._shown(systems), Units(systems, self.units)
-
-        def waiting(run: int) -> list[tuple[int, int]]:
-            """Return number and wait time of the job in each slot."""
-            first, now = units.first_job[run], systems[run].now
-            jobs = systems[run].queue.oldest(self.slots)
-            seen = [(first + job.index, now - job.submit_time) for job in jobs]
-            return seen + [(0, 0)] * (self.slots - len(seen))
+        shown, units, nothing = self._shown(systems), Units(systems, self.units), [0, 0] * self.slots
 
         def sketch(runs: Sequence[int]) -> Sketch:
-            slots = np.array([*map(waiting, runs)], dtype=np.int64).reshape(len(runs), self.slots, 2)
+            seen: list[int] = []  # number and wait time of the job in each slot
+            for run in runs:
+                first, now = units.first_job[run], systems[run].now
+                jobs = systems[run].queue.oldest(self.slots)
+                for job in jobs:
+                    seen += first + job.index, now - job.submit_time
+                seen += nothing[2 * len(jobs) :]
+            slots = np.array(seen, dtype=np.int64).reshape(len(runs), self.slots, 2)
             numbers, waited = slots[..., 0], slots[..., 1]
-            jobs = shown.take(numbers, axis=0)
-            jobs[..., -1] = np.where(numbers > 0, 1 + waited / self.wait_unit, 0)
-            return Sketch(units.remaining(runs, self.steps), jobs)
+            features = shown.take(numbers, axis=0)
+            features[..., -1] = np.where(numbers > 0, 1 + waited / self.wait_unit, 0)
+            return Sketch(units.remaining(runs, self.steps), features)
 
         return sketch
 

@@ -93,9 +93,10 @@ class Game:
 
     Attributes
     ----------
+    system : System
+        State of the run.
     decision : Decision or None
-        Open decision of the job selector; None when the run is over, and between :meth:`take` and
-        :meth:`go_on`.
+        Open decision of the job selector; None when the run is over.
     taken : list of (int, int, int)
         Decisions taken: step of the simulation, number of the state, action.
     """
@@ -109,11 +110,7 @@ class Game:
         self.simulation: Simulation = own.simulation(policy, name="game")
         self.taken: list[tuple[int, int, int]] = []
         self.decision: Decision | None = self.simulation.next_decision()
-
-    @property
-    def system(self) -> System:
-        """State of the run."""
-        return self.simulation.system
+        self.system: System = self.simulation.system
 
     @property
     def step(self) -> int:
@@ -123,14 +120,9 @@ class Game:
         return system.now + started
 
     def take(self, state: int, action: int, position: int) -> None:
-        """Answer the open decision; :meth:`go_on` proceeds to the next."""
+        """Answer the open decision, and run the simulation to the next."""
         self.taken.append((self.step, state, action))
-        self.simulation.answer_position(position)
-        self.decision = None
-
-    def go_on(self) -> None:
-        """Run the simulation to the next decision."""
-        self.decision = self.simulation.next_decision()
+        self.decision = self.simulation.proceed(position)
 
     @property
     def placed(self) -> list[Placed]:
@@ -255,12 +247,12 @@ def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: n
         states.think(selector)
         chances = np.array([states.probabilities[number] for number in numbers]).cumsum(axis=1)
         draws = rng.random(len(going)) * chances[:, -1]
-        actions = (chances <= draws[:, None]).sum(axis=1).tolist()
-        for run, number, action in zip(going, numbers, actions, strict=True):
-            position = sum(states.valid[number][:action].tolist())  # options are in the order of actions
+        actions = (chances <= draws[:, None]).sum(axis=1)
+        before = np.arange(mask.actions) < actions[:, None]
+        positions = (valid & before).sum(axis=1)  # options are in the order of actions
+        answers = zip(going, numbers, actions.tolist(), positions.tolist(), strict=True)
+        for run, number, action, position in answers:
             games[run].take(number, action, position)
-        for run in going:  # a loop of its own: the same work many times in a row is faster
-            games[run].go_on()
     return states
 
 

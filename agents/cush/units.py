@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,8 @@ from hpcsimkit.kernel.system import System
 __all__ = ["Units"]
 
 
-class _Start(NamedTuple):
-    """Start of a job of a run."""
-
-    run: int
-    row: int
+Start = tuple[int, int]
+"""Start of a job: the index of its run and its row."""
 
 
 class Units:
@@ -47,7 +43,7 @@ class Units:
         self._until = np.zeros(self.first_job[-1], dtype=np.int64)
         self._running = np.zeros(self.first_job[-1], dtype=np.bool_)
         self._owner = [  # job of each unit of each resource; the unit is free if that job does not run
-            np.zeros((count, len(systems) * self._nodes), dtype=np.int32) for count in units
+            np.zeros((count, len(systems) * self._nodes), dtype=np.int64) for count in units
         ]
         self._seen = [0] * len(systems)
 
@@ -76,30 +72,29 @@ class Units:
 
     def _follow(self, runs: Sequence[int]) -> None:
         """Process the starts and ends since the last call, one start per run at a time."""
-        news = {run: self._news(run) for run in dict.fromkeys(runs)}
+        news: Iterable[int] = dict.fromkeys(runs)
         while news:
-            started: list[_Start] = []
+            started: list[Start] = []
             ended: list[int] = []
-            for run, rows in news.items():
-                for row in rows:
+            for run in news:
+                events, seen = self._systems[run].events, self._seen[run]
+                while seen < len(events):
+                    row = events[seen]
+                    seen += 1
                     if row >= 0:
-                        started.append(_Start(run, row))
+                        started.append((run, row))
                         break
                     ended.append(self.first_job[run] + ~row)
+                self._seen[run] = seen
             self._running[ended] = False
             if started:
                 self._take(started)
-            news = {run: news[run] for run, _ in started}
+            news = [run for run, _ in started]
 
-    def _news(self, run: int) -> Iterator[int]:
-        events, seen = self._systems[run].events, self._seen[run]
-        self._seen[run] = len(events)
-        return iter(events[seen:])
-
-    def _take(self, started: Sequence[_Start]) -> None:
+    def _take(self, started: Sequence[Start]) -> None:
         """Assign the first free units of their nodes to jobs, one job per run."""
         numbers = [self.first_job[run] + row for run, row in started]
-        self._until[numbers] = [self._expected_end(start) for start in started]
+        self._until[numbers] = [self._expected_end(run, row) for run, row in started]
         given = [self._systems[run].given(row) for run, row in started]
         nodes = np.concatenate(
             [
@@ -110,21 +105,23 @@ class Units:
         amounts = np.concatenate([allocation.amounts for allocation in given])
         parts = [len(allocation.amounts) for allocation in given]
         nodes += np.repeat([run * self._nodes for run, _ in started], parts)  # numbered over all runs
-        takers = np.repeat(np.array(numbers, dtype=np.int32), parts)
-        for owner, missing in zip(self._owner, amounts.T, strict=True):
+        takers = np.repeat(numbers, parts)
+        for owner, asked in zip(self._owner, amounts.T, strict=True):
+            missing = asked.astype(np.min_scalar_type(len(owner)))  # calculated faster than wider numbers
             for unit in owner:
-                there = unit.take(nodes)
-                taken = ~self._running.take(there) & (missing > 0)
-                missing = missing - taken
-                unit[nodes] = np.where(taken, takers, there)
+                holders = unit.take(nodes)
+                taken = ~self._running.take(holders) & (missing > 0)
+                missing -= taken
+                np.putmask(holders, taken, takers)
+                unit[nodes] = holders
         self._running[numbers] = True
 
-    def _expected_end(self, start: _Start) -> int:
+    def _expected_end(self, run: int, row: int) -> int:
         """Return the expected end of a job: its start plus requested time plus the penalty of its placement.
 
         (Policies use the requested time alone: they do not know the penalties.)
         """
-        system, row = self._systems[start.run], start.row
+        system = self._systems[run]
         job = system.jobs[row]
         penalty = system.expected_penalty(job, system.given(row))
         return system.starts[row] + max(1, round(job.requested_time + penalty))

@@ -150,12 +150,10 @@ class QueueSlots(Slots):
 
     def _places(self, decision: Decision) -> dict[int, int]:
         """Return, by queue position, the index of each job that is an option."""
-        place_of = {job.index: place for place, job in enumerate(decision.system.queue.oldest(self.slots))}
-        return {
-            place_of[job.index]: position
-            for position, job in enumerate(decision.options)
-            if job is not None and job.index in place_of
-        }
+        options = enumerate(decision.options)
+        position_of = {job.index: position for position, job in options if job is not None}
+        visible = enumerate(decision.system.queue.oldest(self.slots))
+        return {place: position_of[job.index] for place, job in visible if job.index in position_of}
 
 
 class JobMachine(Mask):

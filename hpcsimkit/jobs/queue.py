@@ -149,7 +149,7 @@ class JobQueue:
 
     def oldest(self, limit: int) -> list[Job]:
         """Return the `limit` jobs that arrived first, in policy order."""
-        if limit >= len(self):
+        if limit >= len(self.jobs) - self._gone:
             return self.jobs[self._gone :]
         if self._oldest is None or self._oldest[0] != limit:
             rows = islice(self._key_of, limit)  # dictionaries preserve the order of insertion

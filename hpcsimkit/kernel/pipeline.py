@@ -153,6 +153,7 @@ class Pipeline(Policy):
         self._committed: Job | None = None
         self._head: Job | None = None
         self._reserved: set[int] = set()
+        self._fitting: tuple[Level, list[Job], list[Job]] = None, [], []  # a level, some jobs, those that fit
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
             self.backfiller.base = EASY()
         for stage in (self.order, self.inspector, self.placement, self.backfiller, self.estimates):
@@ -279,7 +280,9 @@ class Pipeline(Policy):
         cluster, queue, free = system.cluster, system.queue, system.free
         if self.window:
             jobs = queue.oldest(self.window)
-            return list(compress(jobs, cluster.fit_each(jobs, free)))
+            if free is not self._fitting[0] or jobs != self._fitting[1]:
+                self._fitting = free, jobs, list(compress(jobs, cluster.fit_each(jobs, free)))
+            return self._fitting[2]
         room = Room(free, float("inf"), free)
         return admissible(cluster.fitting(queue, free), system, room) if len(queue) else ()
 

@@ -219,11 +219,7 @@ class Simulation:
             began = time.perf_counter()
             self._advance()
             self._seconds += time.perf_counter() - began
-        return self._pending
-
-    @property
-    def _pending(self) -> Decision | None:
-        return None if self._run is None else self._run.decision
+        return self._begun().decision
 
     def _advance(self, decision: Decision | None = None, choice: Any = None) -> None:
         """Answer a decision, if given, and process events until another is pending or no event is left."""
@@ -257,7 +253,7 @@ class Simulation:
         began = time.perf_counter()
         self._advance(decision, choice)
         self._seconds += time.perf_counter() - began
-        return self._pending
+        return self._begun().decision
 
     def _chosen(self, position: int) -> tuple[Decision, Any]:
         """Record the position of the answer to the pending decision; return the decision and the option."""
@@ -269,7 +265,7 @@ class Simulation:
         return decision, options[position]
 
     def _at_hand(self) -> Decision:
-        if (decision := self._pending) is not None:
+        if self._run is not None and (decision := self._run.decision) is not None:
             return decision
         raise UsageError("no decision is at hand: call next_decision() first")
 

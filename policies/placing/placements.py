@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.cluster.allocation import Allocation, MachineLevel, on
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel, giving, on
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.cluster.request import Mask, Need, Places
@@ -80,6 +80,9 @@ class MachineOrder(Placement):
     style = ""
     """The placement style recorded in allocations."""
 
+    ranks_all = False
+    """Whether all machines are ranked for a pooled request, even those with nothing to give, to save time."""
+
     def scores(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Any:
         """Return one score for each usable machine; smaller is better.
 
@@ -102,7 +105,10 @@ class MachineOrder(Placement):
         if not isinstance(cluster, Machines):
             return cluster.place(job, level)
         need = cluster.need(job)
-        machines = need.usable(level).nonzero()[0]
+        if self.ranks_all and need.by_totals:
+            machines = need.shape.numbers
+        else:
+            machines = need.usable(level).nonzero()[0]
         if len(machines) < need.nodes:
             return None
         return self.take(need, machines, level, system)
@@ -127,7 +133,7 @@ class MachineOrder(Placement):
         """Return the machines, best first."""
         scores = np.asarray(self.scores(need, machines, level, system))
         order = scores.argsort(kind="stable") if scores.shape == machines.shape else machines[:0]
-        if len(order) < len(machines) or (len(order) and np.isnan(scores[order[-1]])):
+        if len(order) < len(machines) or (len(order) and (last := scores[order[-1]]) != last):
             raise ScheduleError(
                 f"{self!r} at t={system.now} s: needs one score for each of {len(machines)} machines, found "
                 f"shape {scores.shape} with {np.count_nonzero(np.isnan(scores))} not a number"
@@ -217,12 +223,13 @@ class DepthFirst(MachineOrder):
     """
 
     style = DEPTH
+    ranks_all = True
 
     def scores(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Scores:
         """Return minus the weighted coverage of each machine, with the capacity left over as tie-breaker."""
         if not need.spread:
             return _left_over(need, machines, level)
-        there = on(machines, level)
+        there = _there(machines, level)
         scores, weights = np.zeros(len(there)), _weights(need, there)
         for k, (largest, amount) in enumerate(zip(need.shape.largest.tolist(), need.totals(), strict=True)):
             column = there[:, k]
@@ -234,6 +241,11 @@ class DepthFirst(MachineOrder):
         return scores
 
 
+def _there(machines: Places, level: MachineLevel) -> MachineLevel:
+    """Return the rows of a level for machines in ascending order, as they are if these are all of them."""
+    return level if len(machines) == len(level) else on(machines, level)
+
+
 def _weights(need: Need, there: MachineLevel) -> list[float]:
     """Return the weight per unit of each resource, largest if the resource alone needs the most machines."""
     weights = [0.0] * there.shape[1]
@@ -241,7 +253,7 @@ def _weights(need: Need, there: MachineLevel) -> list[float]:
     for k, amount in need.asked:
         ascending = there[:, k].copy()
         ascending.sort()
-        alone.append(1 + int(ascending[::-1].cumsum().searchsorted(amount)))
+        alone.append(1 + int(np.add.accumulate(ascending[::-1]).searchsorted(amount)))
     for (k, amount), machines in zip(need.asked, alone, strict=True):
         weights[k] = (machines / max(alone)) ** 2 / amount
     return weights
@@ -280,6 +292,7 @@ class BreadthFirst(MachineOrder):
     """
 
     style = BREADTH
+    ranks_all = True
 
     def scores(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Scores:
         """Return minus the free share of each machine."""
@@ -289,33 +302,39 @@ class BreadthFirst(MachineOrder):
         """Return an allocation spread as evenly as the available capacity allows."""
         if not need.spread or need.exclusive:
             return super().take(need, machines, level, system)
-        there = on(machines, level)
-        if not need.within(np.add.reduce(there).tolist()):
-            return None
+        there = _there(machines, level)
+        some = there > 0
+        having = np.add.reduce(some).tolist()
         amounts = np.zeros(there.shape, dtype=np.int64, order="F")
         scarce = []
         for k, amount in need.asked:
-            if np.count_nonzero(there[:, k]) > amount:
+            if having[k] > amount:
                 scarce.append((k, amount))
+            elif (divided := _evenly(there[:, k], amount)) is not None:
+                amounts[:, k] = divided
             else:
-                amounts[:, k] = _evenly(there[:, k], amount)
+                return None
         if scarce:
-            _one_each(there > 0, scarce, amounts)
+            _one_each(some, scarce, amounts)
         if len(machines) < len(level):
             of_some, amounts = amounts, np.zeros(level.shape, dtype=np.int64, order="F")
             amounts[machines] = of_some
         return Allocation.of_level(amounts, self.style)
 
 
-def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64]:
+def _evenly(free: NDArray[np.int64], amount: int) -> NDArray[np.int64] | None:
     """Split an amount as evenly as possible; the remainder goes to the first machines with spare units.
+
+    None is returned if not so many units are free.
 
     >>> _evenly(np.array([1, 5, 5, 5]), 9).tolist()
     [1, 3, 3, 2]
     """
     ascending = free.copy()
     ascending.sort()
-    reached = ascending.cumsum()
+    reached = np.add.accumulate(ascending)
+    if reached[-1] < amount:
+        return None
     none_gives_more = reached + ascending * np.arange(len(free) - 1, -1, -1)
     emptied = int(none_gives_more.searchsorted(amount, side="right"))
     if emptied == len(free):
@@ -338,18 +357,20 @@ def _one_each(there: Mask, scarce: list[tuple[int, int]], amounts: NDArray[np.in
     >>> amounts.tolist()
     [[0, 1], [1, 0], [0, 0]]
     """
-    used: Mask = np.asarray(amounts.any(axis=1))
+    used = np.zeros(len(amounts), dtype=np.bool_)
+    used[giving(amounts)] = True
     giver = _matched(there, scarce, used) if len(scarce) > 2 else None
     for place, (k, amount) in enumerate(scarce):
         if giver is not None:
             rank = giver != k
         else:  # unused machines first, and among them those without the other resource
-            rank = 2 * used
+            rank = used.astype(np.int8)  # sorted faster than wider numbers
             for other, _ in scarce[place + 1 :]:
-                rank |= there[:, other]
+                rank += rank
+                rank += there[:, other]
         givers = there[:, k].nonzero()[0]
-        givers = givers[rank[givers].argsort(kind="stable")][:amount]
-        amounts[givers, k] = 1
+        givers = givers[rank[givers].argsort(kind="stable")[:amount]]
+        amounts[:, k][givers] = 1
         used[givers] = True
 
 

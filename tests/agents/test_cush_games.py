@@ -226,15 +226,14 @@ def test_what_nobody_has_a_choice_about_is_not_asked() -> None:
     assert game.taken == [] and states.busy == [] and game.decision is None
 
 
-def test_a_decision_that_is_taken_is_gone_until_time_goes_on() -> None:
+def test_time_goes_on_to_the_next_decision() -> None:
     """A waits for nobody, B comes at 5: what A's start was asked for is no decision about B."""
     jobs, rng = job_set((0, 9, 1, 1), (5, 2, 1, 1)), np.random.default_rng(0)
     game = Game(SMALL.scenario(jobs), SMALL, BY_KIND, rng)
     asked = game.decision
     game.take(0, 0, 0)
-    assert asked is not None and game.decision is None
-    game.go_on()
-    assert game.decision is not None and game.decision is not asked and game.system.now == 5
+    assert asked is not None and game.decision is not None
+    assert game.decision is not asked and game.system.now == 5
 
 
 def test_nothing_lets_a_second_pass() -> None:

@@ -89,7 +89,7 @@ def _time_games(timers: Timers) -> None:
     timers.time_returned(ClusterImage, "sketcher", "observation")
     for owner, name, part in (
         (States, "number", "observation"), (DrawnStyle, "place", "placements"), (Game, "__init__", "episodes"),
-        (Game, "take", REST), (Game, "go_on", REST), (QueueSlots, "write", REST),
+        (Game, "take", REST), (QueueSlots, "write", REST),
     ):  # fmt: skip
         timers.time(owner, name, part)
 

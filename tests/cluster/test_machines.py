@@ -781,7 +781,11 @@ def test_needs_of_earlier_workloads_cost_later_ones_nothing(monkeypatch: pytest.
 
     monkeypatch.setattr(NeedTable, "fit", counting)
     run_on(cluster, [asked(0, 1, cpus=7)], FIRST_COME)
-    assert judged and max(judged) == 1
+    assert not judged  # known to fit the empty machines
+    run_on(cluster, [asked(0, 1, cpus=60)], FIRST_COME)
+    assert judged == [1]
+    with pytest.raises(ScheduleError, match="needs a machine with 65 cpus"):
+        run_on(cluster, [asked(0, 1, cpus=7), asked(0, 1, cpus=65)], FIRST_COME)
 
 
 # --- errors ----------------------------------------------------------------------------------------------
