@@ -51,6 +51,10 @@ DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup",
 """Settings that determine the files of a run, besides the workload and the policy."""
 
 
+ROWS = 16_384
+"""Number of rows of a CSV file that are formatted together."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Record of a finished run, besides its tables.
@@ -340,7 +344,8 @@ def _csv(table: Any) -> bytes:
         buffer = pyarrow.BufferOutputStream()
         buffer.write(f"{','.join(table.column_names)}\n".encode())
         try:
-            csv.write_csv(table, buffer, csv.WriteOptions(include_header=False, quoting_style=quoting))
+            options = csv.WriteOptions(include_header=False, quoting_style=quoting, batch_size=ROWS)
+            csv.write_csv(table, buffer, options)
             break
         except pyarrow.ArrowInvalid:  # a value with a comma, a quotation mark or a line break
             continue
