@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "estimates",
+    "is_ready",
     "jobs_and_rules",
     "obstacle",
     "obstacle_of_policy",
@@ -109,6 +110,14 @@ def takes(simulation: Parameters) -> bool:
     if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")
     return True
+
+
+def is_ready(simulation: Parameters) -> bool:
+    """Return whether a simulation has been compiled before, and is long enough for it by itself."""
+    if simulation.simulator == "simpy" or obstacle(simulation) is not None:
+        return False
+    kind = _kind(_parts(simulation))
+    return loading.is_compiled(kind) and len(simulation.workload) >= loading.least_jobs(kind)
 
 
 def obstacle(simulation: Parameters) -> str | None:

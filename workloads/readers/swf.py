@@ -398,8 +398,9 @@ def swf_bytes(columns: Mapping[str, ArrayLike], header: Mapping[str, str] | None
     if not jobs:
         return content
     arrays.setdefault("id", np.arange(1, jobs + 1))
-    before, wait, after = (fields.text(arrays) for fields in (BEFORE_WAIT, WAIT, AFTER_WAIT))
-    return content + memoryview(_joined([before, wait, _joined([after, "\n"], "")], " ").buffers()[2])
+    wait = _words(arrays["wait_time"]) if "wait_time" in arrays else "-1"
+    lines = _joined([BEFORE_WAIT.text(arrays), wait, AFTER_WAIT.text(arrays)], " ")
+    return content + memoryview(lines.buffers()[2])
 
 
 class Fields:
@@ -412,26 +413,31 @@ class Fields:
     ----------
     names : sequence of str
         Names of the fields.
+    end : str
+        Text after the last one. Default: empty.
     """
 
     MOST_JOBS = 1_000_000
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, names: Sequence[str], end: str = "") -> None:
         self.names = names
+        self.end = end
         self._kept: tuple[list[Column | Numbers | None], Any] | None = None
 
     def text(self, arrays: Mapping[str, Column | Numbers]) -> Any:
         """Return the fields of each line, separated by blanks, as an array of Arrow."""
         mine = [arrays.get(name) for name in self.names]
-        if self._kept is not None and all(map(_equal, mine, self._kept[0])):
-            return self._kept[1]
-        text = _joined(["-1" if values is None else _words(values) for values in mine], " ")
+        kept = self._kept
+        if kept is not None and all(map(_equal, mine, kept[0])):
+            return kept[1]
+        *others, last = ("-1" if values is None else _words(values) for values in mine)
+        text = _joined([*others, _joined([last, self.end], "")], " ")
         if len(text) <= self.MOST_JOBS and all(values is None or _is_fixed(values) for values in mine):
             self._kept = mine, text
         return text
 
 
-BEFORE_WAIT, WAIT, AFTER_WAIT = Fields(*SWF_FIELDS[:2]), Fields("wait_time"), Fields(*SWF_FIELDS[3:])
+BEFORE_WAIT, AFTER_WAIT = Fields(SWF_FIELDS[:2]), Fields(SWF_FIELDS[3:], "\n")
 
 
 def _is_fixed(values: Column | Numbers) -> bool:
@@ -457,7 +463,7 @@ def _words(values: Column | Numbers) -> Any:
 
 
 def _joined(columns: Sequence[Any], separator: str) -> Any:
-    """Join strings of Arrow row by row, and strings that are the same in each row; return the latter alone."""
+    """Join strings of Arrow row by row, and strings equal in all rows; the latter alone make one."""
     if all(isinstance(column, str) for column in columns):
         return separator.join(columns)
     import pyarrow

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.cluster.files import write_machines
-from hpcsimkit.engine.engines import Engine, Processes
+from hpcsimkit.engine.engines import Engine, InProcess, Processes, Threads
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import (
     FINISHED,
@@ -38,6 +38,10 @@ __all__ = ["Campaign"]
 
 PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "jinja2")
 """Packages with recorded versions."""
+
+
+THREADS = 2
+"""Number of threads for runs of the compiled simulator: one writes its files while the other simulates."""
 
 
 class Campaign:
@@ -161,12 +165,19 @@ class Campaign:
             engine = self.engine or self.experiment.engine_for(len(tasks))
             if isinstance(engine, Processes):
                 prepare(self.workload)
+            if isinstance(engine, InProcess) and self._suit_threads(tasks):
+                return Threads(THREADS)
             return engine
 
         outcomes = finish(
             self.tasks, self.store, engine_of, tell=lambda name, jobs: tell(policies[name], jobs)
         )
         return [Run(**outcome) for outcome in outcomes]
+
+    def _suit_threads(self, tasks: Sequence[Task]) -> bool:
+        """Return whether runs save time in threads: on several cores, if all of them are compiled ones."""
+        alone = self.engine is not None or "workers" in self.experiment.model_fields_set or len(tasks) < 2
+        return not alone and (os.cpu_count() or 1) > 1 and all(map(PolicyRun.is_compiled, self.tasks))
 
     def _kept(self) -> str:
         return finished(self.tasks, self.store, "policies")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.files import machines_text
 from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.compiled.support import is_ready
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, PolicyError
@@ -136,6 +137,13 @@ class PolicyRun(Task):
         own = self.experiment.own_metrics
         return {**inputs, "metrics": own} if own else inputs
 
+    def is_compiled(self) -> bool:
+        """Return whether the compiled simulator has been compiled for the policy, and will run it."""
+        policy = self.experiment.policy_named(self.policy)
+        return not self.experiment.trace and is_ready(
+            simulation_of(self.policy, policy, self.experiment, self.workload)
+        )
+
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the tables.
 
@@ -225,12 +233,8 @@ def simulated(
 
     Parameters
     ----------
-    name : str
-        Name of the policy, for messages.
-    policy : Policy
-        The policy.
-    experiment, workload : Experiment, Workload
-        Settings and jobs to simulate.
+    name, policy, experiment, workload
+        As in :func:`simulation_of`.
     tell : callable
         Callback, called from time to time with the number of ended jobs.
     trace : Path
@@ -239,6 +243,29 @@ def simulated(
         Further observers of the run. Default: none.
     """
     traces = [Trace(trace)] if experiment.trace else []
+    return simulation_of(name, policy, experiment, workload, [Ended(tell), *traces, *observers]).run()
+
+
+def simulation_of(
+    name: str,
+    policy: Policy,
+    experiment: Experiment,
+    workload: Workload,
+    observers: Sequence[Observer] = (),
+) -> Simulation:
+    """Return the simulation of a policy with the settings of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        Name of the policy, for messages.
+    policy : Policy
+        The policy.
+    experiment, workload : Experiment, Workload
+        Settings and jobs to simulate.
+    observers : sequence of Observer
+        Observers of the run. Default: none.
+    """
     return Simulation(
         workload,
         policy,
@@ -249,10 +276,10 @@ def simulated(
         dependencies=experiment.dependencies,
         period=experiment.period,
         event_order=EVENT_ORDERS[experiment.semantics](),
-        observers=[Ended(tell), *traces, *observers],
+        observers=observers,
         name=name,
         simulator=experiment.simulator,
-    ).run()
+    )
 
 
 class Ended(Observer):
