@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -422,19 +423,20 @@ class Fields:
     def __init__(self, names: Sequence[str], end: str = "") -> None:
         self.names = names
         self.end = end
+        self._lock = Lock()
         self._kept: tuple[list[Column | Numbers | None], Any] | None = None
 
     def text(self, arrays: Mapping[str, Column | Numbers]) -> Any:
         """Return the fields of each line, separated by blanks, as an array of Arrow."""
         mine = [arrays.get(name) for name in self.names]
-        kept = self._kept
-        if kept is not None and all(map(_equal, mine, kept[0])):
-            return kept[1]
-        *others, last = ("-1" if values is None else _words(values) for values in mine)
-        text = _joined([*others, _joined([last, self.end], "")], " ")
-        if len(text) <= self.MOST_JOBS and all(values is None or _is_fixed(values) for values in mine):
-            self._kept = mine, text
-        return text
+        with self._lock:  # another thread may be making the same text
+            if self._kept is not None and all(map(_equal, mine, self._kept[0])):
+                return self._kept[1]
+            *others, last = ("-1" if values is None else _words(values) for values in mine)
+            text = _joined([*others, _joined([last, self.end], "")], " ")
+            if len(text) <= self.MOST_JOBS and all(values is None or _is_fixed(values) for values in mine):
+                self._kept = mine, text
+            return text
 
 
 BEFORE_WAIT, AFTER_WAIT = Fields(SWF_FIELDS[:2]), Fields(SWF_FIELDS[3:], "\n")

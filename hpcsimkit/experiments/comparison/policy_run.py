@@ -355,14 +355,14 @@ def write_tables(table: pyarrow.Table, folder: Path, stem: str, *, with_csv: boo
         use_dictionary=[name for name in table.column_names if name not in integers],
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),  # half the size of a dictionary
     )
-    write_bytes(folder / f"{stem}.parquet", buffer.getvalue().to_pybytes())
+    write_bytes(folder / f"{stem}.parquet", memoryview(buffer.getvalue()))
     if not with_csv:
         return
     words = pyarrow.table({name: _words(table.column(name)) for name in table.column_names})
     write_bytes(folder / f"{stem}.csv", _csv(words))
 
 
-def _csv(table: Any) -> bytes:
+def _csv(table: Any) -> memoryview:
     """Return a table as CSV, with quotation marks only if some value needs them."""
     import pyarrow
     from pyarrow import csv
@@ -376,7 +376,7 @@ def _csv(table: Any) -> bytes:
             break
         except pyarrow.ArrowInvalid:  # a value with a comma, a quotation mark or a line break
             continue
-    return bytes(buffer.getvalue().to_pybytes())
+    return memoryview(buffer.getvalue())
 
 
 def _words(column: Any) -> Any:
