@@ -6,6 +6,7 @@ This module registers the commands and turns errors into one-line messages; the 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -114,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for library in BLAS:
         os.environ.setdefault(library, "1")
     gc.set_threshold(OBJECTS_A_COLLECTION)
+    atexit.register(gc.freeze)  # the interpreter would search all objects for garbage once more
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end

@@ -22,6 +22,7 @@ __all__ = [
     "is_compiled",
     "least_jobs",
     "load",
+    "slowness",
 ]
 
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 200_000
@@ -70,7 +71,12 @@ def least_jobs(kind: str) -> int:
     least = WHEN_LOADED
     if kind not in KINDS:
         least = WHEN_COMPILED if is_compiled(kind) else WHEN_NEW
-    return least // max(SLOW_IN_THE_KERNEL.get(part, 1) for part in kind.split("-"))
+    return least // slowness(kind)
+
+
+def slowness(kind: str) -> int:
+    """Return how many times as long as the quickest ones the kernel takes for a kind of policy, at least."""
+    return max(SLOW_IN_THE_KERNEL.get(part, 1) for part in kind.split("-"))
 
 
 def counted(kind: str, jobs: int) -> int:

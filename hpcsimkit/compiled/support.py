@@ -51,6 +51,7 @@ __all__ = [
     "obstacles_of_options",
     "obstacles_of_policy",
     "run",
+    "slowness",
     "takes",
 ]
 
@@ -118,6 +119,11 @@ def is_ready(simulation: Parameters) -> bool:
         return False
     kind = _kind(_parts(simulation))
     return loading.is_compiled(kind) and len(simulation.workload) >= loading.least_jobs(kind)
+
+
+def slowness(simulation: Parameters) -> int:
+    """Return about how many times as long as the quickest ones a simulation without an obstacle takes."""
+    return loading.slowness(_kind(_parts(simulation)))
 
 
 def obstacle(simulation: Parameters) -> str | None:

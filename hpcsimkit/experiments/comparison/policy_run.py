@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.files import machines_text
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled.support import is_ready
+from hpcsimkit.compiled.support import is_ready, slowness
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, PolicyError
@@ -137,12 +137,12 @@ class PolicyRun(Task):
         own = self.experiment.own_metrics
         return {**inputs, "metrics": own} if own else inputs
 
-    def is_compiled(self) -> bool:
-        """Return whether the compiled simulator has been compiled for the policy, and will run it."""
+    @cached_property
+    def slowness(self) -> int:
+        """Rough duration of a compiled run, from 1; 0 if SimPy runs it, or it must be compiled first."""
         policy = self.experiment.policy_named(self.policy)
-        return not self.experiment.trace and is_ready(
-            simulation_of(self.policy, policy, self.experiment, self.workload)
-        )
+        simulation = simulation_of(self.policy, policy, self.experiment, self.workload)
+        return slowness(simulation) if not self.experiment.trace and is_ready(simulation) else 0
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the tables.

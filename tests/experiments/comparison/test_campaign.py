@@ -80,6 +80,16 @@ def test_compiled_runs_are_in_threads(tmp_path, monkeypatch) -> None:
     assert engines == [2]
 
 
+def test_the_longest_runs_in_threads_are_first(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(policy_run, "is_ready", lambda simulation: True)
+    monkeypatch.setattr(campaign_module.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(campaign_module, "THREADS", 1)
+    names, told = ["fcfs", "fcfs+easy", "fcfs+conservative", "sjf"], []
+    runs = campaign(tmp_path, policies=names).run(tell=lambda policy, jobs: jobs or told.append(policy))
+    assert [run.policy for run in runs] == names
+    assert told == ["fcfs+conservative", "fcfs", "fcfs+easy", "sjf"]
+
+
 def test_what_is_told_when_a_policy_fails(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bad.py").write_text(
