@@ -6,6 +6,8 @@ This module registers the commands and turns errors into one-line messages; the 
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -48,6 +50,9 @@ BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 Runs are executed in parallel, each on one core; threads that wait for each other take ten times as long.
 """
+
+OBJECTS_A_COLLECTION = 100_000
+"""Number of new objects between collections of garbage; loading libraries makes hundreds of thousands."""
 
 app = typer.Typer(
     add_completion=False,
@@ -109,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit: 0, or 2, 130 (Ctrl-C) or 143 (SIGTERM) after a line on standard error."""
     for library in BLAS:
         os.environ.setdefault(library, "1")
+    gc.set_threshold(OBJECTS_A_COLLECTION)
+    atexit.register(gc.freeze)  # the interpreter would search all objects for garbage once more
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end

@@ -11,6 +11,7 @@ import numba
 import numba.core.config
 from numba.core import types
 from numba.core.analysis import dead_branch_prune
+from numba.core.caching import FunctionCache
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.untyped_passes import InlineInlinables, IRProcessing
@@ -76,6 +77,20 @@ passed from function to function, counting takes four fifths of the time of a ru
 SHARED = CACHE / "shared"
 """Folder of functions that several kinds of policies call; each kind keeps a copy in its own folder, too."""
 
+
+class Kept(FunctionCache):
+    """A function kept on disk, and loaded without all that numba needs to compile others.
+
+    Numba itself imports that first, which takes as long as everything else at the first call. It does so
+    before it compiles, too.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the function for a combination of types; None if it is not there."""
+        cache: Any = self
+        return cache._load_overload(sig, target_context)
+
+
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
@@ -113,14 +128,16 @@ def separate(function: FunctionT) -> FunctionT:
     return _kept(function, SHARED, forceinline=False, no_cpython_wrapper=True)
 
 
-def entry(function: FunctionT, folder: Path) -> FunctionT:
+def entry(function: FunctionT, folder: Path, *, nogil: bool = False) -> FunctionT:
     """Return a function that is compiled when it is first called, or read from a folder on disk.
+
+    With `nogil`, other threads run at the same time.
 
     Numba renews a function's entry when its own file changes, but not when a function that it calls changes
     in another file: the folder should belong to this version of all of them. If it cannot be written, each
     process compiles anew.
     """
-    return _kept(function, folder)
+    return _kept(function, folder, nogil=nogil)
 
 
 def _kept(function: FunctionT, folder: Path, **options: Any) -> FunctionT:
@@ -130,6 +147,8 @@ def _kept(function: FunctionT, folder: Path, **options: Any) -> FunctionT:
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
         compiled = njit(cache=True, **options, **OPTIONS)(function)
+        kept: Any = Kept
+        compiled._cache = kept(function)
     except (OSError, RuntimeError):
         compiled = njit(**options, **OPTIONS)(function)
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from hpcsimkit.compiled.cache_folder import CACHE
@@ -18,8 +19,10 @@ __all__ = [
     "SEAT",
     "call",
     "counted",
+    "is_compiled",
     "least_jobs",
     "load",
+    "slowness",
 ]
 
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 200_000
@@ -48,6 +51,9 @@ KINDS: dict[str, Callable[..., Any]] = {}
 DIRECT: dict[str, Callable[..., Any]] = {}
 """The functions of runs with open seats, after their first calls, as they are called many times."""
 
+LOADING = Lock()
+"""Lock of the thread that loads a kind."""
+
 SEEN: Counter[str] = Counter()
 """Number of jobs in the runs of this process that could be compiled, by kind of policy."""
 
@@ -55,7 +61,8 @@ BESIDE_JOBS = 100
 """Number of jobs that SimPy simulates in the time that it takes to set up a run."""
 
 
-def _is_compiled(kind: str) -> bool:
+def is_compiled(kind: str) -> bool:
+    """Return whether the simulator for a kind of policy has been compiled on this machine."""
     return any((CACHE / kind).rglob("*.nbi"))
 
 
@@ -63,8 +70,13 @@ def least_jobs(kind: str) -> int:
     """Return the number of jobs from which ``simulator="auto"`` takes simulations with a kind of policy."""
     least = WHEN_LOADED
     if kind not in KINDS:
-        least = WHEN_COMPILED if _is_compiled(kind) else WHEN_NEW
-    return least // max(SLOW_IN_THE_KERNEL.get(part, 1) for part in kind.split("-"))
+        least = WHEN_COMPILED if is_compiled(kind) else WHEN_NEW
+    return least // slowness(kind)
+
+
+def slowness(kind: str) -> int:
+    """Return how many times as long as the quickest ones the kernel takes for a kind of policy, at least."""
+    return max(SLOW_IN_THE_KERNEL.get(part, 1) for part in kind.split("-"))
 
 
 def counted(kind: str, jobs: int) -> int:
@@ -75,11 +87,14 @@ def counted(kind: str, jobs: int) -> int:
 
 def load(kind: str) -> Callable[..., Any]:
     """Return the simulator for a kind of policy; print a line on a terminal if it must be compiled first."""
-    if kind not in KINDS:
-        if sys.stderr.isatty() and not _is_compiled(kind):
-            print("compiling the simulator, once for this version and kind of policy ...", file=sys.stderr)
-        KINDS[kind] = _entry(kind)
-    return KINDS[kind]
+    with LOADING:
+        if kind not in KINDS:
+            if sys.stderr.isatty() and not is_compiled(kind):
+                print(
+                    "compiling the simulator, once for this version and kind of policy ...", file=sys.stderr
+                )
+            KINDS[kind] = _entry(kind)
+        return KINDS[kind]
 
 
 def call(kind: str, state: tuple[Any, ...]) -> Any:
@@ -106,4 +121,4 @@ def _entry(kind: str) -> Callable[..., Any]:
         from hpcsimkit.compiled import pairs
 
         return entry(pairs.advance_to_pairs, CACHE / kind)
-    return entry(dirlab.simulate if kind == DIRLAB else loop.simulate, CACHE / kind)
+    return entry(dirlab.simulate if kind == DIRLAB else loop.simulate, CACHE / kind, nogil=True)

@@ -45,12 +45,14 @@ if TYPE_CHECKING:
 __all__ = [
     "candidates_of",
     "estimates",
+    "is_ready",
     "jobs_and_rules",
     "obstacle",
     "obstacle_of_policy",
     "obstacles_of_options",
     "obstacles_of_policy",
     "run",
+    "slowness",
     "takes",
 ]
 
@@ -110,6 +112,19 @@ def takes(simulation: Parameters) -> bool:
     if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")
     return True
+
+
+def is_ready(simulation: Parameters) -> bool:
+    """Return whether a simulation has been compiled before, and is long enough for it by itself."""
+    if simulation.simulator == "simpy" or obstacle(simulation) is not None:
+        return False
+    kind = _kind(_parts(simulation))
+    return loading.is_compiled(kind) and len(simulation.workload) >= loading.least_jobs(kind)
+
+
+def slowness(simulation: Parameters) -> int:
+    """Return about how many times as long as the quickest ones a simulation without an obstacle takes."""
+    return loading.slowness(_kind(_parts(simulation)))
 
 
 def obstacle(simulation: Parameters) -> str | None:

@@ -12,7 +12,10 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, cast
@@ -22,7 +25,7 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.engine.waiting import Waiting
 from hpcsimkit.errors import HpcsimkitError
 
-__all__ = ["Engine", "Failed", "InProcess", "Processes", "Work", "engine_of"]
+__all__ = ["Engine", "Failed", "InProcess", "Processes", "Threads", "Work", "engine_of"]
 
 Work = Callable[[Task, Tell], None]
 """Function ``work(task, tell)`` that performs a task, writes it to disk and reports progress."""
@@ -85,6 +88,41 @@ class InProcess(Engine):
                 waiting.fail(task, error)
             else:
                 waiting.complete(task)
+
+
+class Threads(Engine):
+    """Executes tasks in threads of this process: for tasks that run machine code most of the time.
+
+    Parameters
+    ----------
+    workers : int
+        Maximum number of parallel threads, 1 or more.
+    """
+
+    workers = 1
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def run(
+        self, tasks: Sequence[Task], work: Work, tell: Callable[[str, int], None], failed: Failed
+    ) -> None:
+        """Execute tasks; see :meth:`Engine.run`. After an error, those that have begun are completed."""
+        waiting = Waiting(tasks, failed)
+        running: dict[Future[None], Task] = {}
+        with ThreadPoolExecutor(self.workers) as pool:
+            while True:
+                while len(running) < self.workers and (task := waiting.next()) is not None:
+                    running[pool.submit(work, task, partial(tell, task.name))] = task
+                if not running:
+                    return
+                for future in futures.wait(running, return_when=FIRST_COMPLETED).done:
+                    task, error = running.pop(future), future.exception()
+                    if isinstance(error, Exception):
+                        waiting.fail(task, error)
+                    else:
+                        future.result()
+                        waiting.complete(task)
 
 
 ATTEMPTS = 2

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hpcsimkit.engine.dask import Dask
 from hpcsimkit.engine.engines import Engine, engine_of
-from hpcsimkit.engine.slurm import Slurm
 from hpcsimkit.errors import UsageError
 
 __all__ = ["FORMS", "engine_named"]
@@ -43,6 +41,9 @@ def engine_named(name: str, **of_slurm: Any) -> Engine:
     hpcsimkit.errors.UsageError: unknown engine 'dusk:4'; known: processes:N, dask:N, \
 dask:tcp://HOST:PORT, slurm:N
     """
+    from hpcsimkit.engine.dask import Dask  # loads asyncio, which hardly any command needs
+    from hpcsimkit.engine.slurm import Slurm
+
     kind, _, where = name.partition(":")
     workers = int(where) if NUMBER.fullmatch(where) else None
     if kind == "dask" and "://" in where:

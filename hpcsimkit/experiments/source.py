@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -497,6 +497,16 @@ class Source(Table):
 
 def sha256_of(file: str) -> str:
     """Return the SHA-256 of a file's uncompressed text, as in the catalogue of logs."""
+    try:
+        about = Path(file).stat()
+    except (OSError, ValueError):  # reading it says why
+        return _sha256(file)
+    return _sha256(file, about.st_dev, about.st_ino, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=16)
+def _sha256(file: str, *version: int) -> str:
+    """Return the SHA-256 of a file, computed once for each version of it."""
     return hashlib.sha256(read_bytes(file)).hexdigest()
 
 

@@ -144,7 +144,7 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "a device")
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
     """Write a whole file atomically: under a temporary name in the same folder, then renamed.
 
     A file with the suffix ``.gz`` is compressed without a time stamp: equal content gives equal files.
@@ -219,7 +219,7 @@ def _is_open_file(path: Path) -> bool:
     return re.fullmatch(r"/dev|/dev/fd|/proc/[^/]+/fd", str(path.absolute().parent)) is not None
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, data: bytes | memoryview) -> None:
     if target.is_symlink():
         raise _is_a_link(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")

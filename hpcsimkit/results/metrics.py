@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ __all__ = ["METRICS", "Metric", "Selection", "evaluate", "select"]
 
 Integers = NDArray[np.int64]
 Function = Callable[[Result, "Selection"], float]
+Quantity = Callable[[Result], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,13 @@ class Selection:
     jobs: NDArray[np.bool_]
     begin: int
     end: int
+    _found: dict[Any, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+
+    def values(self, quantity: Quantity, result: Result) -> NDArray[np.float64]:
+        """Return a quantity of the selected jobs that ran, computed once for all statistics of it."""
+        if (quantity, result) not in self._found:
+            self._found[quantity, result] = quantity(result)[self.jobs & result.finished]
+        return self._found[quantity, result]
 
 
 @dataclass(frozen=True)
@@ -147,7 +155,6 @@ def _named(metric: str | Metric) -> tuple[str, Metric]:
 
 # --- metrics of jobs -------------------------------------------------------------------------------------
 
-Quantity = Callable[[Result], NDArray[np.float64]]
 Statistic = Callable[[NDArray[np.float64]], Any]
 
 _STATISTICS: Mapping[str, tuple[str, str, Statistic]] = {
@@ -232,7 +239,7 @@ def _of_jobs() -> Iterator[Metric]:
 
 def _over_jobs(quantity: Quantity, statistic: Statistic) -> Function:
     def function(result: Result, selection: Selection) -> float:
-        values = quantity(result)[selection.jobs & result.finished]
+        values = selection.values(quantity, result)
         return float(statistic(values)) if len(values) else float("nan")
 
     return function

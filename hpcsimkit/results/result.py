@@ -275,7 +275,7 @@ class Result:
             The file cannot be written.
         """
         from hpcsimkit.io.files import write_bytes
-        from hpcsimkit.workloads.readers.swf import SWF_FIELDS, swf_text
+        from hpcsimkit.workloads.readers.swf import SWF_FIELDS, swf_bytes
         from hpcsimkit.workloads.readers.swf_header import header_to_write
 
         ran = self.finished
@@ -284,14 +284,14 @@ class Result:
         columns |= {
             "submit_time": self.submit_time,
             "wait_time": np.where(ran, self.start_time - self.submit_time, -1),
-            "run_time": np.where(ran, self.end_time - self.start_time, -1),
+            "run_time": _fixed(np.where(ran, self.end_time - self.start_time, -1)),
             "allocated_processors": nodes,
             "requested_processors": nodes,
         }
         if not ran.all():
-            columns["status"] = np.where(ran, self.workload.column("status"), CANCELLED)
+            columns["status"] = _fixed(np.where(ran, self.workload.column("status"), CANCELLED))
         header = header_to_write(dataclasses.replace(self.workload, machine_size=self.size))
-        write_bytes(path, swf_text(columns, {**header, **self._swf_header()}).encode())
+        write_bytes(path, swf_bytes(columns, {**header, **self._swf_header()}))
 
     def _swf_header(self) -> dict[str, str]:
         options = ", ".join(f"{name}={value}" for name, value in self.options.items())
@@ -385,6 +385,12 @@ def _metadata(kinds: tuple[tuple[str, Any], ...]) -> dict[bytes, bytes]:
 
     empty = pandas.DataFrame({name: pandas.Series(dtype=kind) for name, kind in kinds})
     return dict(pyarrow.Schema.from_pandas(empty, preserve_index=False).metadata)
+
+
+def _fixed(column: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a new column, which cannot be changed any more."""
+    column.flags.writeable = False
+    return column
 
 
 def _in_words(workload: Workload, name: str) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import SJF
 from hpcsimkit.policies.backfill.backfilling import Reservations
 from hpcsimkit.results.result import Result
+from hpcsimkit.workloads import write_swf
 
 FOUR = Machines.of(1, cpus=4)
 LIMITED = limited(FOUR, {"cpus": 4})
@@ -162,6 +165,38 @@ def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.Mon
     assert loading.least_jobs("listing") == loading.WHEN_NEW
     monkeypatch.setitem(loading.KINDS, "listing", print)
     assert loading.least_jobs("listing") == loading.WHEN_LOADED
+
+
+def test_what_has_been_compiled_is_loaded_without_the_tables_of_numba(jobs: Workload, tmp_path: Path) -> None:
+    """They take longer to load than the function, which needs none of them; compiling loads them."""
+    expected = Simulation(jobs, make("fcfs"), simulator="compiled").run()
+    write_swf(jobs, tmp_path / "jobs.swf")
+    code = (
+        "import sys; from hpcsimkit import Simulation, make, read_swf; "
+        "result = Simulation(read_swf('jobs.swf'), make('fcfs'), simulator='compiled').run(); "
+        "print(result.start_time.tolist(), 'numba.np.arraymath' in sys.modules)"
+    )
+    folder = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=folder, check=True, capture_output=True
+    )
+    assert found.stdout.decode() == f"{expected.start_time.tolist()} False\n"
+
+
+def test_ready_is_what_auto_takes_at_once(
+    jobs: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "CACHE", tmp_path)
+    monkeypatch.setattr(loading, "KINDS", {})
+    monkeypatch.setattr(loading, "WHEN_COMPILED", len(jobs))
+    simulation = Simulation(jobs, make("fcfs"))
+    assert not support.is_ready(simulation)
+    (tmp_path / "sizes").mkdir()
+    (tmp_path / "sizes" / "loop.simulate.nbi").touch()
+    assert support.is_ready(simulation)
+    assert not support.is_ready(Simulation(jobs.first(len(jobs) - 1), make("fcfs")))
+    assert not support.is_ready(Simulation(jobs, make("fcfs"), simulator="simpy"))
+    assert not support.is_ready(Simulation(jobs, make("fcfs+round-robin")))
 
 
 @pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])

@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 
 from hpcsimkit.engine import engines
-from hpcsimkit.engine.engines import Engine, InProcess, Processes
+from hpcsimkit.engine.engines import Engine, InProcess, Processes, Threads
 from hpcsimkit.engine.runner import perform, stop
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from tests.waiting import PATIENCE
 
-ENGINES = [InProcess(), Processes(1), Processes(3)]
+ENGINES = [InProcess(), Threads(3), Processes(1), Processes(3)]
 
 
 @dataclass(frozen=True)
 class Step(Task):
-    """Writes its process; works, fails, dies or sleeps."""
+    """Writes its process; works, fails, dies, sleeps, or waits for the failure of another."""
 
     name: str = "x"  # type: ignore[misc]
     after: tuple[str, ...] = ()
@@ -54,6 +54,8 @@ class Step(Task):
             for _ in range(100 * PATIENCE):
                 time.sleep(0.01)
             (folder / "slept").touch()
+        while self.does == "wait" and not (folder.parent / "x" / "failure.json").exists():
+            time.sleep(0.01)
         if self.does == "fail":
             raise ValueError("wrong")
         if self.does == "refuse":
@@ -67,7 +69,7 @@ def order(place: Path) -> list[str]:
     return (place / "order.txt").read_text().split()
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=["here", "one", "three"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["here", "threads", "one", "three"])
 def test_every_task_once_after_those_that_it_requires(tmp_path: Path, engine: Engine) -> None:
     tasks = [Step("c", ("b", "a")), Step("b", ("a",)), Step("d"), Step("a", ("of another run",))]
     store, told = Store(tmp_path), list[tuple[str, int]]()
@@ -94,6 +96,13 @@ def test_tasks_run_in_worker_processes(tmp_path: Path) -> None:
             os.kill(process, 0)
 
 
+def test_tasks_that_have_begun_in_threads_are_completed_after_an_error(tmp_path: Path) -> None:
+    tasks, store = [Step("x", does="fail"), Step("waits", does="wait"), Step("z")], Store(tmp_path)
+    with pytest.raises(ValueError, match=r"^wrong$"):
+        perform(tasks, store, Threads(2))
+    assert [store.has(task) for task in tasks] == [False, True, False]
+
+
 def test_a_worker_is_replaced_after_a_long_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "LONG", 0.0)
     store, tasks = Store(tmp_path), [Step(name) for name in "abc"]
@@ -114,7 +123,7 @@ def test_an_error_ends_the_others(tmp_path: Path, does: str, message: str) -> No
             os.kill(int(pid.read_text()), 0)
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=["here", "one", "three"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["here", "threads", "one", "three"])
 def test_the_others_go_on_if_the_caller_wishes(tmp_path: Path, engine: Engine) -> None:
     tasks = [
         Step("x", does="fail"), Step("y", ("x",)), Step("z", ("y",)), Step("a", does="refuse"), Step("b"),

@@ -321,6 +321,7 @@ def test_bulk_parser_agrees_with_one_line_at_a_time(text: str) -> None:
 words = st.one_of(
     st.integers(-5, 10**6).map(str),
     st.floats(-9, 1e6).map(str),
+    st.decimals(-9, 10**6, places=2).map(str),
     st.sampled_from(["1.2.3", "4-5", "7.", ".5", "a"]),
 )
 
@@ -592,6 +593,38 @@ def test_text_of_a_schedule() -> None:
         "9 -1 12 -1 8 2.0 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1",
     ]
     assert swf_text({}) == ""
+
+
+def test_text_that_is_kept_for_the_next_schedule() -> None:
+    """Only of columns that are equal and cannot change."""
+
+    def fixed(*values: float) -> np.ndarray:
+        column = np.array(values)
+        column.flags.writeable = False
+        return column
+
+    def lines(columns: dict[str, np.ndarray]) -> list[str]:
+        rows = zip(*(columns.get(name, np.array([-1, -1])).tolist() for name in SWF_FIELDS), strict=True)
+        return [" ".join(map(str, row)) for row in rows]
+
+    columns = {"id": fixed(7, 9), "submit_time": fixed(1, 2), "wait_time": fixed(0, 3), "user": fixed(4, -1)}
+    changes = [
+        {}, {"wait_time": fixed(5, 6)}, {"user": fixed(4, 2)}, {"user": fixed(4.0, 2.0)}, {"queue": fixed(0.0, 1.0)},
+        {"queue": fixed(-0.0, 1.0)}, {"queue": np.array([3, 3])}, {"submit_time": np.array([8, 9])}, {},
+    ]  # fmt: skip
+    for change in changes:
+        assert swf_text(columns | change).splitlines() == lines(columns | change)
+    changing = np.array([1, 2])
+    assert swf_text(columns | {"user": changing}).splitlines() == lines(columns | {"user": changing})
+    changing[0] = 3
+    assert swf_text(columns | {"user": changing}).splitlines() == lines(columns | {"user": changing})
+
+
+def test_text_of_integers_of_any_type() -> None:
+    for kind in (np.int8, np.uint16, np.int64, np.uint64):
+        largest = np.iinfo(kind).max
+        text = swf_text({"user": np.array([3, largest], dtype=kind)})
+        assert [line.split()[11] for line in text.splitlines()] == ["3", str(largest)]
 
 
 @pytest.mark.parametrize(

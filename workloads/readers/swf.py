@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from threading import Lock
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +32,16 @@ from hpcsimkit.workloads.readers.swf_header import (
 )
 from hpcsimkit.workloads.readers.swf_lines import Lines, parse_lines
 
-__all__ = ["NO_ESTIMATE", "SWF_FIELDS", "read_swf", "read_swf_lines", "swf_text", "swf_workload", "write_swf"]
+__all__ = [
+    "NO_ESTIMATE",
+    "SWF_FIELDS",
+    "read_swf",
+    "read_swf_lines",
+    "swf_bytes",
+    "swf_text",
+    "swf_workload",
+    "write_swf",
+]
 
 SWF_FIELDS = (
     "id",
@@ -349,7 +359,7 @@ def write_swf(workload: Workload, path: str | os.PathLike[str]) -> None:
     columns["allocated_processors"] = columns["requested_processors"] = workload.nodes
     if np.array_equal(workload.requested_time, np.maximum(workload.run_time, 1)):
         del columns["requested_time"]
-    write_bytes(path, swf_text(columns, header_to_write(workload)).encode())
+    write_bytes(path, swf_bytes(columns, header_to_write(workload)))
 
 
 def swf_text(columns: Mapping[str, ArrayLike], header: Mapping[str, str] | None = None) -> str:
@@ -375,21 +385,97 @@ def swf_text(columns: Mapping[str, ArrayLike], header: Mapping[str, str] | None 
     1 0 -1 5 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1
     2 7 -1 6 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1
     """
+    return swf_bytes(columns, header).decode()
+
+
+def swf_bytes(columns: Mapping[str, ArrayLike], header: Mapping[str, str] | None = None) -> bytes:
+    """Return the content of an SWF file; see :func:`swf_text`."""
     arrays = {name: _field_array(name, values) for name, values in columns.items()}
     jobs = max((len(values) for values in arrays.values()), default=0)
     for name, values in arrays.items():
         if len(values) != jobs:
             raise WorkloadError(f"SWF field {name!r} needs {jobs} values, found {len(values)}")
+    content = header_text(header or {}).encode()
+    if not jobs:
+        return content
     arrays.setdefault("id", np.arange(1, jobs + 1))
-    template = " ".join(_format(arrays.get(name)) for name in SWF_FIELDS) + "\n"
-    rows = zip(*(arrays[name].tolist() for name in SWF_FIELDS if name in arrays), strict=True)
-    return header_text(header or {}) + "".join(template % row for row in rows)
+    wait = _words(arrays["wait_time"]) if "wait_time" in arrays else "-1"
+    lines = _joined([BEFORE_WAIT.text(arrays), wait, AFTER_WAIT.text(arrays)], " ")
+    return content + memoryview(lines.buffers()[2])
 
 
-def _format(values: Column | Numbers | None) -> str:
-    if values is None:
-        return "-1"
-    return "%d" if values.dtype.kind in "iu" else "%s"
+class Fields:
+    """Neighbouring fields of the lines, as text.
+
+    The text is kept for a further call with equal arrays that cannot be changed, unless it is very long: the
+    schedules of a log differ in few fields.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the fields.
+    end : str
+        Text after the last one. Default: empty.
+    """
+
+    MOST_JOBS = 1_000_000
+
+    def __init__(self, names: Sequence[str], end: str = "") -> None:
+        self.names = names
+        self.end = end
+        self._lock = Lock()
+        self._kept: tuple[list[Column | Numbers | None], Any] | None = None
+
+    def text(self, arrays: Mapping[str, Column | Numbers]) -> Any:
+        """Return the fields of each line, separated by blanks, as an array of Arrow."""
+        mine = [arrays.get(name) for name in self.names]
+        with self._lock:  # another thread may be making the same text
+            if self._kept is not None and all(map(_equal, mine, self._kept[0])):
+                return self._kept[1]
+            *others, last = ("-1" if values is None else _words(values) for values in mine)
+            text = _joined([*others, _joined([last, self.end], "")], " ")
+            if len(text) <= self.MOST_JOBS and all(values is None or _is_fixed(values) for values in mine):
+                self._kept = mine, text
+            return text
+
+
+BEFORE_WAIT, AFTER_WAIT = Fields(SWF_FIELDS[:2]), Fields(SWF_FIELDS[3:], "\n")
+
+
+def _is_fixed(values: Column | Numbers) -> bool:
+    """Return whether values cannot be changed, and equal ones have the same text, unlike 0.0 and -0.0."""
+    return not values.flags.writeable and values.dtype.kind != "f"
+
+
+def _equal(one: Column | Numbers | None, other: Column | Numbers | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.dtype == other.dtype and np.array_equal(one, other)
+
+
+def _words(values: Column | Numbers) -> Any:
+    """Return numbers as strings of Arrow; fractions, and integers beyond int64, as Python prints them."""
+    import pyarrow
+
+    strings = pyarrow.large_string()
+    if values.dtype.kind == "f" or values.dtype == np.uint64:
+        return pyarrow.array(map(str, values.tolist()), strings)
+    buffer = pyarrow.py_buffer(np.ascontiguousarray(values, dtype=np.int64))  # this does not load pandas
+    return pyarrow.Array.from_buffers(pyarrow.int64(), len(values), [None, buffer]).cast(strings)
+
+
+def _joined(columns: Sequence[Any], separator: str) -> Any:
+    """Join strings of Arrow row by row, and strings equal in all rows; the latter alone make one."""
+    if all(isinstance(column, str) for column in columns):
+        return separator.join(columns)
+    import pyarrow
+    from pyarrow import compute
+
+    wide = [*columns, separator]
+    for place, each in enumerate(wide):
+        if isinstance(each, str):
+            wide[place] = pyarrow.scalar(each, pyarrow.large_string())
+    return compute.binary_join_element_wise(*wide)
 
 
 def _field_array(name: str, values: ArrayLike) -> Column | Numbers:

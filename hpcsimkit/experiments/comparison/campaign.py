@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.cluster.files import write_machines
-from hpcsimkit.engine.engines import Engine, Processes
+from hpcsimkit.engine.engines import Engine, Processes, Threads
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import (
     FINISHED,
@@ -38,6 +38,10 @@ __all__ = ["Campaign"]
 
 PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "jinja2")
 """Packages with recorded versions."""
+
+
+THREADS = 2
+"""Number of threads for runs of the compiled simulator: one writes its files while the other simulates."""
 
 
 class Campaign:
@@ -156,17 +160,26 @@ class Campaign:
     def _simulate(self, tell: Callable[[str, int], None]) -> list[Run]:
         """Simulate the policies without finished runs, and return all runs."""
         policies = {task.name: task.policy for task in self.tasks}
+        in_threads = self._suit_threads()
+        # The longest runs are first, so that none of them is alone at the end.
+        tasks = sorted(self.tasks, key=lambda task: -task.slowness) if in_threads else self.tasks
 
         def engine_of(tasks: Sequence[Task]) -> Engine:
             engine = self.engine or self.experiment.engine_for(len(tasks))
             if isinstance(engine, Processes):
                 prepare(self.workload)
-            return engine
+            return Threads(THREADS) if in_threads else engine
 
-        outcomes = finish(
-            self.tasks, self.store, engine_of, tell=lambda name, jobs: tell(policies[name], jobs)
-        )
-        return [Run(**outcome) for outcome in outcomes]
+        outcomes = finish(tasks, self.store, engine_of, tell=lambda name, jobs: tell(policies[name], jobs))
+        runs = {outcome["policy"]: Run(**outcome) for outcome in outcomes}
+        return [runs[task.policy] for task in self.tasks]
+
+    def _suit_threads(self) -> bool:
+        """Return whether runs save time in threads: on several cores, if all of them are compiled ones."""
+        experiment = self.experiment
+        chosen = self.engine or experiment.engine or "workers" in experiment.model_fields_set
+        several = len(self.tasks) > 1 and (os.cpu_count() or 1) > 1
+        return not chosen and several and all(task.slowness for task in self.tasks)
 
     def _kept(self) -> str:
         return finished(self.tasks, self.store, "policies")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.files import machines_text
 from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.compiled.support import is_ready, slowness
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, PolicyError
@@ -49,6 +50,10 @@ __all__ = [
 
 DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup", "cooldown", "trace")
 """Settings that determine the files of a run, besides the workload and the policy."""
+
+
+ROWS = 16_384
+"""Number of rows of a CSV file that are formatted together."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,13 @@ class PolicyRun(Task):
         inputs = inputs_of(self.policy, self.experiment, self.workload.name, self.workload)
         own = self.experiment.own_metrics
         return {**inputs, "metrics": own} if own else inputs
+
+    @cached_property
+    def slowness(self) -> int:
+        """Rough duration of a compiled run, from 1; 0 if SimPy runs it, or it must be compiled first."""
+        policy = self.experiment.policy_named(self.policy)
+        simulation = simulation_of(self.policy, policy, self.experiment, self.workload)
+        return slowness(simulation) if not self.experiment.trace and is_ready(simulation) else 0
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the tables.
@@ -221,12 +233,8 @@ def simulated(
 
     Parameters
     ----------
-    name : str
-        Name of the policy, for messages.
-    policy : Policy
-        The policy.
-    experiment, workload : Experiment, Workload
-        Settings and jobs to simulate.
+    name, policy, experiment, workload
+        As in :func:`simulation_of`.
     tell : callable
         Callback, called from time to time with the number of ended jobs.
     trace : Path
@@ -235,6 +243,29 @@ def simulated(
         Further observers of the run. Default: none.
     """
     traces = [Trace(trace)] if experiment.trace else []
+    return simulation_of(name, policy, experiment, workload, [Ended(tell), *traces, *observers]).run()
+
+
+def simulation_of(
+    name: str,
+    policy: Policy,
+    experiment: Experiment,
+    workload: Workload,
+    observers: Sequence[Observer] = (),
+) -> Simulation:
+    """Return the simulation of a policy with the settings of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        Name of the policy, for messages.
+    policy : Policy
+        The policy.
+    experiment, workload : Experiment, Workload
+        Settings and jobs to simulate.
+    observers : sequence of Observer
+        Observers of the run. Default: none.
+    """
     return Simulation(
         workload,
         policy,
@@ -245,10 +276,10 @@ def simulated(
         dependencies=experiment.dependencies,
         period=experiment.period,
         event_order=EVENT_ORDERS[experiment.semantics](),
-        observers=[Ended(tell), *traces, *observers],
+        observers=observers,
         name=name,
         simulator=experiment.simulator,
-    ).run()
+    )
 
 
 class Ended(Observer):
@@ -324,14 +355,14 @@ def write_tables(table: pyarrow.Table, folder: Path, stem: str, *, with_csv: boo
         use_dictionary=[name for name in table.column_names if name not in integers],
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),  # half the size of a dictionary
     )
-    write_bytes(folder / f"{stem}.parquet", buffer.getvalue().to_pybytes())
+    write_bytes(folder / f"{stem}.parquet", memoryview(buffer.getvalue()))
     if not with_csv:
         return
     words = pyarrow.table({name: _words(table.column(name)) for name in table.column_names})
     write_bytes(folder / f"{stem}.csv", _csv(words))
 
 
-def _csv(table: Any) -> bytes:
+def _csv(table: Any) -> memoryview:
     """Return a table as CSV, with quotation marks only if some value needs them."""
     import pyarrow
     from pyarrow import csv
@@ -340,11 +371,12 @@ def _csv(table: Any) -> bytes:
         buffer = pyarrow.BufferOutputStream()
         buffer.write(f"{','.join(table.column_names)}\n".encode())
         try:
-            csv.write_csv(table, buffer, csv.WriteOptions(include_header=False, quoting_style=quoting))
+            options = csv.WriteOptions(include_header=False, quoting_style=quoting, batch_size=ROWS)
+            csv.write_csv(table, buffer, options)
             break
         except pyarrow.ArrowInvalid:  # a value with a comma, a quotation mark or a line break
             continue
-    return bytes(buffer.getvalue().to_pybytes())
+    return memoryview(buffer.getvalue())
 
 
 def _words(column: Any) -> Any:

@@ -12,8 +12,11 @@ import pandas
 import pytest
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.engine.engines import Threads
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import PolicyError, UsageError
+from hpcsimkit.experiments.comparison import campaign as campaign_module
+from hpcsimkit.experiments.comparison import policy_run
 from hpcsimkit.experiments.comparison.campaign import Campaign
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.comparison.policy_run import PolicyRun, arrow_table, write_tables
@@ -54,6 +57,37 @@ def test_progress_is_told_to_the_end(tmp_path, workers) -> None:
     )
     for policy in ("fcfs", "random+easy"):
         assert [jobs for name, jobs in told if name == policy] == [0, 1000, 2000, 2500]
+
+
+def test_compiled_runs_are_in_threads(tmp_path, monkeypatch) -> None:
+    """If they need not be compiled first, and the user asks for no number of workers; the files are the same."""
+    engines = []
+    monkeypatch.setattr(
+        campaign_module, "Threads", lambda workers: engines.append(workers) or Threads(workers)
+    )
+    monkeypatch.setattr(campaign_module.os, "cpu_count", lambda: 2)
+    assert campaign(tmp_path / "one", policies=["fcfs", "fcfs+easy"]).run()
+    assert not engines, "the runs are too short"
+    monkeypatch.setattr(policy_run, "is_ready", lambda simulation: simulation.name != "sjf")
+    assert campaign(tmp_path / "two", policies=["fcfs", "fcfs+easy"]).run()
+    assert engines == [2]
+    for name in ("metrics.csv", "jobs/fcfs+easy.csv", "jobs/fcfs.parquet", "schedules/fcfs+easy.swf"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    for changes in ({"workers": 1}, {"policies": ["fcfs"]}, {"policies": ["fcfs", "sjf"]}, {"trace": True}):
+        assert campaign(tmp_path / "three", **changes).run(overwrite=True)
+    monkeypatch.setattr(campaign_module.os, "cpu_count", lambda: 1)
+    assert campaign(tmp_path / "three").run(overwrite=True)
+    assert engines == [2]
+
+
+def test_the_longest_runs_in_threads_are_first(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(policy_run, "is_ready", lambda simulation: True)
+    monkeypatch.setattr(campaign_module.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(campaign_module, "THREADS", 1)
+    names, told = ["fcfs", "fcfs+easy", "fcfs+conservative", "sjf"], []
+    runs = campaign(tmp_path, policies=names).run(tell=lambda policy, jobs: jobs or told.append(policy))
+    assert [run.policy for run in runs] == names
+    assert told == ["fcfs+conservative", "fcfs", "fcfs+easy", "sjf"]
 
 
 def test_what_is_told_when_a_policy_fails(tmp_path, monkeypatch) -> None:
