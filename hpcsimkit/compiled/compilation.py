@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
@@ -14,9 +16,10 @@ from numba.core.analysis import dead_branch_prune
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineInlinables, IRProcessing
 
-from hpcsimkit.compiled.cache_folder import CACHE
+from hpcsimkit.compiled.lowering import Lowering
 
 __all__ = ["called", "direct", "entry", "machine_code", "pasted", "separate"]
 
@@ -39,18 +42,35 @@ class PruneKnown(FunctionPass):
         return True
 
 
-register: Any = register_pass
-register(mutates_CFG=True, analysis_only=False)(PruneKnown)
-
-
 def _known(argument: Any) -> Any:
     """Return the type of an argument in the form in which numba takes those that are no variables."""
     absent = isinstance(argument, types.NoneType | types.Omitted | types.Literal)
     return argument if absent else SimpleNamespace(literal_type=argument)
 
 
+register: Any = register_pass
+register(mutates_CFG=True, analysis_only=False)(PruneKnown)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect no garbage: it takes a sixth of the time of compiling, and nearly all objects are in use."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class Compiler(CompilerBase):
-    """The compiler of numba, with :class:`PruneKnown`."""
+    """The compiler of numba, with :class:`PruneKnown` and :class:`Lowering`."""
+
+    @_no_collection()
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function."""
+        return super().compile_extra(func)  # type: ignore[no-untyped-call]
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes."""
@@ -58,6 +78,8 @@ class Compiler(CompilerBase):
         passes = builder.define_nopython_pipeline(self.state)
         passes.add_pass_after(PruneKnown, IRProcessing)
         passes.add_pass_after(PruneKnown, InlineInlinables)
+        passes.add_pass_after(Lowering, NativeLowering)
+        passes.passes = [each for each in passes.passes if each[0] is not NativeLowering]
         passes.finalize()
         return [passes]
 
@@ -73,9 +95,6 @@ OPTIONS: dict[str, Any] = {
 Compiled functions allocate no arrays, so numba counts no references to them (``_nrt``): with dozens of arrays
 passed from function to function, counting takes four fifths of the time of a run.
 """
-
-SHARED = CACHE / "shared"
-"""Folder of functions that several kinds of policies call; each kind keeps a copy in its own folder, too."""
 
 
 class Kept(FunctionCache):
@@ -96,18 +115,16 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 def machine_code(function: FunctionT) -> FunctionT:
     """Return a function that is compiled as a part of those that call it; Python cannot call it."""
-    njit: Any = numba.njit
-    return cast(FunctionT, njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)(function))
+    return _part(function, forceinline=True)
 
 
 def pasted(function: FunctionT) -> FunctionT:
     """Return a function whose code is inserted in those that call it before any of it is compiled.
 
-    For those called once, or that do little: with the many arrays of a run, each function takes up to a
+    For those called once, or that do little: with the many arrays of a run, each function takes up to half a
     second to compile, whatever it does.
     """
-    njit: Any = numba.njit
-    return cast(FunctionT, njit(inline="always", no_cpython_wrapper=True, **OPTIONS)(function))
+    return _part(function, inline="always")
 
 
 def called(function: FunctionT) -> FunctionT:
@@ -116,7 +133,7 @@ def called(function: FunctionT) -> FunctionT:
     Compiling takes longer the more code one function has after its parts are inserted. Numba inserts it all
     the same in a caller that is itself inserted: see :func:`separate`.
     """
-    return _kept(function, SHARED, no_cpython_wrapper=True)
+    return _part(function)
 
 
 def separate(function: FunctionT) -> FunctionT:
@@ -125,7 +142,13 @@ def separate(function: FunctionT) -> FunctionT:
     Numba inserts what these call into them, unless told otherwise. With the many arrays that machines need,
     compiling would take minutes.
     """
-    return _kept(function, SHARED, forceinline=False, no_cpython_wrapper=True)
+    return _part(function, forceinline=False)
+
+
+def _part(function: FunctionT, **options: Any) -> FunctionT:
+    """Return a function that only compiled functions call."""
+    njit: Any = numba.njit
+    return cast(FunctionT, njit(no_cpython_wrapper=True, **options, **OPTIONS)(function))
 
 
 def entry(function: FunctionT, folder: Path, *, nogil: bool = False) -> FunctionT:
@@ -137,20 +160,15 @@ def entry(function: FunctionT, folder: Path, *, nogil: bool = False) -> Function
     in another file: the folder should belong to this version of all of them. If it cannot be written, each
     process compiles anew.
     """
-    return _kept(function, folder, nogil=nogil)
-
-
-def _kept(function: FunctionT, folder: Path, **options: Any) -> FunctionT:
-    """Return a function that is compiled on demand, and kept in a folder if it can be written."""
     config: Any = numba.core.config
     njit: Any = numba.njit
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
-        compiled = njit(cache=True, **options, **OPTIONS)(function)
+        compiled = njit(cache=True, nogil=nogil, **OPTIONS)(function)
         kept: Any = Kept
         compiled._cache = kept(function)
     except (OSError, RuntimeError):
-        compiled = njit(**options, **OPTIONS)(function)
+        compiled = njit(nogil=nogil, **OPTIONS)(function)
     finally:
         config.CACHE_DIR = before
     return cast(FunctionT, compiled)

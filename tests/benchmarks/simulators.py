@@ -78,12 +78,20 @@ def trials(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
 
 
 def first(source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Load the compiled simulator in fresh processes, from the cache or compiling it anew; returns seconds."""
+    """Load the compiled simulator in fresh processes; returns seconds.
+
+    The source is ``from the cache`` or ``compiling``, which compiles it anew; both also ``, nine`` machines.
+    """
+    source, _, machines = source.partition(", ")
+    workload = (
+        "at_once_on_nine(10)" if machines else "default_workload(np.random.default_rng(1), jobs=10), None"
+    )
     code = (
         "import time, numpy as np; from hpcsimkit import Simulation, default_workload, make; "
-        "jobs = default_workload(np.random.default_rng(1), jobs=10); "
-        f"Simulation(jobs, make('{policy}')).run(); began = time.process_time(); "
-        f"Simulation(jobs, make('{policy}'), simulator='compiled').run(); "
+        "from tests.benchmarks.machines import at_once_on_nine; "
+        f"jobs, cluster = {workload}; "
+        f"Simulation(jobs, make('{policy}'), cluster).run(); began = time.process_time(); "
+        f"Simulation(jobs, make('{policy}'), cluster, simulator='compiled').run(); "
         "print(time.process_time() - began)"
     )
 
