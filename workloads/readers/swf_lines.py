@@ -132,7 +132,7 @@ def _fill(text: bytes, counts: NDArray[np.int64], first_line: int, lines: Lines,
     index = np.flatnonzero(counts)
     if not len(index):
         return jobs
-    values = _numbers(text)
+    values = _numbers(text) if b"." in text else np.fromstring(text, dtype=np.int64, sep=" ")
     counts = counts[index]
     first = np.cumsum(counts) - counts
     if len(values) != first[-1] + counts[-1]:  # unreachable after the checks above
@@ -146,7 +146,7 @@ def _fill(text: bytes, counts: NDArray[np.int64], first_line: int, lines: Lines,
 
 
 def _numbers(text: bytes) -> NDArray[np.float64]:
-    """Return the plain decimal numbers of a text, four times as fast as numpy's own function.
+    """Return the plain decimal numbers of a text, in two thirds of the time of numpy's own function.
 
     Up to 15 digits are a whole number that is exact in double precision. So is their power of ten, and the
     quotient of both is the number nearest to the decimal one.

@@ -85,7 +85,8 @@ class Experiment(Source, Parallel):
     out : str, optional
         Path of the results folder.
     workers : int
-        Number of simulations in parallel, each in its own process, 1 or more. Default: 1.
+        Number of simulations in parallel, each in its own process, 1 or more. By default there is one, or two
+        threads in this process if all simulations are compiled ones.
     engine : EngineTable, optional
         Engine that executes the simulations; by default that number of processes.
     report : bool
