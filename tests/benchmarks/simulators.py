@@ -83,7 +83,9 @@ def first(source: str, policy: str, repetitions: int) -> dict[str, float]:
     The source is ``from the cache`` or ``compiling``, which compiles it anew; both also ``, nine`` machines.
     """
     source, _, machines = source.partition(", ")
-    workload = "at_once_on_nine(10)" if machines else "default_workload(np.random.default_rng(1), jobs=10), None"
+    workload = (
+        "at_once_on_nine(10)" if machines else "default_workload(np.random.default_rng(1), jobs=10), None"
+    )
     code = (
         "import time, numpy as np; from hpcsimkit import Simulation, default_workload, make; "
         "from tests.benchmarks.machines import at_once_on_nine; "
