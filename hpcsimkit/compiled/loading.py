@@ -28,7 +28,7 @@ __all__ = [
 WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 200_000
 """Numbers of jobs from which ``simulator="auto"`` takes the compiled simulator.
 
-Its first run in a process takes 0.2 s more, and 5 to 19 s more if it has not been compiled for this kind of
+Its first run in a process takes 0.2 s more, and 4 to 15 s more if it has not been compiled for this kind of
 policy before; the kernel simulates 100 000 jobs per second.
 """
 
