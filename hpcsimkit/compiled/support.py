@@ -303,8 +303,16 @@ def run(simulation: Parameters) -> Result:
 
 
 PARTS = (
-    "sizes", "listing", "gone", "shares", "machines", "histories", "profile", "plan", "candidate_shares",
-)  # fmt: skip
+    "sizes",
+    "listing",
+    "gone",
+    "shares",
+    "machines",
+    "histories",
+    "profile",
+    "plan",
+    "candidate_shares",
+)
 """The optional parts of the state, in the order in which the compiled function takes them."""
 
 
