@@ -114,8 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit: 0, or 2, 130 (Ctrl-C) or 143 (SIGTERM) after a line on standard error."""
     for library in BLAS:
         os.environ.setdefault(library, "1")
-    gc.set_threshold(OBJECTS_A_COLLECTION)
-    atexit.register(gc.freeze)  # the interpreter would search all objects for garbage once more
+    if arguments is None:  # this process is for the command alone
+        gc.set_threshold(OBJECTS_A_COLLECTION)
+        atexit.register(gc.freeze)  # the interpreter would search all objects for garbage once more
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end
