@@ -25,7 +25,7 @@ __all__ = [
     "slowness",
 ]
 
-WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 50_000, 200_000
+WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 20_000, 200_000
 """Numbers of jobs from which ``simulator="auto"`` takes the compiled simulator.
 
 Its first run in a process takes 0.2 s more, and 4 to 15 s more if it has not been compiled for this kind of
