@@ -137,15 +137,14 @@ class SB3Trainer(SeatTrainer):
             raise UsageError(
                 f"activation needs one of {', '.join(ACTIVATIONS)}, found {settings.activation!r}"
             )
-        of_policy = {"net_arch": list(settings.hidden), "activation_fn": ACTIVATIONS[settings.activation]}
+        policy, faster = _policy(self.algorithm)
+        layers = {"net_arch": list(settings.hidden), "activation_fn": ACTIVATIONS[settings.activation]}
         self._random_state = GlobalRandomState(seed)
         self.vector.action_space = copy.deepcopy(self.env.action_space)  # DQN samples from it
         self.vector.action_space.seed(seed)
         try:
             with self._random_state:
-                model = kind(
-                    _policy(self.algorithm), self.vector, policy_kwargs=of_policy, device="cpu", **options
-                )
+                model = kind(policy, self.vector, policy_kwargs={**layers, **faster}, device="cpu", **options)
         except (AssertionError, TypeError, ValueError) as error:
             raise UsageError(f"{self.algorithm}: {error}") from None
         self.model, self.networks, self.optimiser = model, model.policy, model.policy.optimizer
@@ -289,13 +288,14 @@ def _class(algorithm: str) -> Any:
         raise UsageError(f"{algorithm} needs the package {package}: pip install 'hpcsimkit[rl]'") from None
 
 
-def _policy(algorithm: str) -> Any:
-    """Return the policy class, or its name in Stable-Baselines3."""
+def _policy(algorithm: str) -> tuple[Any, dict[str, Any]]:
+    """Return the policy class, or its name in Stable-Baselines3, and options that change no weight."""
     if algorithm != "maskable-ppo":
-        return "MlpPolicy"
+        return "MlpPolicy", {}
     from hpcsimkit.agents.training.maskable_policy import DensePolicy
 
-    return DensePolicy
+    # All tensors at once; with any options, the default of Stable-Baselines3 must be among them.
+    return DensePolicy, {"optimizer_kwargs": {"eps": 1e-5, "foreach": True}}
 
 
 def _checked(options: dict[str, Any], algorithm: str, kind: Any) -> dict[str, Any]:
