@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -106,7 +106,7 @@ class Game:
     ) -> None:
         _check_kinds(scenario, len(breadth))
         policy = problem.pipeline(External(decline=True, skip=True), DrawnStyle(breadth))
-        own = replace(scenario, seed=int(rng.integers(2**62)))
+        own = scenario.changed(seed=int(rng.integers(2**62)))
         self.simulation: Simulation = own.simulation(policy, name="game")
         self.taken: list[tuple[int, int, int]] = []
         self.decision: Decision | None = self.simulation.next_decision()

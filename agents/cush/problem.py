@@ -18,6 +18,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.locality import LOCALITIES, KindLocality
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.placing.styles import DepthOrBreadth
 from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, CushJobSets
 
@@ -103,7 +104,7 @@ class CushProblem:
 
     def scenario(self, job_set: Workload) -> Scenario:
         """Return the scenario of a job set on the cluster, with its penalties."""
-        return Scenario(job_set, self._cluster, service_time=self._locality)
+        return Scenario(job_set, Setup(self._cluster, service_time=self._locality))
 
     def scenarios(self, rng: np.random.Generator, count: int) -> list[Scenario]:
         """Return scenarios of randomly drawn job sets."""

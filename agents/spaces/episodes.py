@@ -12,6 +12,7 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.service_time import ServiceTime
+from hpcsimkit.kernel.setup import Setup
 
 __all__ = ["AnyOf", "Fixed", "Generated", "InTurn", "Windows"]
 
@@ -46,7 +47,7 @@ class Fixed(Episodes):
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         """Return the scenario."""
-        return Scenario(self.workload, self.cluster, self.seed, service_time=self.service_time)
+        return Scenario(self.workload, Setup(self.cluster, self.seed, service_time=self.service_time))
 
 
 class AnyOf(Episodes):
@@ -75,7 +76,7 @@ class AnyOf(Episodes):
         """Draw a workload, and a seed for its run."""
         workload = self.workloads[int(rng.integers(len(self.workloads)))]
         seed = int(rng.integers(2**31))
-        return Scenario(workload, self.cluster, seed, service_time=self.service_time)
+        return Scenario(workload, Setup(self.cluster, seed, service_time=self.service_time))
 
 
 class InTurn(AnyOf):
@@ -95,7 +96,8 @@ class InTurn(AnyOf):
     def number(self, number: int, rng: np.random.Generator) -> Scenario:
         """Return the scenario of the next workload in order, with a random seed for its run."""
         workload = self.workloads[number % len(self.workloads)]
-        return Scenario(workload, self.cluster, int(rng.integers(2**31)), service_time=self.service_time)
+        seed = int(rng.integers(2**31))
+        return Scenario(workload, Setup(self.cluster, seed, service_time=self.service_time))
 
 
 class Windows(Episodes):
@@ -144,7 +146,7 @@ class Windows(Episodes):
         begin = None
         if self.warmup:
             begin = int(window.submit_time[window.arrival_order[self.warmup]])
-        return Scenario(window, self.cluster, seed, learn_from=begin)
+        return Scenario(window, Setup(self.cluster, seed), begin)
 
 
 class Generated(Episodes):
@@ -172,4 +174,5 @@ class Generated(Episodes):
     def sample(self, rng: np.random.Generator) -> Scenario:
         """Generate a workload, and draw a seed for its run."""
         workload = self.generate(rng)
-        return Scenario(workload, self.cluster, int(rng.integers(2**31)), service_time=self.service_time)
+        seed = int(rng.integers(2**31))
+        return Scenario(workload, Setup(self.cluster, seed, service_time=self.service_time))

@@ -10,6 +10,7 @@ import typer
 
 from hpcsimkit.cli.flags import (
     OF_JOBS,
+    OF_RUNS,
     RESULTS,
     Limits,
     Overwrite,
@@ -40,8 +41,8 @@ HEADINGS = ("mean wait", "jobs", "before [s]", "after [s]", "difference [s]", "9
 )
 @takes(
     *OF_JOBS,
-    *("machines", "partitions", "partition_column", "placement"),
-    *("walltime", "period", "seed", "allow_code"),
+    *("machines", "partitions", "partition_column", "placement", "allow_code"),
+    *OF_RUNS,
 )
 def what_if(
     source: Source = None,
@@ -74,6 +75,8 @@ def what_if(
     policy. Prints the mean waits of all jobs and by partition, QOS, account and user, and their differences
     with confidence intervals by blocks of weeks. Writes them as what-if.csv.
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from hpcsimkit.cluster.base import Nodes
@@ -115,10 +118,7 @@ def what_if(
         simulation = Simulation(
             jobs.select(places),
             experiment.policy_named(name),
-            each,
-            seed=experiment.seed,
-            walltime=experiment.walltime,
-            period=experiment.period,
+            setup=replace(experiment.setup, cluster=each),
             name=name,
         )
         results.append(simulation.run())

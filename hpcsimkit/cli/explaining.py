@@ -11,6 +11,7 @@ import typer
 
 from hpcsimkit.cli.flags import (
     OF_JOBS,
+    OF_RUNS,
     RESULTS,
     Limits,
     Overwrite,
@@ -31,7 +32,7 @@ MODEL = ".hpcsim"
     "explain inspector.hpcsim KTH-SP2.swf.gz --within sjf",
     "explain sjf+hold-unfit KTH-SP2.swf.gz --jobs 5000",
 )
-@takes(*OF_JOBS, "walltime", "semantics", "allow_code", "seed")
+@takes(*OF_JOBS, "allow_code", *OF_RUNS)
 def explain(
     inspector: Annotated[
         str,
@@ -74,7 +75,6 @@ def explain(
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.evaluation.explanation import HEADINGS, explained
     from hpcsimkit.experiments.source import sha256_of
-    from hpcsimkit.experiments.training.data import Rules
     from hpcsimkit.io.files import write_bytes
     from hpcsimkit.kernel.watchdog import Watchdog
     from hpcsimkit.reports.explanation import draw_explanation
@@ -92,7 +92,6 @@ def explain(
     named = {"source": source, "inspector": inspector, "within": within}
     experiment = experiment_of(Experiment, named | settings)
     policy, workload = experiment.policy_named(name), experiment.workload()
-    rules = Rules(experiment.scheduled, experiment.walltime, experiment.service_time, experiment.semantics)
     model = {"inspector": f"{Path(inspector).name} ({sha256_of(inspector)[:8]})"} if is_model else {}
     settings_of_files = {**experiment.settings(), "policies": [name], **model}
     files = RecordedFiles(("explanation.csv", "explanation.png"), settings_of_files, sys.orig_argv)
@@ -100,7 +99,7 @@ def explain(
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
     with Watchdog():
-        scenario = rules.applied(Scenario(workload, experiment.scheduled, experiment.seed))
+        scenario = Scenario(workload, experiment.setup)
         found = explained(policy, scenario, name)
     files.begin()
     figure = draw_explanation(found, f"{inspector} on {workload.name}")

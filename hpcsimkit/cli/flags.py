@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from hpcsimkit.io.budget import LIMITS, raise_limits
+from hpcsimkit.kernel.setup import OPTIONS, Option
 
 if TYPE_CHECKING:
     from hpcsimkit.experiments import source as sources
@@ -19,6 +20,7 @@ __all__ = [
     "EXAMPLES",
     "OF_EXPERIMENT",
     "OF_JOBS",
+    "OF_RUNS",
     "PROGRAM",
     "RESULTS",
     "allowed_code",
@@ -54,7 +56,7 @@ def examples(*commands: str) -> Callable[[Command], Command]:
     return remember
 
 
-OPTIONS: dict[Callable[..., Any], Mapping[str, Any]] = {}
+COMMAND_OPTIONS: dict[Callable[..., Any], Mapping[str, Any]] = {}
 """Types of the further options of each command by name."""
 
 
@@ -70,7 +72,7 @@ def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
     """
 
     def remember(command: Command) -> Command:
-        OPTIONS[command] = {name: OF_EXPERIMENT[name] for name in names} | options
+        COMMAND_OPTIONS[command] = {name: OF_EXPERIMENT[name] for name in names} | options
         return command
 
     return remember
@@ -78,7 +80,7 @@ def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with its further options in its signature, after its arguments."""
-    if command not in OPTIONS:
+    if command not in COMMAND_OPTIONS:
         return command
 
     @wraps(command)
@@ -90,7 +92,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     last = [each for each in own.parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
     added = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in OPTIONS[command].items()
+        for name, kind in COMMAND_OPTIONS[command].items()
     ]
     complete.__signature__ = own.replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
     return complete
@@ -186,28 +188,6 @@ PlacementName = Annotated[
         metavar="NAME", help="Placement of the pipelines that name none; needs --machines.  [first-fit]"
     ),
 ]
-LocalityName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Model by which the placement of a job changes its run time: sierra, summit or module:name; "
-        "needs --machines.  [no change]",
-    ),
-]
-Walltime = Annotated[
-    str | None,
-    typer.Option(
-        metavar="run|kill",
-        help="Treatment of jobs that exceed their requested time: run to the end, or be killed.  [run]",
-    ),
-]
-Semantics = Annotated[
-    str | None,
-    typer.Option(
-        metavar="textbook|dirlab",
-        help="Rules of the simulation clock; dirlab: those of published simulators.  [textbook]",
-    ),
-]
 LoadFactor = Annotated[
     float | None,
     typer.Option(
@@ -263,27 +243,6 @@ AllowCode = Annotated[
     ),
 ]
 
-Dependencies = Annotated[
-    bool | None,
-    typer.Option(
-        "--dependencies",
-        help="Let each job wait for its preceding job (SWF fields 17 and 18).  [no dependencies]",
-    ),
-]
-Period = Annotated[
-    int | None,
-    typer.Option(
-        metavar="S", help="Scheduling period [s], 1 or more.  [schedule at every submission and end]"
-    ),
-]
-Simulator = Annotated[
-    str | None,
-    typer.Option(
-        metavar="auto|simpy|compiled",
-        help="Program that simulates; schedules are equal. compiled: plain pipelines, "
-        "with the extra [fast].  [auto: compiled where possible, once there are many jobs]",
-    ),
-]
 Warmup = Annotated[
     float | None,
     typer.Option(
@@ -342,6 +301,19 @@ Trace = Annotated[
     typer.Option("--trace", help="Write all events of a policy to OUT/traces/<policy>.jsonl."),
 ]
 
+
+def _flag(option: Option) -> Any:
+    """Return the type of a command's argument for an option of a run."""
+    kind = option.kind or str
+    metavar = None if kind is bool else option.metavar or "|".join(option.choices)
+    help_text = f"{option.meaning}.  [{option.unset}]"
+    flag = f"--{option.key}"
+    return Annotated[kind | None, typer.Option(flag, metavar=metavar, help=help_text)]
+
+
+OF_RUNS: Mapping[str, Any] = {option.key: _flag(option) for option in OPTIONS.values() if option.key}
+"""Options of all commands that simulate, by key: those of a :class:`~hpcsimkit.kernel.setup.Setup`."""
+
 OF_EXPERIMENT: Mapping[str, Any] = {
     "policies": Policies,
     "reader": Reader,
@@ -356,17 +328,11 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "partitions": PartitionFile,
     "partition_column": PartitionColumn,
     "placement": PlacementName,
-    "locality": LocalityName,
     "load_factor": LoadFactor,
-    "walltime": Walltime,
     "size": Size,
-    "dependencies": Dependencies,
-    "period": Period,
-    "semantics": Semantics,
-    "simulator": Simulator,
+    **OF_RUNS,
     "warmup": Warmup,
     "cooldown": Cooldown,
-    "seed": Seed,
     "strict": Strict,
     "allow_code": AllowCode,
     "metrics": Metrics,

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hpcsimkit.cli.flags import (
+    OF_RUNS,
     RESULTS,
     AllowCode,
     Limits,
     Overwrite,
     Quiet,
     Resume,
-    Seed,
-    Semantics,
     allowed_code,
     examples,
     takes,
@@ -37,6 +36,7 @@ __all__ = ["evaluate", "train"]
     "train training.toml --out agent --resume",
     "train KTH-SP2.swf.gz --algorithm a2c --steps 200000",
 )
+@takes(*OF_RUNS)
 def train(
     source: Annotated[
         Path | None,
@@ -58,9 +58,8 @@ def train(
             help="Total number of decisions (steps) to train on.  [100000]",
         ),
     ] = None,
-    semantics: Semantics = None,
-    seed: Seed = None,
     allow_code: AllowCode = None,
+    *,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-<algorithm>]"),
@@ -71,6 +70,7 @@ def train(
     overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Train an agent for a seat of a scheduler.
 
@@ -92,10 +92,9 @@ def train(
     flags: dict[str, object] = {
         "algorithm": algorithm,
         "total_timesteps": total_timesteps,
-        "semantics": semantics,
-        "seed": seed,
         "out": out,
         "allow_code": allow_code or [],
+        **options,
     }
     if source is not None and source.suffix == ".toml":
         training = Training.with_flags(flags, Training.read(source, allow_code or ()))
@@ -153,8 +152,9 @@ def _leave_finished(run: TrainingFolder, *, quiet: bool) -> None:
     "evaluate agent/best.hpcsim KTH-SP2.swf.gz -p fcfs+easy -p saf+easy --sequences 100 --jobs 1000",
 )
 @takes(
-    *("skip", "reader", "nodes", "machines", "placement", "locality", "load_factor", "walltime"),
-    *("semantics", "size", "strict", "allow_code", "seed", "engine"),
+    *("skip", "reader", "nodes", "machines", "placement", "load_factor", "size", "strict"),
+    *("allow_code", "engine"),
+    *OF_RUNS,
 )
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Path of a trained agent (.hpcsim).")],

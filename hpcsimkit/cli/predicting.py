@@ -10,6 +10,7 @@ import typer
 
 from hpcsimkit.cli.flags import (
     OF_JOBS,
+    OF_RUNS,
     RESULTS,
     Limits,
     Overwrite,
@@ -33,8 +34,8 @@ PREDICTORS = ("requested", "last-two", "history", "regression", "mixture")
 )
 @takes(
     *OF_JOBS,
-    *("machines", "partitions", "partition_column", "placement", "locality"),
-    *("walltime", "period", "semantics", "seed", "allow_code"),
+    *("machines", "partitions", "partition_column", "placement", "allow_code"),
+    *OF_RUNS,
 )
 def predict(
     source: Source = None,

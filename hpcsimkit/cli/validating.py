@@ -10,6 +10,7 @@ import typer
 
 from hpcsimkit.cli.flags import (
     OF_JOBS,
+    OF_RUNS,
     RESULTS,
     Limits,
     Overwrite,
@@ -34,8 +35,8 @@ FILES = ("validation.csv", "residue.csv", "validation.png")
 )
 @takes(
     *(name for name in OF_JOBS if name != "load_factor"),
-    *("machines", "partitions", "partition_column", "placement", "locality"),
-    *("walltime", "period", "semantics", "seed", "allow_code"),
+    *("machines", "partitions", "partition_column", "placement", "allow_code"),
+    *OF_RUNS,
 )
 def validate(
     source: Source = None,

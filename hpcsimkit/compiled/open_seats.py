@@ -50,7 +50,7 @@ def _kind(simulation: Any) -> str:
     """Return the kind of the compiled function for a policy with an open seat."""
     if isinstance(simulation.policy, Dispatch):
         return loading.PAIRS_SEAT
-    return loading.PUBLISHED_SEAT if isinstance(simulation.event_order, DirlabOrder) else loading.SEAT
+    return loading.PUBLISHED_SEAT if isinstance(simulation.setup.event_order, DirlabOrder) else loading.SEAT
 
 
 def obstacle(simulation: Any, readers: Sequence[Any]) -> str | None:
@@ -62,9 +62,9 @@ def obstacle(simulation: Any, readers: Sequence[Any]) -> str | None:
 
 
 def _obstacles(simulation: Any, readers: Sequence[Any]) -> Iterator[str]:
-    policy, rules = simulation.policy, type(simulation.event_order)
+    policy, rules = simulation.policy, type(simulation.setup.event_order)
     if rules not in support.KNOWN:
-        yield f"it knows no order of events {simulation.event_order.name!r}"
+        yield f"it knows no order of events {simulation.setup.event_order.name!r}"
         return
     if type(policy) not in (Pipeline, Dispatch):
         yield f"{type(policy).__name__} is neither a plain pipeline nor a dispatch"
@@ -72,7 +72,7 @@ def _obstacles(simulation: Any, readers: Sequence[Any]) -> Iterator[str]:
     for reader in (*simulation.observers, *readers):
         if "reads_compiled" not in vars(type(reader)) or not reader.reads_compiled:
             yield f"{type(reader).__name__} is not known to read only what a compiled run shows"
-    if simulation.begun is not None:
+    if simulation.setup.begun is not None:
         yield "its seats know no begun runs"
     yield from support.obstacles_of_options(simulation)
     if isinstance(policy, Dispatch):
@@ -91,8 +91,8 @@ def _obstacles(simulation: Any, readers: Sequence[Any]) -> Iterator[str]:
 def _obstacles_of_dispatch(simulation: Any) -> Iterator[str]:
     """Yield the reasons why a compiled run cannot pause at the pairs of jobs and machines of a dispatch."""
     policy, cluster = simulation.policy, simulation.cluster
-    if type(simulation.event_order) is not TextbookOrder:
-        yield f"a dispatch is not compiled by the rules {simulation.event_order.name!r}"
+    if type(simulation.setup.event_order) is not TextbookOrder:
+        yield f"a dispatch is not compiled by the rules {simulation.setup.event_order.name!r}"
     if type(policy.seat) is not External or policy.seat.base is not None:
         yield f"{policy.seat!r} at the seat of a dispatch is not compiled"
     if type(policy.queue_order) not in support.CONSTANT:

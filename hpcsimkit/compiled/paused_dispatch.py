@@ -36,9 +36,9 @@ class PausedDispatch(PausedRun):
 
     def __init__(self, simulation: Any) -> None:
         policy, cluster, logged = simulation.policy, simulation.cluster, simulation.workload
-        workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
+        workload = logged.killed_at_limit if simulation.setup.walltime == "kill" else logged
         count, now = len(workload), simulation.guard.clock.now
-        streams, closed = np.random.SeedSequence(simulation.seed), Pipeline(policy.queue_order)
+        streams, closed = np.random.SeedSequence(simulation.setup.seed), Pipeline(policy.queue_order)
         jobs, _ = support.jobs_and_rules(simulation, workload, closed, cluster.size, streams)
         run = new_run(jobs, jobs.requested_time, count)
         queue, journal = new_queue(count), new_journal(count)

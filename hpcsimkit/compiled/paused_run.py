@@ -164,10 +164,10 @@ class PausedPipeline(PausedRun):
 
     def __init__(self, simulation: Any, stage: str, closed: Pipeline) -> None:
         policy, logged = simulation.policy, simulation.workload
-        workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
-        nodes, streams = simulation.cluster.size, np.random.SeedSequence(simulation.seed)
+        workload = logged.killed_at_limit if simulation.setup.walltime == "kill" else logged
+        nodes, streams = simulation.cluster.size, np.random.SeedSequence(simulation.setup.seed)
         jobs, rules = support.jobs_and_rules(simulation, workload, closed, nodes, streams)
-        published = isinstance(simulation.event_order, DirlabOrder)
+        published = isinstance(simulation.setup.event_order, DirlabOrder)
         run = new_run(jobs, support.estimates(workload, closed, streams), nodes)
         queue, journal = new_queue(len(workload)), new_journal(len(workload))
         published_state = new_published(policy, len(workload)) if published else None
@@ -220,7 +220,7 @@ class PausedPipeline(PausedRun):
 
 def _seat(simulation: Any, stage: str, external: External, now: int) -> Seat:
     """Return the open seat of a pipeline."""
-    policy, base, events = simulation.policy, external.base, simulation.event_order
+    policy, base, events = simulation.policy, external.base, simulation.setup.event_order
     fitting = stage == "backfiller" and isinstance(base, FittingCandidates)
     window = policy.window or UNLIMITED
     most = (policy.max_candidates if stage == "backfiller" else None) or window

@@ -57,7 +57,7 @@ class Shown:
         self.workload = workload
         self.cluster = simulation.cluster
         self.estimator: Estimator = simulation.policy.estimator  # one that learns nothing from ended jobs
-        self.seed = simulation.seed
+        self.seed = simulation.setup.seed
         self.another: Callable[[Any], Any] = simulation.another
         self.stands_still = stands_still
         self.now = now

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from copy import copy
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,9 @@ KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
 }
 """Classes of the stages of a pipeline, by the rules for the order of events."""
 
+KNOWN_OPTIONS = ("cluster", "seed", "walltime", "event_order", "begun", "simulator")
+"""Options of a run that this simulator has; any other one is refused by name, also one added later."""
+
 Integers = NDArray[np.int64]
 
 
@@ -83,7 +86,6 @@ class Parameters(RunParameters, Protocol):
     """The parameters of a simulation that this module reads."""
 
     name: str
-    simulator: Literal["auto", "simpy", "compiled"]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def takes(simulation: Parameters) -> bool:
     UsageError
         The simulation asks for the compiled simulator, which cannot run it; the message says why.
     """
-    if simulation.simulator == "auto":
+    if simulation.setup.simulator == "auto":
         if obstacle(simulation) is not None:
             return False
         kind = _kind(_parts(simulation))
@@ -116,7 +118,7 @@ def takes(simulation: Parameters) -> bool:
 
 def is_ready(simulation: Parameters) -> bool:
     """Return whether a simulation has been compiled before, and is long enough for it by itself."""
-    if simulation.simulator == "simpy" or obstacle(simulation) is not None:
+    if simulation.setup.simulator == "simpy" or obstacle(simulation) is not None:
         return False
     kind = _kind(_parts(simulation))
     return loading.is_compiled(kind) and len(simulation.workload) >= loading.least_jobs(kind)
@@ -133,9 +135,9 @@ def obstacle(simulation: Parameters) -> str | None:
 
 
 def _obstacles(simulation: Parameters) -> Iterator[str]:
-    cluster, rules = _whole(simulation.cluster), type(simulation.event_order)
+    cluster, rules = _whole(simulation.cluster), type(simulation.setup.event_order)
     if rules not in KNOWN:
-        yield f"it knows no order of events {simulation.event_order.name!r}"
+        yield f"it knows no order of events {simulation.setup.event_order.name!r}"
         return
     yield from _obstacles_of_cluster(cluster, rules)
     yield from obstacles_of_options(simulation)
@@ -145,14 +147,14 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     yield from obstacles_of_policy(simulation.policy, rules)
     if isinstance(cluster, Machines) and isinstance(simulation.policy, Pipeline):
         yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
-    yield from _obstacles_of_begun(simulation, simulation.begun)
+    yield from _obstacles_of_begun(simulation, simulation.setup.begun)
 
 
 def obstacles_of_options(simulation: Parameters) -> Iterator[str]:
     """Yield the reasons other than cluster, policy and observers why a simulation cannot be compiled."""
-    for name in ("dependencies", "period", "service_time"):
-        if getattr(simulation, name):
-            yield f"it knows no {name}, found {getattr(simulation, name)!r}"
+    for name, value in simulation.setup.given.items():
+        if name not in KNOWN_OPTIONS:
+            yield f"it knows no {name}, found {value!r}"
     yield from _too_large(simulation)
     if find_spec("numba") is None:
         yield "numba is not installed (pip install 'hpcsimkit[fast]')"
@@ -242,7 +244,7 @@ def candidates_of(policy: Pipeline) -> Any:
 
 def _by_dirlab(simulation: Parameters) -> bool:
     """Return whether events are in the order of the published simulators."""
-    return type(simulation.event_order) is DirlabOrder
+    return type(simulation.setup.event_order) is DirlabOrder
 
 
 # --- runs --------------------------------------------------------------------------------------------------
@@ -261,26 +263,26 @@ def run(simulation: Parameters) -> Result:
 
     began = time.perf_counter()
     logged = simulation.workload
-    workload = logged.killed_at_limit if simulation.walltime == "kill" else logged
-    streams = np.random.SeedSequence(simulation.seed)
+    workload = logged.killed_at_limit if simulation.setup.walltime == "kill" else logged
+    streams = np.random.SeedSequence(simulation.setup.seed)
     jobs, rules = jobs_and_rules(simulation, workload, policy, nodes, streams)
     machines, allocations, profile = None, None, None
     if isinstance(cluster, Machines):
         machines = on_machines.machines_of(logged, cluster)
-        if simulation.begun is not None:
-            allocations = on_machines.allocations_of(simulation.begun, logged, cluster)
+        if simulation.setup.begun is not None:
+            allocations = on_machines.allocations_of(simulation.setup.begun, logged, cluster)
         if "profile" in parts or "plan" in parts:
             profile = on_machines.profile_of(logged, cluster, machines)
     at_once = nodes if machines is None else len(workload)
-    state = new_run(jobs, estimates(workload, policy, streams, simulation.begun), at_once)
-    if simulation.begun is not None:
-        take_over(simulation.begun, jobs, state, machines, allocations or ())
+    state = new_run(jobs, estimates(workload, policy, streams, simulation.setup.begun), at_once)
+    if simulation.setup.begun is not None:
+        take_over(simulation.setup.begun, jobs, state, machines, allocations or ())
     queue = new_queue(len(workload))
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
         optional = {**_optional_parts(parts, policy, workload, jobs, nodes, profile), "machines": machines}
-        if "plan" in parts and simulation.begun is not None:
+        if "plan" in parts and simulation.setup.begun is not None:
             plan_anew(optional["plan"])
         simulate(jobs, rules, state, queue, *map(optional.get, PARTS))
     return Result(
@@ -292,7 +294,7 @@ def run(simulation: Parameters) -> Result:
         end_time=state.start_time + jobs.run_time,
         mode=state.mode,
         killed=logged.column("run_time") > workload.column("run_time"),
-        seed=simulation.seed,
+        seed=simulation.setup.seed,
         options=simulation.options,
         seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
@@ -414,7 +416,7 @@ def jobs_and_rules(
     from hpcsimkit.compiled.scores import BY_RANK
     from hpcsimkit.compiled.state import Jobs, Rules
 
-    begun = simulation.begun
+    begun = simulation.setup.begun
     if _by_dirlab(simulation):
         arrival_order = np.arange(len(workload))
     else:

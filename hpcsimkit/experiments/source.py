@@ -22,12 +22,15 @@ from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, rea
 from hpcsimkit.experiments.parts.on_machines import fitting, locality_of, place_of, placement_of, with_orders
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
+from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.event_order import EVENT_ORDERS
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import ServiceTime
+from hpcsimkit.kernel.setup import OPTIONS, Setup
 from hpcsimkit.workloads import read_log
 from hpcsimkit.workloads.readers.cells import date
 from hpcsimkit.workloads.readers.local_time import calendar_of
@@ -45,7 +48,7 @@ UNDECISIVE = ("out", "workers", "engine", "report")
 """Keys that do not decide results."""
 
 
-class Source(Table):
+class Source(RunTable):
     """Jobs and machines of a run.
 
     Parameters
@@ -81,9 +84,6 @@ class Source(Table):
         Column of the log with the partitions of the jobs. Default: ``"partition"``.
     placement : str, optional
         Name of the placement of all pipelines that name none; by default ``first-fit``.
-    locality : str, optional
-        Name of the model by which placements change run times; see
-        :func:`hpcsimkit.experiments.parts.on_machines.locality_of`. By default they do not.
     timezone : str, optional
         Name of the time zone of local times in a log that names none, such as ``Europe/Berlin``; see
         :func:`~hpcsimkit.workloads.readers.sacct.read_sacct`.
@@ -105,12 +105,8 @@ class Source(Table):
         Processors of a job, or its resources for a Slurm log: those requested or allocated.
     strict : bool
         Whether unusable jobs are errors; otherwise they are skipped and counted. Default: False.
-    walltime : {"run", "kill"}
-        Treatment of jobs that exceed their requested time: run to the end, or be killed.
-    semantics : {"textbook", "dirlab"}
-        Rules of the simulation clock; see :mod:`hpcsimkit.kernel.event_order`.
-    seed : int
-        Random seed of each run, 0 or more. Default: 0.
+    seed, walltime, period, semantics, ...
+        Options of a run; see :class:`~hpcsimkit.kernel.setup.Setup`.
 
     Examples
     --------
@@ -139,7 +135,6 @@ class Source(Table):
     partitions_sha256: str | None = None
     partition_column: Literal["partition", "queue", "qos"] = "partition"
     placement: str | None = None
-    locality: str | None = None
     timezone: str | None = Field(None, min_length=1)
     features: list[str] | None = None
     from_date: str | None = None
@@ -150,9 +145,6 @@ class Source(Table):
     load_factor: float = Field(1.0, ge=1e-6, le=1e6)
     size: Literal["requested", "allocated"] = "requested"
     strict: bool = False
-    walltime: Literal["run", "kill"] = "run"
-    semantics: Literal["textbook", "dirlab"] = "textbook"
-    seed: int = Field(0, ge=0)
 
     @field_validator("machines", "partitions", mode="before")
     @classmethod
@@ -187,9 +179,8 @@ class Source(Table):
                 raise ValueError(f"{name!r} needs 'machines': nodes that are only counted are all alike")
         if self.nodes is not None and self.partitions is not None:
             raise ValueError("one of 'nodes' and 'partitions' is needed, both are given")
-        for name in ("locality", "partitions"):
-            if getattr(self, name) is not None and self.semantics == "dirlab":
-                raise ValueError(f"{name!r} is not known to the rules 'dirlab'")
+        if self.partitions is not None and self.semantics == "dirlab":
+            raise ValueError("'partitions' is not known to the rules 'dirlab'")
         return self
 
     def __getstate__(self) -> dict[Any, Any]:
@@ -341,6 +332,13 @@ class Source(Table):
     def service_time(self) -> ServiceTime | None:
         """Locality model, if any."""
         return None if self.locality is None else locality_of(self.locality, self.import_from, self.trust)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """Options of each run."""
+        plain = {name: getattr(self, name) for name, option in OPTIONS.items() if option.kind is not None}
+        rules = EVENT_ORDERS[self.semantics]()
+        return Setup(self.scheduled, event_order=rules, service_time=self.service_time, **plain)
 
     @cached_property
     def _policies(self) -> dict[Any, Policy]:

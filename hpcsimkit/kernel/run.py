@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from typing import Literal, Protocol
+from typing import Protocol
 
 from simpy.events import Event
 
@@ -30,11 +30,7 @@ class RunParameters(SchedulerParameters, Protocol):
     workload: Workload
     policy: Policy
     cluster: AnyCluster
-    walltime: Literal["run", "kill"]
-    dependencies: bool
     observers: tuple[Observer, ...]
-    begun: Begun | None
-    event_order: EventOrder
 
 
 class EventOrder(Parameters, ABC):
@@ -100,15 +96,15 @@ class Run(Scheduler):
     simulator = "simpy"
 
     def __init__(self, parameters: RunParameters) -> None:
-        kill = parameters.walltime == "kill"
+        kill = parameters.setup.walltime == "kill"
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
-        self.dependencies = Dependencies(workload) if parameters.dependencies else None
-        self.begun = parameters.begun
+        self.dependencies = Dependencies(workload) if parameters.setup.dependencies else None
+        self.begun = parameters.setup.begun
         self.cut_short: list[int] = []
         policy, cluster = self._scheduled(parameters)
         super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers))
         self.guard.system = self.system
-        self.events = copy.copy(parameters.event_order)
+        self.events = copy.copy(parameters.setup.event_order)
         self.events.reset(self)
         self._schedule_end = self.events.schedule_end
         self.reset()
@@ -210,7 +206,7 @@ class Run(Scheduler):
         parameters, model = self.parameters, self.system.service_time
         assert model is not None
         seconds = model.actual(parameters.workload.jobs[job.index], allocation, self.system.cluster)
-        if parameters.walltime != "kill" or seconds <= job.requested_time:
+        if parameters.setup.walltime != "kill" or seconds <= job.requested_time:
             return seconds
         self.cut_short.append(job.index)
         return job.requested_time

@@ -19,7 +19,7 @@ from hpcsimkit.kernel.guard import Guard
 from hpcsimkit.kernel.observers import Callbacks
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
-from hpcsimkit.kernel.service_time import ServiceTime
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.stalls import IdleWakes, stalled
 from hpcsimkit.kernel.system import Listener, System
 
@@ -29,9 +29,7 @@ __all__ = ["Scheduler", "SchedulerParameters"]
 class SchedulerParameters(Protocol):
     """The parameters of a run that its schedulers read."""
 
-    seed: int
-    period: int | None
-    service_time: ServiceTime | None
+    setup: Setup
     guard: Guard
 
     def another(self, policy: Policy) -> Any:
@@ -96,11 +94,11 @@ class Scheduler(Listener):
         self._policy = copy.deepcopy(policy)
         order, estimator = self._order, self._estimator = _queue_parts(self._policy)
         self.system = System(
-            workload, cluster, order, estimator, parameters.seed, parameters.service_time, self
+            workload, cluster, order, estimator, parameters.setup.seed, parameters.setup.service_time, self
         )
         self.system.now = self.clock.now
         self._schedule = self._policy.schedule
-        self._checks_before_pass = bool(parameters.period) or estimator.corrects
+        self._checks_before_pass = bool(parameters.setup.period) or estimator.corrects
 
     def reset(self) -> None:
         """Reset the policy before the first event."""
@@ -180,7 +178,7 @@ class Scheduler(Listener):
 
     def _put_off(self) -> bool:
         """Postpone a pass to the next multiple of the period, or else correct estimates before the pass."""
-        system, period = self.system, self.parameters.period
+        system, period = self.system, self.parameters.setup.period
         if period and system.now % period:
             self.on_wake(system.now + -system.now % period)
             return True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,9 +16,7 @@ from hpcsimkit.cluster.base import as_cluster
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
-from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.clock import Clock, gc_frozen
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
@@ -24,8 +24,8 @@ from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.partitioned import run_of
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.run import EventOrder
-from hpcsimkit.kernel.service_time import Penalty, ServiceTime, as_service_time
+from hpcsimkit.kernel.service_time import as_service_time
+from hpcsimkit.kernel.setup import OPTIONS, Setup
 from hpcsimkit.kernel.simulators import Pausing, pausing, taking
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.placements import Placements
@@ -46,34 +46,15 @@ class Simulation:
     cluster : Cluster or int, optional
         The cluster, or a number of nodes; by default the workload's ``machine_size``. With
         :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own copy of the policy.
-    seed : int
-        The random seed of the run, >= 0. Default: 0.
-    walltime : {"run", "kill"}
-        The wall-time limit: jobs run for their full run time, or are killed at their requested time. Default:
-        ``"run"``.
-    dependencies : bool
-        Whether a job is submitted only after its preceding job has ended, see
-        :mod:`~hpcsimkit.kernel.dependencies`. Default: False.
-    service_time : ServiceTime or callable, optional
-        The locality model: run time of a job as a function of its allocation; by default the run time of the
-        log.
-    period : int, optional
-        Scheduling interval [s]: passes happen only at multiples of it; by default at every instant with an
-        event.
-    event_order : EventOrder, optional
-        The order of events within an instant; by default that of the textbook, see
-        :mod:`~hpcsimkit.kernel.event_order`.
-    begun : Begun, optional
-        The time at which the run begins, and the jobs that are running by then; by default it begins with the
-        first submission and an empty cluster.
     observers : sequence of Observer
         The observers with callbacks for the events of the run.
     name : str, optional
         The name of the policy in the result; by default its representation.
-    simulator : {"auto", "simpy", "compiled"}
-        The program that :meth:`run` uses. Schedules do not depend on it: ``"compiled"`` is machine code for
-        plain pipelines (extra ``[fast]``); ``"auto"`` takes it where it can, once the runs of this process
-        have enough jobs. Default: ``"auto"``.
+    setup : Setup, optional
+        All options of the run at once, in place of `cluster` and `options`.
+    **options
+        The options of the run: fields of :class:`~hpcsimkit.kernel.setup.Setup`, such as ``seed``,
+        ``walltime`` and ``period``.
 
     Raises
     ------
@@ -90,43 +71,32 @@ class Simulation:
     [0, 10, 20]
     """
 
-    def __init__(  # noqa: PLR0913 - stored keywords
+    def __init__(
         self,
         workload: Workload,
         policy: Policy,
         cluster: AnyCluster | int | None = None,
         *,
-        seed: int = 0,
-        walltime: Literal["run", "kill"] = "run",
-        dependencies: bool = False,
-        period: int | None = None,
-        service_time: ServiceTime | Penalty | None = None,
-        event_order: EventOrder | None = None,
-        begun: Begun | None = None,
         observers: Sequence[Observer] = (),
         name: str | None = None,
-        simulator: Literal["auto", "simpy", "compiled"] = "auto",
+        setup: Setup | None = None,
+        **options: Any,
     ) -> None:
+        if setup is not None and (options or cluster is not None):
+            raise UsageError("one of 'setup' and single options is needed, both are given")
         self.workload = workload
         self.policy = policy
-        self.seed = seed
-        self.walltime = walltime
-        self.dependencies = dependencies
-        self.period = period
-        self.event_order = TextbookOrder() if event_order is None else event_order
-        self.begun = begun
         self.observers = tuple(observers)
-        self.simulator = simulator
         self.choices: list[tuple[str, int]] = []
         with guarded(name if name is not None else type(policy).__name__):
-            self.service_time = as_service_time(service_time)
+            given = Setup(cluster, **options) if setup is None else setup
+            self.setup = replace(given, service_time=as_service_time(given.service_time))
             self.name = name if name is not None else repr(policy)
             self._check()
-        self.cluster = as_cluster(cluster, workload)
-        if isinstance(self.cluster, Partitions) and self.event_order.name != TextbookOrder.name:
-            raise UsageError(
-                f"the rules {self.event_order.name!r} know no partitions, found {self.cluster!r}"
-            )
+        self.cluster = as_cluster(self.setup.cluster, workload)
+        rules, begun = self.setup.event_order.name, self.setup.begun
+        if isinstance(self.cluster, Partitions) and rules != TextbookOrder.name:
+            raise UsageError(f"the rules {rules!r} know no partitions, found {self.cluster!r}")
         if begun is not None and isinstance(self.cluster, Partitions) and not self.cluster.is_whole:
             raise UsageError(f"a begun run knows no partitions, found {self.cluster!r}")
         first = int(workload.submit_time.min()) if len(workload) else 0
@@ -289,7 +259,7 @@ class Simulation:
                 end_time=np.array(system.finishes, dtype=np.int64),
                 mode=np.frombuffer(bytes(system.modes), dtype=np.uint8),
                 killed=self._killed(),
-                seed=self.seed,
+                seed=self.setup.seed,
                 options=self.options,
                 choices=tuple(self.choices),
                 seconds=self._seconds,
@@ -311,22 +281,11 @@ class Simulation:
     @property
     def options(self) -> dict[str, Any]:
         """The options that determine the schedule besides workload, cluster, policy and seed."""
-        options: dict[str, Any] = {
-            "walltime": self.walltime,
-            "dependencies": self.dependencies,
-            "period": self.period,
-        }
-        if self.event_order.name != TextbookOrder.name:
-            options["semantics"] = self.event_order.name
-        if self.service_time is not None:
-            options["service_time"] = repr(self.service_time)
-        if self.begun is not None:
-            options["begun"] = {"at": self.begun.at, "running": len(self.begun.started)}
-        return options
+        return self.setup.record
 
     def _killed(self) -> NDArray[np.bool_]:
         """Return which jobs were killed at their requested time before they were complete."""
-        if self.service_time is None:
+        if self.setup.service_time is None:
             return self.workload.column("run_time") > self.system.workload.column("run_time")
         killed = np.zeros(len(self.workload), dtype=np.bool_)
         killed[self._begun().cut_short] = True
@@ -334,51 +293,42 @@ class Simulation:
 
     def another(self, policy: Policy) -> Simulation:
         """Return a run of another policy with otherwise equal parameters and without observers."""
-        same = (
-            "seed",
-            "walltime",
-            "dependencies",
-            "period",
-            "service_time",
-            "event_order",
-            "begun",
-            "simulator",
-        )
-        return type(self)(self.workload, policy, self.cluster, **{name: getattr(self, name) for name in same})
+        return type(self)(self.workload, policy, setup=replace(self.setup, cluster=self.cluster))
 
     def _check(self) -> None:
-        whole = (int, np.integer)
-        _check_simulator(self.simulator)
         for name, needed, given in (
             ("workload", "a Workload", isinstance(self.workload, Workload)),
             ("policy", "a Policy", isinstance(self.policy, Policy)),
-            ("walltime", "'run' or 'kill'", self.walltime in ("run", "kill")),
-            (
-                "period",
-                "a whole number of seconds from 1 to 10^11",
-                self.period is None or (isinstance(self.period, whole) and 1 <= self.period <= TIME_LIMIT),
-            ),
-            ("seed", "a whole number, at least 0", isinstance(self.seed, whole) and self.seed >= 0),
-            ("event_order", "an EventOrder", isinstance(self.event_order, EventOrder)),
             ("observers", "Observers", all(isinstance(observer, Observer) for observer in self.observers)),
         ):
             if not given:
                 raise UsageError(f"{name} needs {needed}, found {getattr(self, name)!r}")
-        for name in self.event_order.unsupported:
-            if getattr(self, name):
-                raise UsageError(
-                    f"the rules {self.event_order.name!r} know no {name}, found {getattr(self, name)!r}"
-                )
-        if self.begun is not None:
-            for name in ("dependencies", "service_time"):
-                if getattr(self, name):
-                    raise UsageError(f"a begun run knows no {name}, found {getattr(self, name)!r}")
-            kill = self.walltime == "kill"
-            self.begun.check(self.workload.killed_at_limit if kill else self.workload)
+        self.setup.check()
+        if self.setup.begun is not None:
+            kill = self.setup.walltime == "kill"
+            self.setup.begun.check(self.workload.killed_at_limit if kill else self.workload)
         self.policy.check()
         self.policy.check_workload(self.workload)
 
 
 def _check_simulator(simulator: object) -> None:
-    if simulator not in ("auto", "simpy", "compiled"):
-        raise UsageError(f"simulator needs 'auto', 'simpy' or 'compiled', found {simulator!r}")
+    option = OPTIONS["simulator"]
+    if not option.holds(simulator):
+        raise UsageError(f"simulator needs {option.needs}, found {simulator!r}")
+
+
+def _signature() -> inspect.Signature:
+    """Return the signature with the options by name, for help texts and editors."""
+    own = inspect.signature(Simulation.__init__).parameters.values()
+    known = {each.name for each in own}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    added = [
+        inspect.Parameter(each.name, keyword, default=getattr(Setup(), each.name), annotation=each.type)
+        for each in fields(Setup)
+        if each.name not in known
+    ]
+    kept = [each for each in own if each.name != "self" and each.kind is not inspect.Parameter.VAR_KEYWORD]
+    return inspect.Signature([*kept, *added])
+
+
+Simulation.__signature__ = _signature()  # type: ignore[attr-defined]

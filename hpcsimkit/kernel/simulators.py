@@ -39,7 +39,7 @@ def taking(simulation: Any) -> Simulator | None:
     UsageError
         The simulation asks for a simulator that cannot run it.
     """
-    if simulation.simulator == "simpy":
+    if simulation.setup.simulator == "simpy":
         return None
     return next((simulator for loader in LOADERS if (simulator := loader()).takes(simulation)), None)
 

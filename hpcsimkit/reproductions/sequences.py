@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation.sequences import beginnings, places
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.learners import Learner
@@ -264,9 +265,9 @@ class Meeting(Task):
     def _scenarios(self, seed: int) -> Iterator[Scenario]:
         """Yield the sequences with the rules of the policy."""
         for number, scenario in enumerate(self.sequences.scenarios):
-            seeded = replace(scenario, seed=seed + number)
+            seeded = scenario.changed(seed=seed + number)
             is_textbook = self.contestant.rules == "textbook"
-            yield replace(seeded, semantics="textbook", following=None) if is_textbook else seeded
+            yield seeded.changed(event_order=TextbookOrder()) if is_textbook else seeded
 
     def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
         """Return the measures of a run."""

@@ -13,6 +13,7 @@ from hpcsimkit.agents.spaces.encoders import RequestsAndMachines
 from hpcsimkit.agents.spaces.masks import JobMachine
 from hpcsimkit.envs.episode import Episode, Player
 from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.one_seat.dispatch import Dispatch, PairDecision
 from hpcsimkit.workloads import read_job_table
 from tests.kernel.test_machine_references import nine, rows
@@ -43,7 +44,7 @@ def test_steps_of_the_published_environment(depth: int, shared: Path) -> None:
     cluster: Machines = nine(shared)
     encoder, reward = RequestsAndMachines(depth, 9), Watched()
     episode = Episode(
-        Scenario(workload, cluster),
+        Scenario(workload, Setup(cluster)),
         Dispatch(External(), slots=depth),
         {"dispatch": Player(encoder, JobMachine(depth, 9), reward)},
         skip=False,

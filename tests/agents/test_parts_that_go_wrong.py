@@ -18,6 +18,7 @@ from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.envs.vector_environment import SchedulingVecEnv
 from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.kernel.setup import Setup
 
 COLUMNS = {"submit_time": [0] * 6, "run_time": [9] * 6, "nodes": [4] * 6}
 LOG = Workload(COLUMNS, machine_size=4)
@@ -176,7 +177,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "a Scenario is needed of each episode, found None",
     ),
     "episodes semantics": (
-        {"episodes": Samples(lambda: Scenario(LOG, semantics="mine"))},
+        {"episodes": Samples(lambda: Scenario(LOG, Setup(event_order="mine")))},
         "semantics needs one of",
     ),
     "episodes begin": (

@@ -21,8 +21,10 @@ from hpcsimkit.agents.spaces.rewards import Improvement
 from hpcsimkit.agents.training.spinning_up import SpinningUpPPO
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.event_order import EVENT_ORDERS
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies import EASY, FCFS, SJF
 from hpcsimkit.workloads import default_workload
 from tests.kernel.dirlab_cases import load
@@ -73,7 +75,7 @@ def test_published_guards_are_stricter() -> None:
 
     def first_menu(semantics: str) -> list[int]:
         seat = backfilling_seat(semantics=semantics)  # type: ignore[arg-type]
-        simulation = Scenario(log, semantics=semantics).simulation(seat)  # type: ignore[arg-type]
+        simulation = Scenario(log, Setup(event_order=EVENT_ORDERS[semantics]())).simulation(seat)
         decision = simulation.next_decision()
         assert decision is not None
         assert decision.system.now == 10

@@ -22,7 +22,9 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies import FCFS, SJF
 from hpcsimkit.policies.dirlab import published
 from hpcsimkit.workloads import default_workload
@@ -39,7 +41,7 @@ def test_rows_by_hand() -> None:
     log = Workload(columns, machine_size=10)
     encoder = WaitingJobs.of(log, slots=3)
     assert encoder == WaitingJobs(3, 5000, 30, 4, None, 3)
-    simulation = Scenario(log, semantics="dirlab").simulation(Pipeline(scheduling_seat().order))
+    simulation = Scenario(log, Setup(event_order=DirlabOrder())).simulation(Pipeline(scheduling_seat().order))
     while (decision := simulation.next_decision()) is not None and len(decision.options) < 2:
         simulation.answer(decision.options[0])
     assert decision is not None

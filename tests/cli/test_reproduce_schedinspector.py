@@ -115,7 +115,7 @@ def test_trained_and_tested_jobs_are_disjoint(
     assert min(tested) > max(learned)
     assert len(trace.rest.scenarios) == 4, "1119 jobs: no more lie side by side"
     assert len(tested) == 4 * 256, "no job is in two sequences"
-    assert all(scenario.following is not None for scenario in trace.rest.scenarios)
+    assert all(scenario.setup.event_order.following is not None for scenario in trace.rest.scenarios)
     (line,) = found.traces.lines()
     assert line.endswith("4 sequences of 256 (not 200: no more lie side by side) of the rest to be tested on")
     assert len(trace.drawn.scenarios) == 200, "the published ones overlap, as published"

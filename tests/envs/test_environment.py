@@ -25,6 +25,7 @@ from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.envs.vector_environment import SchedulingVecEnv
 from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.workloads import burst, default_workload, read_swf
 
@@ -235,7 +236,7 @@ def test_machines_do_not_remember_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
                 "nodes": np.ones(10),
                 "cpus": cpus,
             }
-            return Scenario(Workload(columns, resources=("cpus",)), cluster)
+            return Scenario(Workload(columns, resources=("cpus",)), Setup(cluster))
 
     rng, hashes = np.random.default_rng(0), []
     for scenario in [Anew().sample(rng) for _ in range(9)]:

@@ -15,9 +15,10 @@ from hpcsimkit.errors import StalledError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
-from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.event_order import EVENT_ORDERS, DirlabOrder
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector, Policy
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, SJF, WFP3, HoldUnfit
@@ -31,7 +32,7 @@ from tests.kernel.naive_dirlab import simulate
 
 
 def starts(rows: list[Row], size: int, policy: Policy, following: int | None = None) -> list[int]:
-    scenario = Scenario(workload(rows, size), semantics="dirlab", following=following)
+    scenario = Scenario(workload(rows, size), Setup(event_order=DirlabOrder(following)))
     return scenario.simulation(policy).run().start_time.tolist()
 
 
@@ -246,7 +247,7 @@ BUSY = default_workload(np.random.default_rng(4), jobs=300, load=1.2)
 @pytest.mark.parametrize("semantics", ["textbook", "dirlab"])
 @pytest.mark.parametrize("settings", [{}, {"guarded": True}, {"decline": True}, {"commit": True}])
 def test_skipped_passes_have_no_decision(semantics: Any, settings: dict[str, bool]) -> None:
-    played, scenario = [], Scenario(BUSY, semantics=semantics)
+    played, scenario = [], Scenario(BUSY, Setup(event_order=EVENT_ORDERS[semantics]()))
     for kind in (FittingCandidates, EveryCandidate):
         seat = External(kind(guarded="guarded" in settings), decline="decline" in settings)
         simulation = scenario.simulation(Pipeline(SJF(), backfiller=seat, commit="commit" in settings))
@@ -259,7 +260,7 @@ def test_skipped_passes_have_no_decision(semantics: Any, settings: dict[str, boo
 @pytest.mark.parametrize("commit", [False, True])
 def test_skipped_passes_start_nothing(commit: bool, settings: dict[str, Any]) -> None:
     found, expected = (
-        Scenario(BUSY, semantics="dirlab")
+        Scenario(BUSY, Setup(event_order=DirlabOrder()))
         .simulation(Pipeline(backfiller=kind(**settings), commit=commit))
         .run()
         for kind in (PublishedEASY, EveryPass)
@@ -301,7 +302,7 @@ def test_equals_a_literal_simulator(
     )  # fmt: skip
     backfiller = PublishedEASY(relax=relax, skips_after_start=skips) if backfilling else None
     policy = Pipeline(order, External(), None, backfiller, commit=True, max_interval=600, max_rejections=72)
-    simulation = Scenario(jobs, semantics="dirlab", following=following).simulation(policy)
+    simulation = Scenario(jobs, Setup(event_order=DirlabOrder(following))).simulation(policy)
     step = 0
     while (decision := simulation.next_decision()) is not None:
         simulation.answer(not rejects(step, decision.job))

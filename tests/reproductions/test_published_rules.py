@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.envs.scenario import Scenario
+from hpcsimkit.kernel.event_order import EVENT_ORDERS, DirlabOrder
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import FCFS
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, SJF, HoldUnfit
 from hpcsimkit.policies.dirlab import (
@@ -117,7 +119,7 @@ def test_partial_easy_with_all_rules_is_easy(
 ) -> None:
     jobs, size = crowd
     for semantics in ("textbook", "dirlab"):
-        scenario = Scenario(workload(jobs, size), semantics=semantics)
+        scenario = Scenario(workload(jobs, size), Setup(event_order=EVENT_ORDERS[semantics]()))
         whole, partial = (
             scenario.simulation(Pipeline(ORDERS[order], backfiller=each, commit=commit)).run().start_time
             for each in (EASY(), PartialEASY())
@@ -131,7 +133,7 @@ def test_partial_easy_without_its_rules_is_the_published_guard_made_anew(
 ) -> None:
     """Where nobody outlives his request; candidates are then those of RLBackfilling's guarded environment."""
     jobs, size = crowd
-    scenario = Scenario(workload(jobs, size), semantics="dirlab")
+    scenario = Scenario(workload(jobs, size), Setup(event_order=DirlabOrder()))
     bare = PartialEASY(spare_nodes=False, last_second=False)
     one, other = (
         scenario.simulation(Pipeline(ORDERS[order], backfiller=each, commit=True)).run().start_time
@@ -145,7 +147,7 @@ def test_partial_easy_on_minimal_cases() -> None:
     m2, m3 = CASES[1], CASES[2]
 
     def third_start(case: object, easy: PartialEASY) -> int:
-        scenario = replace(case.scenario, semantics="textbook")  # type: ignore[attr-defined]
+        scenario = Scenario(case.scenario.workload)  # type: ignore[attr-defined]
         return int(scenario.simulation(Pipeline(backfiller=easy)).run().start_time[2])
 
     assert third_start(m2, PartialEASY(last_second=False)) == 2

@@ -756,7 +756,7 @@ def test_rand_is_uniform_among_those_that_fit() -> None:
     method = next(each for each in heuristics(CushProblem(nodes=4)) if each.name == "Rand DF")
     first = np.zeros(3)
     for seed in range(300):
-        scenario = replace(CushProblem(nodes=4).scenario(w), seed=seed)
+        scenario = CushProblem(nodes=4).scenario(w).changed(seed=seed)
         starts = scenario.simulation(method.policy).run().start_time
         assert sorted(starts.tolist()) == [0, 1, 2], "no second is lost"
         first[int(np.argmin(starts))] += 1

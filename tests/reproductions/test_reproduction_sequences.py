@@ -13,7 +13,9 @@ from hpcsimkit import Workload
 from hpcsimkit.engine.store import Store
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies import EASY, SJF, Greedy
 from hpcsimkit.policies.dirlab import published
 from hpcsimkit.reproductions.sequences import (
@@ -72,7 +74,10 @@ def meeting(policy: Pipeline, *, promises: bool, rules: str = "textbook") -> Mee
         "submit_time": [0, 1, 2, 100, 101, 102], "run_time": [9, 9, 50, 9, 9, 30], "nodes": [3, 4, 1] * 2
     }  # fmt: skip
     idle = {"submit_time": [0, 20], "run_time": [9, 9], "nodes": [4, 4]}
-    scenarios = [Scenario(Workload(columns, machine_size=4), semantics="dirlab") for columns in (late, idle)]
+    scenarios = [
+        Scenario(Workload(columns, machine_size=4), Setup(event_order=DirlabOrder()))
+        for columns in (late, idle)
+    ]
     who = Contestant("greedy", policy, rules=rules)  # type: ignore[arg-type]
     return Meeting(who, SequenceSet("both", scenarios), promises=promises)
 

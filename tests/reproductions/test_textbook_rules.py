@@ -148,7 +148,7 @@ def test_trained_and_tested_jobs_are_disjoint(trace: PaperLog, paper: PaperRepro
         tested = [job for scenario in many.rest.scenarios for job in scenario.workload.id.tolist()]
         assert len(tested) == 5 * JOBS == len(set(tested)), "1280 jobs: five sequences that share none"
         assert not set(tested) & set(first)
-        assert all(scenario.semantics == "textbook" for scenario in many.rest.scenarios)
+        assert all(scenario.setup.event_order.name == "textbook" for scenario in many.rest.scenarios)
 
 
 def test_agents_know_the_longest_time_of_their_jobs_only(trace: PaperLog, paper: PaperReproduction) -> None:

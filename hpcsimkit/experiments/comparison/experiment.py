@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -19,7 +19,6 @@ from hpcsimkit.experiments.parts.trust import code_in
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location, toml_text
 from hpcsimkit.experiments.source import Source, sha256_of
-from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.dependencies import Dependencies
 from hpcsimkit.results.metrics import METRICS, Metric
@@ -68,12 +67,6 @@ class Experiment(Source, Parallel):
     policies : list of str
         Names of policies in the form of :func:`hpcsimkit.experiments.parts.registry.make`, each once; by
         default `STANDARD_POLICIES`, on machines `MACHINE_POLICIES`.
-    dependencies : bool
-        Whether jobs wait for their preceding job (SWF fields 17 and 18). Default: False.
-    period : int, optional
-        Scheduling period [s]: passes happen only at its multiples. By default at every event.
-    simulator : {"auto", "simpy", "compiled"}
-        Program that simulates, with equal schedules; see :class:`~hpcsimkit.kernel.simulation.Simulation`.
     warmup : float
         Time after the first submission [s], 0 or more; metrics leave out jobs submitted in it. Default: 0.
     cooldown : float
@@ -108,9 +101,6 @@ class Experiment(Source, Parallel):
     flags: ClassVar = {**Source.flags, "policies": "-p", "metrics": "--metric"}
 
     policies: list[str] = Field(list(STANDARD_POLICIES))
-    dependencies: bool = False
-    period: int | None = Field(None, ge=1, le=TIME_LIMIT)
-    simulator: Literal["auto", "simpy", "compiled"] = "auto"
     warmup: float = Field(0.0, ge=0, allow_inf_nan=False)
     cooldown: float = Field(0.0, ge=0, allow_inf_nan=False)
     metrics: list[str] | None = Field(None, min_length=1)
@@ -135,9 +125,6 @@ class Experiment(Source, Parallel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for name in ("dependencies", "period") if self.semantics == "dirlab" else ():
-            if getattr(self, name):
-                raise ValueError(f"{name!r} is not known to the rules 'dirlab'")
         if self.machines is not None and "policies" not in self.model_fields_set:
             object.__setattr__(self, "policies", list(MACHINE_POLICIES))  # still a default
         return self
@@ -194,7 +181,7 @@ class Experiment(Source, Parallel):
     def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
         """Read or generate the workload; see :meth:`Source.workload`. Void dependencies are noted."""
         workload = super().workload(cut)
-        void = Dependencies(workload).void if self.dependencies else 0
+        void = Dependencies(workload).void if self.setup.dependencies else 0
         if not void:
             return workload
         return replace(workload, notes={**workload.notes, "preceding job not usable: ignored": void})

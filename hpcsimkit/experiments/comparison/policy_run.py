@@ -17,11 +17,11 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, PolicyError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.parts.trust import importing
+from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.event_order import EVENT_ORDERS
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
@@ -48,7 +48,7 @@ __all__ = [
     "write_tables",
 ]
 
-DECISIVE = ("seed", "walltime", "dependencies", "period", "semantics", "warmup", "cooldown", "trace")
+DECISIVE = (*DECISIVE_KEYS, "warmup", "cooldown", "trace")
 """Settings that determine the files of a run, besides the workload and the policy."""
 
 
@@ -266,20 +266,7 @@ def simulation_of(
     observers : sequence of Observer
         Observers of the run. Default: none.
     """
-    return Simulation(
-        workload,
-        policy,
-        experiment.scheduled,
-        service_time=experiment.service_time,
-        seed=experiment.seed,
-        walltime=experiment.walltime,
-        dependencies=experiment.dependencies,
-        period=experiment.period,
-        event_order=EVENT_ORDERS[experiment.semantics](),
-        observers=observers,
-        name=name,
-        simulator=experiment.simulator,
-    )
+    return Simulation(workload, policy, setup=experiment.setup, observers=observers, name=name)
 
 
 class Ended(Observer):

@@ -29,7 +29,7 @@ from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.experiments.source import Source, sha256_of
-from hpcsimkit.experiments.training.data import RANDOM, Rules, check_lengths, measured, warmup_of
+from hpcsimkit.experiments.training.data import RANDOM, check_lengths, measured, warmup_of
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.kernel.policy import Policy
@@ -245,11 +245,10 @@ class Contest:
     def scenarios(self) -> list[Scenario]:
         """Sampled sequences; the first ones do not depend on their number."""
         evaluation, source = self.evaluation, self.source
-        rules = Rules(source.scheduled, source.walltime, source.service_time, source.semantics)
-        windows = Windows(self.workload, evaluation.jobs, rules.cluster, warmup=evaluation.warmup)
+        windows = Windows(self.workload, evaluation.jobs, warmup=evaluation.warmup)
         seeds = self._chances[1].integers(2**31, size=evaluation.sequences).tolist()
         return [
-            rules.applied(windows.at(first, seed))
+            windows.at(first, seed).under(source.setup)
             for first, seed in zip(self._beginnings, seeds, strict=True)
         ]
 
@@ -315,7 +314,7 @@ class Contest:
         return {
             "sequence": number,
             "first_job": int(jobs.id[jobs.arrival_order[self.evaluation.warmup]]),
-            "seed": scenario.seed,
+            "seed": scenario.setup.seed,
             "metrics": {
                 name: _finite(measured(result, scenario, self.measures)) for name, result in results.items()
             },

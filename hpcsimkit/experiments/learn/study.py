@@ -184,7 +184,7 @@ class Study:
     def _simulated(self, policy: str, part: str, *, records: bool = False) -> Simulated:
         """Return the simulation of a policy on the past or the whole log."""
         jobs = {"past": self.past, "whole": self.workload}[part]
-        return Simulated(policy, jobs, part, self.settings.walltime, records=records)
+        return Simulated(policy, jobs, part, self.settings.setup.walltime, records=records)
 
     def _choose(self) -> dict[str, Any]:
         """Return the policy that is searched and chosen on the past, with what led to it."""
@@ -300,7 +300,7 @@ class Study:
         for condition, change in CONDITIONS.items():
             jobs = change(self.workload, test)
             tasks = {
-                policy: Simulated(policy, jobs, condition, settings.walltime)
+                policy: Simulated(policy, jobs, condition, settings.setup.walltime)
                 for policy in [*policies, *({REFERENCE} - {*policies})]
             }
             self._perform(list(tasks.values()))

@@ -17,6 +17,7 @@ from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
 from hpcsimkit.experiments.comparison.policy_run import metrics_of, simulated, write_tables
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.settings.checked_table import Table
+from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS, RUN_KEYS
 from hpcsimkit.experiments.sweep.windows import Window
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
@@ -28,16 +29,8 @@ JOBS = "jobs"
 """Name of a cell's table of jobs, without suffix."""
 
 NOT_DECISIVE = {
-    "allow_code",
-    "import_from",
-    "policies",
-    "metrics",
-    "out",
-    "workers",
-    "engine",
-    "report",
-    "trace",
-    "simulator",
+    *("allow_code", "import_from", "policies", "metrics", "out", "workers", "engine", "report", "trace"),
+    *(key for key in RUN_KEYS if key not in DECISIVE_KEYS),
 }
 """Settings that do not change the outcome of a cell; policies are identified by themselves."""
 
@@ -50,18 +43,7 @@ POLICIES = 64
 OF_POLICIES = ("allow_code", "import_from", "machines", "placement")
 """Settings of an experiment that determine its policies; a placement needs machines."""
 
-NOT_OF_JOBS = (
-    "seed",
-    "walltime",
-    "dependencies",
-    "period",
-    "semantics",
-    "warmup",
-    "cooldown",
-    "metrics",
-    "placement",
-    "locality",
-)
+NOT_OF_JOBS = (*RUN_KEYS, "warmup", "cooldown", "metrics", "placement")
 """Settings of an experiment that do not change the jobs of a log."""
 
 
@@ -193,12 +175,9 @@ def _policy(name: str, settings: str, version: str) -> Policy:
 def _jobs_only(settings: str) -> str:
     """Return the settings that determine the jobs, so that cells with the same jobs share them."""
     values = json.loads(settings)
-    kept = (
-        NOT_OF_JOBS
-        if values.get("log") is not None or values.get("generate") is not None
-        else NOT_OF_JOBS[1:]
-    )
-    return json.dumps({key: value for key, value in values.items() if key not in kept}, sort_keys=True)
+    is_built_in = values.get("log") is None and values.get("generate") is None
+    others = {*NOT_OF_JOBS} - ({"seed"} if is_built_in else set())
+    return json.dumps({key: value for key, value in values.items() if key not in others}, sort_keys=True)
 
 
 @lru_cache(maxsize=WORKLOADS)

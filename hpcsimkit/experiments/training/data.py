@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hpcsimkit.agents.spaces.episodes import Windows
-from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.envs.interfaces import Episodes, sampled
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.service_time import ServiceTime
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.result import Result
 
-__all__ = ["RANDOM", "Division", "Rules", "Validation", "WindowsOf", "check_lengths", "divided", "measured"]
+__all__ = ["RANDOM", "Division", "Validation", "WindowsOf", "check_lengths", "divided", "measured"]
 
 RANDOM = "random agent"
 """Name of the agent with random choices, in tables of trainings and evaluations."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Settings shared by runs with different jobs.
-
-    Parameters
-    ----------
-    cluster : Cluster, optional
-        Machines of the cluster; by default the nodes of each workload.
-    walltime : {"run", "kill"}
-        Treatment of jobs that exceed their requested time: run to the end, or be killed.
-    service_time : ServiceTime, optional
-        Locality model; by default none.
-    semantics : {"textbook", "dirlab"}
-        Rules of the simulation clock; see :mod:`hpcsimkit.kernel.event_order`.
-    """
-
-    cluster: AnyCluster | None = None
-    walltime: Literal["run", "kill"] = "run"
-    service_time: ServiceTime | None = None
-    semantics: Literal["textbook", "dirlab"] = "textbook"
-
-    def applied(self, scenario: Scenario) -> Scenario:
-        """Return a scenario with these settings."""
-        return replace(
-            scenario, walltime=self.walltime, service_time=self.service_time, semantics=self.semantics
-        )
 
 
 class WindowsOf(Episodes):
@@ -63,8 +33,8 @@ class WindowsOf(Episodes):
     jobs, warmup : int
         Number of jobs of a window, and of jobs before it, as in
         :class:`~hpcsimkit.agents.spaces.episodes.Windows`.
-    rules : Rules
-        Settings of the runs.
+    setup : Setup
+        Options of the runs.
 
     Raises
     ------
@@ -72,18 +42,17 @@ class WindowsOf(Episodes):
         A sampled log has fewer jobs than a window.
     """
 
-    def __init__(self, workloads: Sequence[Workload], jobs: int, rules: Rules, *, warmup: int = 0) -> None:
+    def __init__(self, workloads: Sequence[Workload], jobs: int, setup: Setup, *, warmup: int = 0) -> None:
         self.workloads = workloads
         self.jobs = jobs
-        self.rules = rules
+        self.setup = setup
         self.warmup = warmup
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         """Sample a log, and the start of the window."""
         several = len(self.workloads) > 1
         workload = self.workloads[int(rng.integers(len(self.workloads))) if several else 0]
-        windows = Windows(workload, self.jobs, self.rules.cluster, warmup=self.warmup)
-        return self.rules.applied(windows.sample(rng))
+        return Windows(workload, self.jobs, warmup=self.warmup).sample(rng).under(self.setup)
 
 
 class Division(NamedTuple):

@@ -33,7 +33,7 @@ from hpcsimkit.experiments.parts.named_parts import metric_named
 from hpcsimkit.experiments.settings.checked_table import Problem, Table
 from hpcsimkit.experiments.settings.toml_lines import Location, toml_text
 from hpcsimkit.experiments.source import Source, sha256_of
-from hpcsimkit.experiments.training.data import Division, Rules, Validation, WindowsOf, check_lengths, divided
+from hpcsimkit.experiments.training.data import Division, Validation, WindowsOf, check_lengths, divided
 from hpcsimkit.experiments.training.tables import EpisodeTable, ValidationTable
 from hpcsimkit.io.printable import warn
 from hpcsimkit.jobs.workload import Workload
@@ -450,12 +450,6 @@ class Training(Source):
 
     # --- jobs ------------------------------------------------------------------------------------------
 
-    @property
-    def rules(self) -> Rules:
-        """Settings shared by all runs of the training."""
-        source = self.simulated
-        return Rules(source.scheduled, source.walltime, source.service_time, source.semantics)
-
     def workloads(self) -> list[Workload]:
         """Read or generate the workloads; see :meth:`Source.workload`."""
         if self.logs is None:
@@ -495,12 +489,12 @@ class Training(Source):
     def episodes_of(self, division: Division) -> Episodes:
         """Return the training episodes: windows of the logs, or user-defined ones."""
         table = self.episodes
-        windows = WindowsOf(division.training, table.jobs, self.rules, warmup=table.warmup)
+        windows = WindowsOf(division.training, table.jobs, self.simulated.setup, warmup=table.warmup)
         own, _ = self._own_episodes(windows)
         return windows if own is None else own.maker(**own.parameters)
 
     def validated_on(self, division: Division) -> Validation:
         """Return the validation of agents on the validation jobs."""
         own, (jobs, warmup) = self.validation, self._validation_window
-        windows = WindowsOf(division.validation, jobs, self.rules, warmup=warmup)
+        windows = WindowsOf(division.validation, jobs, self.simulated.setup, warmup=warmup)
         return Validation.drawn(windows, own.windows, own.seed, own.metric)

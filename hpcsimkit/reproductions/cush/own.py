@@ -177,7 +177,7 @@ class Trial:
         assert self.path is not None
         scenarios = tuple(map(self.problem.scenario, read_job_sets(self.path)))
         for scenario in scenarios:
-            cluster, jobs = scenario.cluster, scenario.workload
+            cluster, jobs = scenario.setup.cluster, scenario.workload
             assert isinstance(cluster, Machines)
             misfits = jobs.id[cluster.misfits(jobs)]
             if len(misfits):

@@ -344,7 +344,7 @@ class Run(Meeting):
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Run the simulation, and save the schedule."""
-        total, result = self.earned(replace(self.sequences.scenarios[0], seed=self.seed), folder.parent)
+        total, result = self.earned(self.sequences.scenarios[0].changed(seed=self.seed), folder.parent)
         result.save(folder / RESULT)
         tell(self.size)
         measured = {name: [float(value)] for name, value in evaluate(result, names=MEASURED).items()}

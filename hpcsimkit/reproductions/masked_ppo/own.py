@@ -19,6 +19,7 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.learning_curve import Curve
@@ -172,7 +173,7 @@ class Beocat(Logs):
     def subsampled_sequences(self) -> SequenceSet:
         """The subsamples of all unseen days as sequences."""
         each = [jobs for of_day in self.subsampled_days.values() for jobs in of_day]
-        return SequenceSet("subsamples", tuple(Scenario(jobs, NINE_MACHINES) for jobs in each))
+        return SequenceSet("subsamples", tuple(Scenario(jobs, Setup(NINE_MACHINES)) for jobs in each))
 
     @cached_property
     def training_days(self) -> list[Workload]:
@@ -211,7 +212,9 @@ class Beocat(Logs):
     @cached_property
     def sequences(self) -> SequenceSet:
         """All days as sequences."""
-        return SequenceSet("days", tuple(Scenario(jobs, NINE_MACHINES) for jobs in self.all_days.values()))
+        return SequenceSet(
+            "days", tuple(Scenario(jobs, Setup(NINE_MACHINES)) for jobs in self.all_days.values())
+        )
 
     @cached_property
     def training_part(self) -> Workload:

@@ -17,7 +17,9 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.papers import PAPERS
@@ -161,13 +163,15 @@ class Case:
         """Jobs on the machine, under the published event semantics."""
         submit, run, nodes, requested = zip(*self.jobs, strict=True)
         columns = {"submit_time": submit, "run_time": run, "nodes": nodes, "requested_time": requested}
-        return Scenario(Workload(columns, machine_size=self.nodes, name=self.name), semantics="dirlab")
+        return Scenario(
+            Workload(columns, machine_size=self.nodes, name=self.name), Setup(event_order=DirlabOrder())
+        )
 
     @cached_property
     def schedules(self) -> tuple[Result, Result]:
         """Schedules of the published program, and of the same base scheduler under textbook semantics."""
         by_published, by_textbook = self._by(published), self._by(textbook)
-        other = replace(self.scenario, semantics="textbook")
+        other = Scenario(self.scenario.workload)
         return self.scenario.simulation(by_published).run(), other.simulation(by_textbook).run()
 
     def _by(self, rules: Callable[..., Pipeline]) -> Pipeline:

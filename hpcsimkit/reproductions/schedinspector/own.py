@@ -20,6 +20,8 @@ from hpcsimkit.experiments.evaluation.explanation import HEADINGS, Explanation, 
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.npz import write_arrays
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.dirlab import MAX_REJECTIONS
 from hpcsimkit.reports.explanation import draw_explanation
 from hpcsimkit.reports.learning_curve import Curve
@@ -95,7 +97,7 @@ class Explaining(Task):
         agent = trained_agent(self.learner, folder.parent / self.learner.name, sample=True)
         tested: Any = copy.copy(self.learner.policy)
         tested.max_rejections = MAX_REJECTIONS
-        found = explained(with_agent(tested, agent), Scenario(self.log, semantics="dirlab"))
+        found = explained(with_agent(tested, agent), Scenario(self.log, Setup(event_order=DirlabOrder())))
         write_arrays(folder / DECISIONS, seen=found.seen.astype(np.float32), rejected=found.rejected)
         return {"names": list(found.names)}
 

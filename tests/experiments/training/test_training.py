@@ -37,12 +37,13 @@ from hpcsimkit.experiments.progress import (
     show_training,
     time_left,
 )
-from hpcsimkit.experiments.training.data import Rules, Validation, WindowsOf, divided
+from hpcsimkit.experiments.training.data import Validation, WindowsOf, divided
 from hpcsimkit.experiments.training.environment import environment_of
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.experiments.training.training_run import TrainingRun
 from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reports.learning_curve import BINS, draw_learning_curve, plot_column, read_curve
 from hpcsimkit.workloads import default_workload
@@ -256,7 +257,7 @@ def test_parts_by_number_and_by_log() -> None:
 
 def test_windows_of_several_logs_and_their_rules() -> None:
     machines = Machines.of(4, cpus=1)
-    rules = Rules(machines, "kill", LOCALITIES["sierra"])
+    rules = Setup(machines, walltime="kill", service_time=LOCALITIES["sierra"])
     logs = [jobs(50, name) for name in ("a", "b", "c")]
     windows = WindowsOf(logs, 5, rules, warmup=2)
     rng = np.random.default_rng(0)
@@ -271,7 +272,7 @@ def test_windows_of_several_logs_and_their_rules() -> None:
             "kill",
             LOCALITIES["sierra"],
         )
-    assert len({scenario.seed for scenario in scenarios}) == 300
+    assert len({scenario.setup.seed for scenario in scenarios}) == 300
 
 
 def test_validation_by_hand() -> None:
@@ -279,7 +280,7 @@ def test_validation_by_hand() -> None:
     log = Workload(
         {"submit_time": [0, 1, 2], "run_time": [10, 10, 10], "nodes": [4, 4, 4]}, machine_size=4, name="three"
     )
-    windows = WindowsOf([log], 2, Rules(), warmup=1)
+    windows = WindowsOf([log], 2, Setup(), warmup=1)
     validation = Validation.drawn(windows, 2, 0, "mean_wait_time")
     assert validation.mean(make("fcfs")) == pytest.approx((9 + 18) / 2)
     with pytest.raises(UsageError, match="gpus_utilisation is not defined on window 0"):

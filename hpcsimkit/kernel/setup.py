@@ -1,0 +1,280 @@
+"""The options of a run: one list, from which keyword arguments, settings files, flags and pages are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from hpcsimkit.errors import UsageError
+
+if TYPE_CHECKING:  # the command line reads this module before the libraries of a simulation are loaded
+    from hpcsimkit.cluster.opaque import AnyCluster
+    from hpcsimkit.kernel.begun import Begun
+    from hpcsimkit.kernel.run import EventOrder
+    from hpcsimkit.kernel.service_time import ServiceTime
+
+__all__ = ["OPTIONS", "Option", "Setup"]
+
+LONGEST = 10**11
+"""Largest time [s], equal to :data:`hpcsimkit.jobs.columns.TIME_LIMIT`, which would load numpy."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """Description of an option of a run.
+
+    Parameters
+    ----------
+    meaning : str
+        Description, which begins with a noun.
+    decides : {"schedule", "nothing"}
+        Whether the schedule depends on it, or only the way in which it is computed.
+    unset : str
+        Description of the default.
+    key : str, optional
+        Name in settings files and, as a flag, on the command line; by default only Python has the option.
+    kind : type, optional
+        Type of a plain value: bool, int or str. By default the option is an object, with a name in files.
+    choices : tuple of str
+        All possible texts, if there are few.
+    least, most : int, optional
+        Smallest and largest number.
+    metavar : str, optional
+        Placeholder of the value in help texts; by default the choices.
+    recorded : callable, optional
+        Function that returns the plain values, by key, which identify an object in results.
+    """
+
+    meaning: str
+    decides: Literal["schedule", "nothing"]
+    unset: str
+    key: str | None = None
+    kind: type[Any] | None = None
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    metavar: str | None = None
+    recorded: Callable[[Any], dict[str, Any]] | None = None
+
+    @property
+    def needs(self) -> str:
+        """The valid plain values, for messages."""
+        if self.choices:
+            *others, last = map(repr, self.choices)
+            return f"{', '.join(others)} or {last}"
+        if self.kind is bool:
+            return "True or False"
+        if self.most == LONGEST:
+            return f"a whole number of seconds from {self.least} to 10^11"
+        return f"a whole number, at least {self.least}"
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a plain value is valid."""
+        if self.choices:
+            return value in self.choices
+        if self.kind is bool or isinstance(value, bool):
+            return self.kind is bool and isinstance(value, bool)
+        if not hasattr(value, "__index__"):  # whole numbers of Python and of numpy
+            return False
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+def _about(**description: Any) -> dict[str, Option]:
+    """Return the metadata of a field with its description."""
+    return {"option": Option(**description)}
+
+
+def _textbook() -> EventOrder:
+    from hpcsimkit.kernel.event_order import TextbookOrder
+
+    return TextbookOrder()
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The options of a run besides its jobs, its policy and its observers.
+
+    The fields are keyword arguments of :class:`~hpcsimkit.kernel.simulation.Simulation`. Those with a name in
+    settings files are also keys of all tables and flags of all commands that simulate.
+
+    Parameters
+    ----------
+    cluster : Cluster or int, optional
+        The cluster, or a number of nodes; by default the workload's ``machine_size``. With
+        :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own copy of the policy.
+    seed : int
+        The random seed of the run, >= 0. Default: 0.
+    walltime : {"run", "kill"}
+        The wall-time limit: jobs run for their full run time, or are killed at their requested time. Default:
+        ``"run"``.
+    dependencies : bool
+        Whether a job is submitted only after its preceding job has ended, see
+        :mod:`~hpcsimkit.kernel.dependencies`. Default: False.
+    period : int, optional
+        Scheduling interval [s]: passes happen only at multiples of it; by default at every instant with an
+        event.
+    event_order : EventOrder
+        The order of events within an instant; by default that of the textbook, see
+        :mod:`~hpcsimkit.kernel.event_order`.
+    service_time : ServiceTime, optional
+        The locality model: run time of a job as a function of its allocation; by default the run time of the
+        log. A simulation takes a function, too.
+    begun : Begun, optional
+        The time at which the run begins, and the jobs that are running by then; by default it begins with the
+        first submission and an empty cluster.
+    simulator : {"auto", "simpy", "compiled"}
+        The program that runs. Schedules do not depend on it: ``"compiled"`` is machine code for plain
+        pipelines (extra ``[fast]``); ``"auto"`` takes it where it can, once the runs of this process have
+        enough jobs. Default: ``"auto"``.
+
+    Examples
+    --------
+    >>> Setup(walltime="kill", period=60).record
+    {'walltime': 'kill', 'dependencies': False, 'period': 60}
+    """
+
+    cluster: AnyCluster | int | None = field(
+        default=None,
+        metadata=_about(meaning="Cluster of the run", decides="schedule", unset="that in the log"),
+    )
+    seed: int = field(
+        default=0,
+        metadata=_about(
+            key="seed",
+            kind=int,
+            least=0,
+            metavar="N",
+            meaning="Random seed, 0 or more",
+            decides="schedule",
+            unset="0",
+        ),
+    )
+    walltime: Literal["run", "kill"] = field(
+        default="run",
+        metadata=_about(
+            key="walltime",
+            kind=str,
+            choices=("run", "kill"),
+            meaning="Treatment of jobs that exceed their requested time: run to the end, or be killed",
+            decides="schedule",
+            unset="run",
+        ),
+    )
+    dependencies: bool = field(
+        default=False,
+        metadata=_about(
+            key="dependencies",
+            kind=bool,
+            meaning="Whether each job waits for its preceding job (SWF fields 17 and 18)",
+            decides="schedule",
+            unset="no dependencies",
+        ),
+    )
+    period: int | None = field(
+        default=None,
+        metadata=_about(
+            key="period",
+            kind=int,
+            least=1,
+            most=LONGEST,
+            metavar="S",
+            meaning="Scheduling interval [s], 1 or more: passes happen only at its multiples",
+            decides="schedule",
+            unset="at every submission and end",
+        ),
+    )
+    event_order: EventOrder = field(
+        default_factory=_textbook,
+        metadata=_about(
+            key="semantics",
+            choices=("textbook", "dirlab"),
+            meaning="Rules of the simulation clock; dirlab: those of published simulators",
+            decides="schedule",
+            unset="textbook",
+            recorded=lambda order: {"semantics": order.name},
+        ),
+    )
+    service_time: ServiceTime | None = field(
+        default=None,
+        metadata=_about(
+            key="locality",
+            metavar="NAME",
+            meaning="Model by which placements change run times: sierra, summit, module:name; needs machines",
+            decides="schedule",
+            unset="none",
+            recorded=lambda model: {"service_time": repr(model)},
+        ),
+    )
+    begun: Begun | None = field(
+        default=None,
+        metadata=_about(
+            meaning="Time at which the run begins, and the jobs that run by then",
+            decides="schedule",
+            unset="an empty cluster at the first submission",
+            recorded=lambda begun: {"begun": {"at": begun.at, "running": len(begun.started)}},
+        ),
+    )
+    simulator: Literal["auto", "simpy", "compiled"] = field(
+        default="auto",
+        metadata=_about(
+            key="simulator",
+            kind=str,
+            choices=("auto", "simpy", "compiled"),
+            meaning="Program that simulates, with equal schedules; compiled: plain pipelines, with [fast]",
+            decides="nothing",
+            unset="auto: compiled where possible, once there are many jobs",
+        ),
+    )
+
+    def check(self) -> None:
+        """Raise a UsageError if an option is invalid, alone or beside another."""
+        from hpcsimkit.kernel.run import EventOrder
+
+        for name, option in OPTIONS.items():
+            value = getattr(self, name)
+            unset = value is None and _DEFAULTS[name] is None
+            if option.kind is not None and not unset and not option.holds(value):
+                raise UsageError(f"{name} needs {option.needs}, found {value!r}")
+        if not isinstance(self.event_order, EventOrder):
+            raise UsageError(f"event_order needs an EventOrder, found {self.event_order!r}")
+        for name in self.event_order.unsupported:
+            self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
+        for name in ("dependencies", "service_time") if self.begun is not None else ():
+            self._refuse(name, f"a begun run knows no {name}")
+
+    def _refuse(self, name: str, reason: str) -> None:
+        """Raise an error if an option is given."""
+        if getattr(self, name):
+            raise UsageError(f"{reason}, found {getattr(self, name)!r}")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are not the default, by the name of the field."""
+        values = {name: getattr(self, name) for name in OPTIONS}
+        return {name: value for name, value in values.items() if value != _default(name)}
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Plain values, by key, of the options that decide the schedule besides cluster and seed.
+
+        Options that are plain values are always in it, objects only if they are not the default.
+        """
+        found: dict[str, Any] = {}
+        for name, option in OPTIONS.items():
+            value = getattr(self, name)
+            if option.recorded is not None and value != _default(name):
+                found |= option.recorded(value)
+            elif option.kind is not None and option.decides == "schedule" and name != "seed":
+                found[name] = value
+        return found
+
+
+OPTIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fields(Setup)}
+"""Descriptions of all options by the name of the field."""
+
+_DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Setup)}
+
+
+def _default(name: str) -> Any:
+    return _textbook() if name == "event_order" else _DEFAULTS[name]
