@@ -41,7 +41,7 @@ def check_recorded(result: Result) -> None:
     if any(step.startswith(SCALED) for step in workload.provenance):
         raise UsageError(f"{workload.name}: recorded waits are not those of a scaled load")
     if not np.array_equal(result.submit_time, workload.submit_time):
-        raise UsageError(f"{workload.name}: recorded waits are not those of other submission times")
+        raise UsageError(f"{workload.name}: recorded waits are not those of submissions with dependencies")
 
 
 @dataclass(frozen=True, eq=False)

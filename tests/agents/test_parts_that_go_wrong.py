@@ -178,7 +178,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "episodes semantics": (
         {"episodes": Samples(lambda: Scenario(LOG, Setup(event_order="mine")))},
-        "semantics needs one of",
+        "event_order needs an EventOrder",
     ),
     "episodes begin": (
         {"episodes": Samples(lambda: Scenario(LOG, learn_from="noon"))},

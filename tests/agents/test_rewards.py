@@ -25,7 +25,7 @@ SMALL = Workload(
 
 def earned(reward: Reward, name: str, workload: Workload = SMALL, **how: Any) -> float:
     """Run a policy to its end and return what was earned in all, asked once, at the end."""
-    simulation = Scenario(workload, **how).simulation(make(name), observers=[reward])
+    simulation = Scenario(workload).changed(**how).simulation(make(name), observers=[reward])
     simulation.run()
     return reward.take(simulation.system)
 
