@@ -20,6 +20,8 @@ from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
 __all__ = [
     "BYTE_ORDER_MARK",
     "GZIP_MAGIC",
+    "is_file",
+    "is_folder",
     "make_folder",
     "not_followed",
     "read_bytes",
@@ -35,6 +37,20 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 PART = 1 << 18
 """Number of bytes per read."""
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a file; False for a text that cannot be a path, such as a long one.
+
+    >>> is_file("x" * 5000), is_file("a\\0b")
+    (False, False)
+    """
+    return os.path.isfile(path)
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a folder; see :func:`is_file`."""
+    return os.path.isdir(path)
 
 
 def read_bytes(path: str | os.PathLike[str], *, lines: bool = False) -> bytes:
