@@ -1,7 +1,7 @@
 """Modules of the user outside the search path: loaded from their files, and found again in other processes.
 
-No folder is put on ``sys.path``, so a file beside a module cannot replace or complete a library. Modules that a
-user's module imports are found by a finder that knows the consented names only, and is asked last.
+No folder is put on ``sys.path``, so a file beside a module cannot replace or complete a library. Modules that
+a user's module imports are found by a finder that knows the consented names only, and is asked last.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Consent(NamedTuple):
 
 def places_of(folder: str | None) -> list[str]:
     """Return the folders in which code is looked for: the current one, then an additional one, if any."""
-    return list(dict.fromkeys([str(Path.cwd()), *([] if folder is None else [os.path.abspath(folder)])]))
+    places = [Path.cwd(), *([] if folder is None else [Path(folder).absolute()])]
+    return list(dict.fromkeys(map(str, places)))
 
 
 def covers(entry: str, code: str, places: Sequence[str]) -> bool:
@@ -148,7 +149,7 @@ class _Finder:
 
 
 def _know(places: Sequence[str], file: Path | None, allowed: tuple[str, ...] | None) -> None:
-    """Let modules import consented ones from some folders; without limits only those beside their own file."""
+    """Let modules import consented ones from some folders; without limits, those beside the file."""
     beside = [] if file is None else [str(_folder_beside(file))]
     for place in beside if allowed is None else [*places, *beside]:
         _CONSENTS.setdefault(Consent(place, allowed))

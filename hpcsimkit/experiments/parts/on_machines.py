@@ -35,7 +35,7 @@ FITS_NOWHERE = "fits no machine"
 
 
 def placement_of(name: str, folder: str | None, trust: Trust) -> Placement:
-    """Return the placement of a name; parameters as for :func:`hpcsimkit.experiments.parts.registry.policy_named`.
+    """Return the placement of a name; parameters as for `registry.policy_named`.
 
     Raises
     ------

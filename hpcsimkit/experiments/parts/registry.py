@@ -314,8 +314,10 @@ def with_parameter(name: str, parameter: str, value: Any, folder: str | None, tr
     Examples
     --------
     >>> nothing = (None, Trust(()))
-    >>> with_parameter("fcfs+easy-k(2)", "count", 4, *nothing), with_parameter("sjf+easy", "window", 8, *nothing)
-    ('fcfs+easy-k(count=4)', 'sjf+easy+window(8)')
+    >>> with_parameter("fcfs+easy-k(2)", "count", 4, *nothing)
+    'fcfs+easy-k(count=4)'
+    >>> with_parameter("sjf+easy", "window", 8, *nothing)
+    'sjf+easy+window(8)'
     >>> with_parameter("fcfs+easy", "alpha", 0.5, *nothing) is None
     True
     """

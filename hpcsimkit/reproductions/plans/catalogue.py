@@ -1,7 +1,8 @@
 """The parts that a plan may name: this closed list, and no other object of hpcsimkit.
 
 The modules ``own`` of the reproductions register theirs by the decorator :func:`part`. Parts of the packages
-below, which know no plans, are listed here; so are all policies, encoders, masks and rewards of their catalogues.
+below, which know no plans, are listed here. All policies, encoders, masks and rewards that the kit has by
+name are parts as well.
 """
 
 from __future__ import annotations
@@ -105,8 +106,8 @@ def part_named(name: str) -> Any:
     >>> part_named("policies:SJFF")
     Traceback (most recent call last):
     ...
-    hpcsimkit.errors.UsageError: unknown part 'policies:SJFF'; nearest: policies:SJF, policies:SRF, policies:SQF; \
-your own: file.py:Name
+    hpcsimkit.errors.UsageError: unknown part 'policies:SJFF'; nearest: policies:SJF, policies:SRF, \
+policies:SQF; your own: file.py:Name
     """
     name = FORMER.get(name, name)
     module, _, attribute = name.partition(":")

@@ -16,6 +16,7 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.tables import Table
+from hpcsimkit.io.files import single_name
 from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.learning_curve import Curve, draw_rewards
 from hpcsimkit.reports.plots import draw_boxes
@@ -253,7 +254,9 @@ class PaperFindings:
     def template(self) -> str | Path:
         """Template of the report: ``report.md.jinja`` in the folder, or that of all papers without one."""
         own = self.plan.folder / "report.md.jinja"
-        return own if own.is_file() else "paper.md.jinja"
+        if not own.is_file():
+            return "paper.md.jinja"
+        return f"{own.parent.name}/{own.name}" if own.parent in PAPERS.values() else own
 
     @cached_property
     def scores(self) -> list[Scores]:
@@ -353,7 +356,7 @@ class PaperFindings:
     def conclusion(self, pictures: Path) -> Conclusion:
         """Return the targets and the report; figures are written to a folder."""
         for name, figure in self.figures():
-            save_figure(figure, pictures / f"{name}.png")
+            save_figure(figure, pictures / f"{single_name(name)}.png")
         report = rendered(self.template, title=self.plan.title, found=self, plan=self.plan, **self.values())
         return Conclusion(list(self.targets()), report)
 

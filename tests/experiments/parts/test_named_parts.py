@@ -198,7 +198,7 @@ def test_an_agent_trained_and_evaluated_by_a_metric_of_ones_own(cli: CLI, tmp_pa
 )
 def test_names_of_something_else(make: Any, name: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
-        make(name)
+        make(name, None, CALLER)
     assert message in str(raised.value)
 
 
