@@ -45,18 +45,18 @@ def environment() -> Environment:
 def sandbox() -> Environment:
     """Return the environment of templates from folders: they read values, and call listed functions only."""
     from jinja2.runtime import Macro
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
 
     class Sandbox(ImmutableSandboxedEnvironment):
         def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
             return not isinstance(obj, ModuleType) and super().is_safe_attribute(obj, attr, value)
 
         def is_safe_callable(self, obj: Any) -> bool:
-            return super().is_safe_callable(obj) and (
-                isinstance(obj, Macro)
-                or any(obj is known for known in self.globals.values())
-                or _is_harmless(obj)
-            )
+            known = isinstance(obj, Macro) or any(obj is each for each in self.globals.values())
+            if not (super().is_safe_callable(obj) and (known or _is_harmless(obj))):
+                name = getattr(obj, "__qualname__", type(obj).__name__)
+                raise SecurityError(f"the template of a folder may not call {name}")
+            return True
 
     return _with_filters(Sandbox)
 
@@ -111,15 +111,15 @@ def rendered(template: str | Path, **values: Any) -> str:
 def _of_file(file: Path, values: dict[str, Any]) -> str:
     from jinja2 import TemplateSyntaxError
 
-    source = read_bytes(file)
+    source, name = read_bytes(file), f"<{file}>"
     try:
-        code = sandbox().compile(source.decode(), filename=str(file))
+        code = sandbox().compile(source.decode(), filename=name)
         return sandbox().template_class.from_code(sandbox(), code, sandbox().globals).render(values)
     except TemplateSyntaxError as error:
-        raise UsageError(f"{error.filename or file}:{error.lineno}: {error.message}") from None
+        raise UsageError(f"{file}:{error.lineno}: {error.message}") from None
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
-        lines = [f"{frame.lineno}: " for frame in frames if frame.filename == str(file)]
+        lines = [f"{frame.lineno}: " for frame in frames if frame.filename == name]
         raise UsageError(f"{file}:{''.join(lines[-1:]) or ' '}{message_of(error)}") from None
 
 

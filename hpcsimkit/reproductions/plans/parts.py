@@ -8,6 +8,7 @@ import re
 from _string import formatter_field_name_split
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
+from functools import cached_property
 from string import Formatter
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -102,16 +103,22 @@ def attribute_of(found: Any, name: str) -> Any:
     UsageError
         There is no such attribute, or it is none of the values.
     """
-    known = [each for each in dir(found) if not each.startswith("_")]
+    known = [each for each in dir(found) if not each.startswith("_") and _is_value(found, each)]
     value = getattr(found, name) if name in known else None
     if name not in known or inspect.isroutine(value) or isinstance(value, type | ModuleType):
-        raise UsageError(f"a {type(found).__name__} has no value {name!r}{nearest(name, known)}")
+        raise UsageError(f"{type(found).__name__} has no value {name!r}{nearest(name, known)}")
     return value
+
+
+def _is_value(found: Any, name: str) -> bool:
+    """Return whether an attribute is no method; properties are not evaluated."""
+    static = inspect.getattr_static(found, name, None)
+    return isinstance(static, cached_property) or not inspect.isroutine(static)
 
 
 def _item_of(found: Any, key: str | int) -> Any:
     if not isinstance(found, list | tuple | Mapping):
-        raise UsageError(f"a {type(found).__name__} has no item {key!r}")
+        raise UsageError(f"{type(found).__name__} has no item {key!r}")
     try:
         return found[key]  # type: ignore[index]
     except LookupError:
