@@ -125,7 +125,7 @@ class Import(NamedTuple):
 def product_modules() -> dict[str, Path]:
     """Modules by their names below ``hpcsimkit``: ``kernel.simulation``, ``policies.orders``, ``policies`` ..."""
     found = {}
-    for path in sorted((ROOT / "hpcsimkit").rglob("*.py")):
+    for path in sorted(path for folder in ("hpcsimkit", *FOLDERS) for path in (ROOT / folder).rglob("*.py")):
         if not any(parent.is_symlink() for parent in path.parents):
             found[name_of(path, ROOT / "hpcsimkit")] = path
     for folder in FOLDERS:
@@ -289,7 +289,7 @@ def test_the_text_of_the_caller_is_that_of_python_programs() -> None:
 
 
 def syntax_trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((ROOT / "hpcsimkit").rglob("*.py")):
+    for path in sorted(path for folder in ("hpcsimkit", *FOLDERS) for path in (ROOT / folder).rglob("*.py")):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         yield name, ast.parse(path.read_text())
 
