@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit._version import __version__
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.files import GZIP_MAGIC, read_bytes, write_bytes
+from hpcsimkit.io.files import GZIP_MAGIC, is_file, read_bytes, write_bytes
 
 __all__ = ["CHECKPOINT_TEXT", "FORMAT", "read_model", "write_model"]
 
@@ -97,7 +97,7 @@ def read_model(
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
-    if Path(path).is_file():
+    if is_file(path):
         with Path(path).open("rb") as file:
             if file.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
                 raise UsageError(f"{path}: a model is needed that is not compressed, found a gzip file")

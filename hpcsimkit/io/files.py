@@ -20,10 +20,13 @@ from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
 __all__ = [
     "BYTE_ORDER_MARK",
     "GZIP_MAGIC",
+    "is_file",
+    "is_folder",
     "make_folder",
     "not_followed",
     "read_bytes",
     "read_start",
+    "single_name",
     "unlinked",
     "write_bytes",
 ]
@@ -35,6 +38,42 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 PART = 1 << 18
 """Number of bytes per read."""
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a file; False for a text that cannot be a path, such as a long one.
+
+    >>> is_file("x" * 5000), is_file("a\\0b")
+    (False, False)
+    """
+    return os.path.isfile(path)  # noqa: PTH113 - the method of a path raises errors
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a folder; see :func:`is_file`."""
+    return os.path.isdir(path)  # noqa: PTH112 - as above
+
+
+def single_name(name: str) -> str:
+    """Return a name that a text from a file gives to a file or folder, if it leads to no other folder.
+
+    Raises
+    ------
+    StorageError
+        The text is a path.
+
+    Examples
+    --------
+    >>> single_name("KTH-SP2-rest")
+    'KTH-SP2-rest'
+    >>> single_name("../bashrc")
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.StorageError: '../bashrc' is no name of a file or folder: it leads elsewhere
+    """
+    if not name or name in (".", "..") or {"/", "\\", "\0"} & set(name):
+        raise StorageError(f"{name!r} is no name of a file or folder: it leads elsewhere")
+    return name
 
 
 def read_bytes(path: str | os.PathLike[str], *, lines: bool = False) -> bytes:
