@@ -162,6 +162,13 @@ class Backfiller(Stage):
         """Return whether the plan allows a waiting job to start now (only if :attr:`plans`)."""
         return True
 
+    def next_pass(self, system: System) -> int | None:
+        """Return the time [s] at which the plan needs a pass, or None (at the end of a pass, if :attr:`plans`).
+
+        It replaces the time that was returned at the end of the last pass.
+        """
+        return None
+
 
 class Estimator(Stage):
     """Run-time estimate used by the scheduler; by default the requested time.
