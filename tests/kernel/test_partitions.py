@@ -224,7 +224,7 @@ def assert_as_naive(seed: int, order: str, backfilling: str) -> None:
     assert found == naive_starts(jobs, partitions, list(CPUS), order, backfilling), seed
 
 
-@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
+@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy", "conservative"])
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 def test_shared_machines_as_the_page_says(order: str, backfilling: str) -> None:
     for seed in range(35):
@@ -232,7 +232,7 @@ def test_shared_machines_as_the_page_says(order: str, backfilling: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
+@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy", "conservative"])
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 def test_thousands_on_shared_machines(order: str, backfilling: str) -> None:
     for seed in range(1000, 2000):
