@@ -191,9 +191,7 @@ class Pipeline(Policy):
         ):
             return None
         if not self._plain:
-            if self._planned is not None:
-                return self._run_planned(system, self._planned)
-            return self._run_fitting(system) if self.fitting else self._run(system)
+            return self._run_in_full(system)
         place, reserved = system.cluster.place, self._reserved
         while queue.jobs:
             job = self._first(queue)
@@ -222,6 +220,12 @@ class Pipeline(Policy):
         if kept is not None and kept in queue:
             return kept
         return queue.oldest(self.window)[0] if self.window else queue.first()
+
+    def _run_in_full(self, system: System) -> Asking:
+        """Run a pass of any pipeline."""
+        if self._planned is not None:
+            return self._run_planned(system, self._planned)
+        return self._run_fitting(system) if self.fitting else self._run(system)
 
     def _run_planned(self, system: System, planned: Backfiller) -> Asking:
         """Run a pass of a backfiller that plans, and request the pass that its plan then needs."""

@@ -163,9 +163,9 @@ class Backfiller(Stage):
         return True
 
     def next_pass(self, system: System) -> int | None:
-        """Return the time [s] at which the plan needs a pass, or None (at the end of a pass, if :attr:`plans`).
+        """Return the time [s] at which the plan needs a pass, or None (only if :attr:`plans`).
 
-        It replaces the time that was returned at the end of the last pass.
+        It is asked for at the end of each pass, and replaces the one before.
         """
         return None
 

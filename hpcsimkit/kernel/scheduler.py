@@ -121,7 +121,7 @@ class Scheduler(Listener):
             Instant(self.clock, ARRIVAL, time_of_wake - self.system.now, [self._wake])
 
     def on_plan_pass(self, at: int | None) -> None:
-        """Schedule the wake-up that the plan needs; an event scheduled before for another time has no effect."""
+        """Schedule the wake-up that the plan needs; an event scheduled for another time has no effect."""
         planned = None if at is None else self.wake_time(at)
         if planned is not None and planned != self._planned_pass:
             Instant(self.clock, ARRIVAL, planned - self.system.now, [self._wake_as_planned])

@@ -134,7 +134,7 @@ class Conservative(Backfiller):
             self._forget(row)
 
     def _take_in_rejections(self, system: System) -> None:
-        """Remove the jobs that have left the queue without a start; a plan with their reservations is void."""
+        """Remove the jobs that have left the queue without a start; a plan that counted on them is void."""
         for row in system.rejected[self._seen_rejections :]:
             self._broken = row in self._slots or self._broken
             self._forget(row)

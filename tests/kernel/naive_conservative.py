@@ -31,6 +31,10 @@ def shortest_first(job: Row, now: int) -> float:
     return job[2]
 
 
+SCORES = {"fcfs": first_come, "sjf": shortest_first, "wfp3": wfp3}
+"""Orders by name: smaller scores come first, at ties the earlier arrival."""
+
+
 class Profile:
     """The nodes that are free from each of some instants on, if all goes as planned.
 
@@ -101,7 +105,7 @@ class NaiveConservative:
     score : callable
         The order: smaller scores come first, at ties the earlier arrival.
     holds : callable, optional
-        Whether the inspector holds a job at some instant.
+        Whether the inspector holds a job at some instant, if any jobs run or are to come.
     interval : int, optional
         Seconds after a hold at which there is a pass.
     period : int
@@ -119,6 +123,7 @@ class NaiveConservative:
     ) -> None:
         self.jobs, self.size, self.score = jobs, size, score
         self.holds, self.interval, self.period = holds, interval, period
+        self.coming = sorted(range(len(jobs)), key=lambda j: jobs[j][0])[::-1]
         self.waiting: list[int] = []
         self.running: set[int] = set()
         self.reserved: dict[int, int] = {}  # start of each waiting job's reservation
@@ -132,7 +137,7 @@ class NaiveConservative:
 
     def run(self) -> Schedule:
         """Go from event to event: all ends of an instant, all submissions, then a pass if jobs wait."""
-        coming = sorted(range(len(self.jobs)), key=lambda j: self.jobs[j][0])[::-1]
+        coming = self.coming
         while coming or self.waiting or self.running:
             instants = [self.ends[0][0]] if self.ends else []
             instants += [self.jobs[coming[-1]][0]] if coming else []
@@ -215,7 +220,7 @@ class NaiveConservative:
             j = queue[0]
             if self.holds is not None:
                 self.schedule.asked.append((now, j))
-                if self.holds(j, now):
+                if self.holds(j, now) and (self.running or self.coming):
                     if self.interval is not None:
                         heappush(self.wakes, now + self.interval)
                     return
