@@ -231,7 +231,7 @@ class Pipeline(Policy):
         """Run a pass of a backfiller that plans, and request the pass that its plan then needs."""
         planned.plan(system)
         yield from self._run(system)
-        system.plan_pass(planned.next_pass(system))
+        system.wake(planned.next_pass(system), planned=True)
 
     def _run(self, system: System) -> Asking:
         """Run a pass that yields the decisions of open seats."""

@@ -120,7 +120,7 @@ class Scheduler(Listener):
             self._wakes.add(time_of_wake)
             Instant(self.clock, ARRIVAL, time_of_wake - self.system.now, [self._wake])
 
-    def on_plan_pass(self, at: int | None) -> None:
+    def on_plan(self, at: int | None) -> None:
         """Schedule the wake-up that the plan needs; an event scheduled for another time has no effect."""
         planned = None if at is None else self.wake_time(at)
         if planned is not None and planned != self._planned_pass:

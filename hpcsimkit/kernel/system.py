@@ -98,8 +98,8 @@ class Listener:
     def on_wake(self, at: int) -> None:
         """Called when the policy has requested a pass at a future time [s]."""
 
-    def on_plan_pass(self, at: int | None) -> None:
-        """Called when the plan of the policy needs a pass at a future time [s], or none."""
+    def on_plan(self, at: int | None) -> None:
+        """Called when the policy has planned a pass at a future time [s], or none."""
 
     def on_block(self, job: Job) -> None:
         """Called when the head of the queue does not fit, before other jobs are backfilled."""
@@ -163,8 +163,8 @@ class Running:
 class System:
     """The state that a policy may read (``now, queue, running, cluster, free``) and the actions it may take.
 
-    The actions are :meth:`start`, :meth:`reject` and :meth:`wake` (or :meth:`plan_pass`). Each is validated
-    and recorded here, and triggers its callbacks; an invalid action raises an error immediately.
+    The actions are :meth:`start`, :meth:`reject` and :meth:`wake`. Each is validated and recorded here, and
+    triggers its callbacks; an invalid action raises an error immediately.
 
     Attributes
     ----------
@@ -404,44 +404,31 @@ class System:
         self.queue.remove(job)
         self.listener.on_reject(job)
 
-    def wake(self, at: int) -> None:
+    def wake(self, at: int | None, *, planned: bool = False) -> None:
         """Schedule a pass at a future time [s], irrespective of other events.
-
-        Raises
-        ------
-        ScheduleError
-            The time is not in the future, is not a whole second, or is too far ahead.
-        """
-        self._check_wake(at)
-        self.listener.on_wake(int(at))
-
-    def plan_pass(self, at: int | None) -> None:
-        """Schedule a pass at a future time [s] in place of the one that this method scheduled before.
-
-        A plan that changes needs no pass at a time that no longer has a meaning. Passes scheduled by
-        :meth:`wake` remain.
 
         Parameters
         ----------
         at : int or None
-            The time; None for no such pass.
+            The time; None, if `planned`, for no such pass.
+        planned : bool
+            Whether this pass replaces the one that was planned before, as a plan that has changed needs no
+            pass at its old time. By default, it takes place beside all others.
 
         Raises
         ------
         ScheduleError
             The time is not in the future, is not a whole second, or is too far ahead.
         """
-        if at is not None:
-            self._check_wake(at)
-            at = int(at)
-        self.listener.on_plan_pass(at)
-
-    def _check_wake(self, at: int) -> None:
-        if not self.now < at <= self.now + TIME_LIMIT or at != int(at):
+        if at is None and planned:
+            self.listener.on_plan(None)
+            return
+        if at is None or not self.now < at <= self.now + TIME_LIMIT or at != int(at):
             raise ScheduleError(
                 f"wake-up at t={at} s asked for at t={self.now} s: it must be a whole second that lies ahead"
                 f" (by 10^11 s at most)"
             )
+        (self.listener.on_plan if planned else self.listener.on_wake)(int(at))
 
     def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
         who = f"job {job.id} at t={self.now} s"

@@ -137,7 +137,7 @@ def test_a_planned_pass_replaces_the_one_before() -> None:
                 system.start(system.queue.first())
                 system.wake(7)
             if system.now in plans:
-                system.plan_pass(plans[system.now])
+                system.wake(plans[system.now], planned=True)
             if system.now == 20:
                 for job in system.queue:
                     system.start(job)
@@ -155,7 +155,7 @@ def test_a_plan_may_return_to_an_earlier_time() -> None:
         def schedule(self, system: System) -> None:
             seen.append(system.now)
             if system.now in plans:
-                system.plan_pass(plans[system.now])
+                system.wake(plans[system.now], planned=True)
             for job in list(system.queue) if system.now in (0, 20, 21) else ():
                 if system.fits(job):
                     system.start(job)
