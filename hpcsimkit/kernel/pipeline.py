@@ -191,7 +191,7 @@ class Pipeline(Policy):
         ):
             return None
         if not self._plain:
-            return self._run_fitting(system) if self.fitting else self._run(system)
+            return self._run_in_full(system)
         place, reserved = system.cluster.place, self._reserved
         while queue.jobs:
             job = self._first(queue)
@@ -221,11 +221,21 @@ class Pipeline(Policy):
             return kept
         return queue.oldest(self.window)[0] if self.window else queue.first()
 
+    def _run_in_full(self, system: System) -> Asking:
+        """Run a pass of any pipeline."""
+        if self._planned is not None:
+            return self._run_planned(system, self._planned)
+        return self._run_fitting(system) if self.fitting else self._run(system)
+
+    def _run_planned(self, system: System, planned: Backfiller) -> Asking:
+        """Run a pass of a backfiller that plans, and request the pass that its plan then needs."""
+        planned.plan(system)
+        yield from self._run(system)
+        system.wake(planned.next_pass(system), planned=True)
+
     def _run(self, system: System) -> Asking:
         """Run a pass that yields the decisions of open seats."""
         planned, queue = self._planned, system.queue
-        if planned is not None:
-            planned.plan(system)
         while queue.jobs:
             seat = self.order if isinstance(self.order, External) else None
             selected: Job | None = (yield from self._select(system, seat)) if seat else self._first(queue)

@@ -31,6 +31,16 @@ class NaivePartition:
     most_cpus: int = 1000
     waiting: list[NaiveJob] = field(default_factory=list)
     needs_pass: bool = False
+    reserved: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
+    """Start and machines of the reservation of each waiting job, by row (conservative)."""
+    next_start: int | None = None
+    last_pass: int = -1
+    exceeded: bool = False
+    exceeding: int = 0
+    """Number of passes beside a job that exceeds its estimate."""
+    some_ended: bool = False
+    disturbed: bool = False
+    """Whether the other partitions have changed what is planned."""
 
     def allows(self, jobs: list[NaiveJob]) -> bool:
         """Tell whether jobs may run here at once."""
@@ -62,8 +72,10 @@ def naive_starts(
             for machine in job.where:
                 free[machine] += job.cpus
             for partition in partitions:
-                if set(job.where) & set(partition.machines) and partition.waiting:
-                    partition.needs_pass = True
+                if set(job.where) & set(partition.machines):
+                    partition.needs_pass = partition.needs_pass or bool(partition.waiting)
+                    partition.some_ended |= partition is job.started_in
+                    partition.disturbed |= partition is not job.started_in
 
     def start(job, where, here, now):
         job.start, job.where, job.started_in = now, where, here
@@ -71,6 +83,9 @@ def naive_starts(
         for machine in where:
             free[machine] -= job.cpus
         for partition in partitions:
+            reservation = partition.reserved.pop(job.row, None)
+            if partition is not here:
+                partition.disturbed |= bool(reservation or set(where) & set(partition.machines))
             if job in partition.waiting:
                 partition.waiting.remove(job)
                 if partition is not here and partition.waiting:
@@ -78,6 +93,9 @@ def naive_starts(
 
     def schedule(partition, now):
         key = keys[partition.order or order]
+        if backfilling == "conservative":
+            schedule_by_plan(partition, key, now)
+            return
         while partition.waiting:
             head = min(partition.waiting, key=key)
             where = first_fit(head, free, partition.machines)
@@ -129,9 +147,73 @@ def naive_starts(
         ]
         return [machine for machine in machines if machine not in critical[max(spare, 0) :]]
 
+    def schedule_by_plan(partition, key, now):
+        """Run a pass of conservative backfilling."""
+        reserved, queue = partition.reserved, sorted(partition.waiting, key=key)
+        on_it = [job for job in running if set(job.where) & set(partition.machines)]
+        exceeds = any(job.start + job.requested <= now for job in on_it)
+        late = any(at < now or at <= partition.last_pass for at, _ in reserved.values())
+        new = sorted((job for job in queue if job.row not in reserved), key=lambda job: (job.submit, job.row))
+        if exceeds or partition.exceeded or partition.disturbed or late:
+            before = dict(reserved)
+            reserved.clear()
+            for row in sorted(before, key=lambda row: (before[row][0], row)):
+                reserved[row] = earliest(jobs[row], partition, now)
+        elif partition.some_ended:
+            for job in [job for job in queue if job.row in reserved]:
+                before = reserved.pop(job.row)
+                found = earliest(job, partition, now)
+                assert found[0] <= before[0]
+                reserved[job.row] = found if found[0] < before[0] else before
+        for job in new:
+            reserved[job.row] = earliest(job, partition, now)
+        partition.exceeded, partition.last_pass = exceeds, now
+        partition.exceeding += exceeds
+        partition.some_ended = partition.disturbed = False
+        for job in queue:
+            at, _ = reserved[job.row]
+            if at <= now:
+                del reserved[job.row]
+                start(job, slot(job, partition, now, now), partition, now)
+        starts = [at for at, _ in reserved.values() if at > now + exceeds]
+        partition.next_start = min(starts, default=None)
+
+    def earliest(job, partition, now):
+        """Return the start of the earliest slot, and the first machines that are free throughout."""
+        ends = [each.expected_end(now) for each in running]
+        ends += [at + jobs[row].requested for row, (at, _) in partition.reserved.items()]
+        found = ((at, slot(job, partition, at, now)) for at in sorted({now, *ends}))
+        return next((at, where) for at, where in found if where is not None)
+
+    def slot(job, partition, at, now):
+        """Return the first machines that are free from an instant on for as long as a job requests, or None."""
+        end = at + job.requested
+        instants = {at, *(start for start, _ in partition.reserved.values() if at < start < end)}
+        level = list(cpus)
+        for instant in instants:
+            there, beside = list(cpus), [job]
+            for each in running:
+                if each.expected_end(now) > instant:
+                    beside += [each] if each.started_in is partition else []
+                    for machine in each.where:
+                        there[machine] -= each.cpus
+            for row, (start, where) in partition.reserved.items():
+                if start <= instant < start + jobs[row].requested:
+                    beside.append(jobs[row])
+                    for machine in where:
+                        there[machine] -= jobs[row].cpus
+            if not partition.allows(beside):
+                return None
+            level = list(map(min, level, there))
+        return first_fit(job, level, partition.machines)
+
     coming = sorted(jobs, key=lambda job: (job.submit, job.row))
     while coming or running:
-        now = min([job.start + job.run for job in running] + [job.submit for job in coming[:1]])
+        instants = [job.start + job.run for job in running] + [job.submit for job in coming[:1]]
+        now = min(instants + [part.next_start for part in partitions if part.next_start is not None])
+        for partition in partitions:
+            if partition.next_start == now:
+                partition.next_start, partition.needs_pass = None, bool(partition.waiting)
         end_jobs(now)
         while coming and coming[0].submit == now:
             job = coming.pop(0)
