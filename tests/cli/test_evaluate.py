@@ -197,7 +197,7 @@ def test_a_single_sequence_proves_nothing(cli, model, tmp_path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     row = next(line for line in outcome.out.splitlines() if line.startswith("fcfs+easy"))
     assert row.split("  ")[-1].strip() in ("0, 0, 1", "0, 1, 0", "1, 0, 0")
-    assert row.split()[-6:-3] == ["-", "-", "-"]
+    assert row.count("one replicate") == 2, "in place of the p-values of both tests"
     assert outcome.out.endswith("results: results/shortest-on-lublin-256/report.html\n")
 
 

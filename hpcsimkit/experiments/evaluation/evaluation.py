@@ -299,7 +299,8 @@ class Contest:
         Returns
         -------
         dict
-            ``first_job`` and ``seed`` of the sequence; ``metrics`` and ``classes`` of jobs
+            ``first_job`` and ``seed`` of the sequence; ``schedules``, hashes of the start times, by which
+            sequences that were sampled twice are recognised; ``metrics`` and ``classes`` of jobs
             (:func:`~hpcsimkit.experiments.evaluation.where.class_sums`) of each policy; ``choices`` of the
             agent (:class:`~hpcsimkit.experiments.evaluation.choices.Choices`).
 
@@ -316,6 +317,7 @@ class Contest:
             "sequence": number,
             "first_job": int(jobs.id[jobs.arrival_order[self.evaluation.warmup]]),
             "seed": scenario.seed,
+            "schedules": {name: result.hash for name, result in results.items()},
             "metrics": {
                 name: _finite(measured(result, scenario, self.measures)) for name, result in results.items()
             },

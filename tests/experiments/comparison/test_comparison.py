@@ -58,7 +58,7 @@ def test_metrics_are_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         table = compare(
             workload, ["fcfs", "sjf"], metrics=["max_wait_time", OWN, "mine.py:JOBS"], engine=engine
         )
-        assert [*table] == ["workload", "policy", "seed", "max_wait_time", "longest", "mine.py:JOBS"]
+        assert [*table] == ["workload", "policy", "seed", "max_wait_time", "longest", "mine.py:JOBS", "schedule_sha256"]
         assert table["longest"].tolist() == table["max_wait_time"].tolist()
         assert table["mine.py:JOBS"].tolist() == [40, 40]
     assert {"longest", "mine.py:JOBS"}.isdisjoint(compare(workload, ["fcfs"]))  # not in later tables
