@@ -118,6 +118,7 @@ def test_seeds_of_a_log_make_no_p_values(cli: CLI, tmp_path: Path) -> None:
     remark = (
         "seed: fcfs+easy, sjf+easy and saf+easy ran once: on a log, a seed changes only policies that draw"
     )
+    assert json.loads((tmp_path / "out" / "provenance.json").read_text())["remarks"][-1].startswith(remark)
     assert remark in outcome.out and "(" not in outcome.out.splitlines()[1], "there are no intervals"
     page = (tmp_path / "out" / "report.html").read_text()
     assert remark in page and "<td>one replicate</td>" in page and "Average ranks" not in page

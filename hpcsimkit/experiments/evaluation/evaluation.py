@@ -279,11 +279,12 @@ class Contest:
         if not self.overlap:
             return ""
         room, jobs = places(self._counting, self.evaluation.jobs), self.evaluation.jobs
+        side_by_side = f"{room} sequence{'s' * (room != 1)} of {jobs} jobs side by side"
         again = len(self._beginnings) - len({*self._beginnings})
         copies = f"; {again} of {len(self._beginnings)} were sampled before, and count once" if again else ""
         return (
             f"{100 * self.overlap:.2g} % of the jobs are in several sequences, which makes p-values too "
-            f"small; the log has room for {room} sequence{'s' * (room != 1)} of {jobs} jobs side by side{copies}"
+            f"small; the log has room for {side_by_side}{copies}"
         )
 
     @cached_property

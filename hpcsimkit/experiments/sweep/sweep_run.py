@@ -289,6 +289,7 @@ class SweepRun:
         facts = {
             "code": self.sweep.code,
             "cells": frame["status"].value_counts().to_dict(),
+            "remarks": list(SweepResults(self.place).remarks()),
             "options": self.sweep.model_dump(exclude_unset=True),
         }
         if self.sweep.report:
