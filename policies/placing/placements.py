@@ -203,6 +203,8 @@ class RoundRobin(MachineOrder):
 class RandomPlacement(MachineOrder):
     """Placement on usable machines chosen uniformly at random."""
 
+    draws = True
+
     def reset(self, system: System) -> None:
         """Create a random number generator of the run."""
         self._random = system.random()

@@ -279,9 +279,12 @@ class Contest:
         if not self.overlap:
             return ""
         room, jobs = places(self._counting, self.evaluation.jobs), self.evaluation.jobs
+        side_by_side = f"{room} sequence{'s' * (room != 1)} of {jobs} jobs side by side"
+        again = len(self._beginnings) - len({*self._beginnings})
+        copies = f"; {again} of {len(self._beginnings)} were sampled before, and count once" if again else ""
         return (
             f"{100 * self.overlap:.2g} % of the jobs are in several sequences, which makes p-values too "
-            f"small; the log has room for {room} sequence{'s' * (room != 1)} of {jobs} jobs side by side"
+            f"small; the log has room for {side_by_side}{copies}"
         )
 
     @cached_property
@@ -299,7 +302,8 @@ class Contest:
         Returns
         -------
         dict
-            ``first_job`` and ``seed`` of the sequence; ``metrics`` and ``classes`` of jobs
+            ``first_job`` and ``seed`` of the sequence; ``schedules``, hashes of the start times, by which
+            sequences that were sampled twice are recognised; ``metrics`` and ``classes`` of jobs
             (:func:`~hpcsimkit.experiments.evaluation.where.class_sums`) of each policy; ``choices`` of the
             agent (:class:`~hpcsimkit.experiments.evaluation.choices.Choices`).
 
@@ -316,6 +320,7 @@ class Contest:
             "sequence": number,
             "first_job": int(jobs.id[jobs.arrival_order[self.evaluation.warmup]]),
             "seed": scenario.seed,
+            "schedules": {name: result.hash for name, result in results.items()},
             "metrics": {
                 name: _finite(measured(result, scenario, self.measures)) for name, result in results.items()
             },

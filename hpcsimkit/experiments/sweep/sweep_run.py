@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.experiments.comparison.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.sweep.axes import PERIOD
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults
 from hpcsimkit.experiments.sweep.sweep import Sweep
@@ -119,6 +121,7 @@ class SweepRun:
         self.command = tuple(command)
         self.engine = engine
         self.shard = shard
+        self.confirmed = confirmed
         self.store = Store(self.place / CELLS)
         self.unchanged = False
 
@@ -149,8 +152,8 @@ class SweepRun:
             Ctrl-C or SIGTERM was received; finished cells are kept.
         """
         provenance = Provenance(self.command, PACKAGES)
+        cells = self._plan()
         with self._open():
-            cells: list[Cell] = list(self.sweep.cells())
             self._describe(cells)
             own = cells[self.shard[0] - 1 :: self.shard[1]]
             try:
@@ -162,6 +165,20 @@ class SweepRun:
             if self.shard == WHOLE:
                 self._conclude(frame, provenance)
         return frame
+
+    def _plan(self) -> list[Cell]:
+        """Return all cells.
+
+        Raises
+        ------
+        UsageError
+            There are too many cells: how many windows a log has is known only now.
+        """
+        cells: list[Cell] = list(islice(self.sweep.cells(), None if self.confirmed else MANY + 1))
+        if len(cells) > MANY and not self.confirmed:
+            windows = " (windows of a log count one by one)" * (PERIOD in cells[0].values)
+            raise UsageError(f"the sweep has more than {grouped(MANY)} cells{windows}; with --yes they run")
+        return cells
 
     def _to_go_on(self, cells: Sequence[Cell]) -> str:
         done = sum(map(self.store.has, cells))
@@ -177,8 +194,8 @@ class SweepRun:
         """
         provenance = Provenance(self.command, PACKAGES)
         SweepResults(self.place)  # an error if there is none
+        cells = self._plan()
         with self._open():
-            cells: list[Cell] = list(self.sweep.cells())
             frame = self._table(cells)
             missing = int((frame["status"] == "missing").sum())
             if missing:
@@ -272,6 +289,7 @@ class SweepRun:
         facts = {
             "code": self.sweep.code,
             "cells": frame["status"].value_counts().to_dict(),
+            "remarks": list(SweepResults(self.place).remarks()),
             "options": self.sweep.model_dump(exclude_unset=True),
         }
         if self.sweep.report:
