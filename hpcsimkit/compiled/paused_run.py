@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -64,11 +66,15 @@ class PausedRun(ABC):
     ----------
     decision : Decision or None
         The pending decision.
-    cut_short : list of int
+    cut_short, served : list of int, mapping of int to int
         Empty: there is no locality model.
+    rejected_jobs : None
+        An open seat rejects no jobs.
     """
 
     simulator = "compiled"
+    served: Mapping[int, int] = MappingProxyType({})
+    rejected_jobs = None
 
     def __init__(
         self,
