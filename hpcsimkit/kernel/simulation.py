@@ -235,6 +235,7 @@ class Simulation:
             with self.guard:
                 if self._run is None:
                     self._run = pausing(self, *self._at_seats) or run_of(self)
+                self.guard.advances = True
                 if decision is not None:
                     self._run.resume(decision, choice)
                 self._run.advance()
@@ -242,6 +243,8 @@ class Simulation:
             with self.guard:
                 self._finish()
             self._over = True
+        finally:
+            self.guard.advances = False
 
     def answer(self, choice: Any) -> None:
         """Answer the pending decision with one of its options; raise a UsageError if that is impossible."""
@@ -252,7 +255,9 @@ class Simulation:
         decision, choice = self._chosen(position)
         began = time.perf_counter()
         with self.guard:
+            self.guard.advances = True
             self._begun().resume(decision, choice)
+        self.guard.advances = False
         self._seconds += time.perf_counter() - began
 
     def proceed(self, position: int) -> Decision | None:

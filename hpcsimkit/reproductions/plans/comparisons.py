@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hpcsimkit.experiments.parts.learner_parts import algorithm_named
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, kit_part
+from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, attribute, kit_part
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
@@ -181,13 +181,13 @@ class Workshop:
                 yield from self._comparisons(name, trace)
 
     def _has(self, size: str) -> bool:
-        return not size or bool(vars(self.traces.scale)[size])
+        return not size or bool(attribute(self.traces.scale, size))
 
     def _comparisons(self, name: str, trace: Any) -> Iterator[Comparison]:
         plan = self.plan.comparisons[name]
         for parts in filter(lambda parts: parts.meet(plan.when), self.parts(trace).each(plan.each)):
             sequences = parts.made(plan.sequences)
-            sequences = getattr(trace, sequences) if isinstance(sequences, str) else sequences
+            sequences = attribute(trace, sequences) if isinstance(sequences, str) else sequences
             found = [
                 (each, row.model_copy(update={"family": own.made(row.family)}))
                 for rows in plan.rows

@@ -18,7 +18,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.papers import PAPERS
-from hpcsimkit.reproductions.plans.parts import kit_part
+from hpcsimkit.reproductions.plans.parts import attribute, kit_part
 from hpcsimkit.reproductions.plans.plan import LogsPlan, paper_files
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
@@ -189,7 +189,7 @@ class PaperLog:
     def starts(self, seed: int) -> list[int]:
         """Return the first rows of the sequences of the published test with a seed."""
         jobs = min(len(self.log), self.plan.test_slice or len(self.log))
-        count = getattr(self.scale, self.plan.sequences)
+        count = attribute(self.scale, self.plan.sequences)
         return published_starts(self.plan.code, jobs, seed, count).tolist()
 
     def sequences_of(self, log: Workload, starts: Sequence[int]) -> SequenceSet:

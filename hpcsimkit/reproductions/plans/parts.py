@@ -7,14 +7,16 @@ import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
+from inspect import signature
 from operator import attrgetter
 from string import Formatter
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.trust import Trust, code_in
+from hpcsimkit.kernel.guard import message_of
 
-__all__ = ["KIT", "Code", "Parts", "kit_part"]
+__all__ = ["KIT", "Code", "Parts", "attribute", "kit_part"]
 
 PART, COPY, AGENT = "part", "copy", "agent"
 """Keys of tables that stand for objects."""
@@ -161,14 +163,19 @@ class Parts:
         return tuple(map(self.made, value)) if isinstance(value, list | tuple) else value
 
     def _text(self, text: str) -> Any:
-        if ONE.fullmatch(text):
-            return _Words().get_field(text[1:-1], (), self.variables)[0]
-        return _Words().vformat(text, (), self.variables)
+        try:
+            if ONE.fullmatch(text):
+                return _Words().get_field(text[1:-1], (), self.variables)[0]
+            return _Words().vformat(text, (), self.variables)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            known = ", ".join(self.variables)
+            raise UsageError(f"plan: {text!r}: {message_of(error)}; variables: {known}") from None
 
     def _table(self, table: Mapping[str, Any]) -> Any:
         made = {key: self.made(value) for key, value in table.items()}
         if PART in made:
-            return self.code.part(made.pop(PART))(**made)
+            name = made.pop(PART)
+            return _called(name, self.code.part(name), made)
         if COPY in made:
             found = made.pop(COPY)
             return _changed(self.code.part(found) if isinstance(found, str) else found, made)
@@ -188,8 +195,33 @@ class Parts:
         return found
 
 
+def attribute(owner: Any, name: str) -> Any:
+    """Return an attribute that a plan names.
+
+    Raises
+    ------
+    UsageError
+        There is no such attribute.
+    """
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        raise UsageError(f"plan: {type(owner).__name__} has no attribute {name!r}") from None
+
+
+def _called(name: Any, part: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """Return the object that a class or function returns for the values of a table."""
+    try:
+        signature(part).bind(**values)
+    except TypeError as error:
+        raise UsageError(f"plan: part {name!r}: {error}") from None
+    return part(**values)
+
+
 def _changed(found: Any, changes: Mapping[str, Any]) -> Any:
     """Return a copy of an object with changed attributes."""
+    for name in changes:
+        attribute(found, name)
     if is_dataclass(found) and not isinstance(found, type):
         return replace(found, **changes)
     changed = copy.copy(found)
