@@ -115,20 +115,30 @@ def _peak(start: Integers, end: Integers, amount: Integers, available: int) -> i
 
 def _first(use: Use, available: Integers) -> Excess | None:
     """Return the first excess in any place; this sorts all events."""
-    time = np.concatenate([use.end, use.start])  # the sort is stable: ends come first
+    items, time = len(use.row), np.concatenate([use.end, use.start])
     place = np.zeros(len(time), dtype=np.int64) if use.place is None else np.tile(use.place, 2)
-    order = np.lexsort((time, place))
-    time, place, item = time[order], place[order], order % len(use.row)
-    sign = np.where(order < len(use.row), -1, 1)
+    order = _by_place_and_time(place, time)
+    time, place = time[order], place[order]
     found: list[Excess] = []
     for resource in range(available.shape[1]):
         amount = use.amounts[:, resource]
+        if not amount.any():
+            continue
         # No place needs a sum of its own: by its last event, all that began there has ended.
-        used = np.cumsum(amount[item] * sign)
-        over = np.flatnonzero(used > available[place, resource])
+        used = np.cumsum(np.concatenate([-amount, amount])[order])
+        over = np.flatnonzero(used > available[:, resource][place])
         if len(over):
             at = over[time[over].argmin()]
-            row, where = int(use.row[item[at]]), int(place[at])
+            row, where = int(use.row[order[at] % items]), int(place[at])
             there = int(available[where, resource])
             found.append(Excess(row, int(time[at]), where, resource, int(used[at]), there))
     return min(found, key=lambda each: each.time, default=None)
+
+
+def _by_place_and_time(place: Integers, time: Integers) -> NDArray[np.intp]:
+    """Return the order of events by place, then by time; equal ones keep their order: ends come first."""
+    first = time.min()
+    bits = int(time.max() - first).bit_length()
+    if int(place.max()).bit_length() + bits > 62:
+        return np.lexsort((time, place))
+    return np.argsort((place << bits) + (time - first), kind="stable")

@@ -188,53 +188,47 @@ class _Requests(NamedTuple):
 
     Attributes
     ----------
-    amounts : array of int64, shape (jobs, resources)
-        Amounts per machine, or in total where the request is pooled.
+    amounts : list of array of int64, shape (jobs,)
+        Amount of each resource per machine, or in total where the request is pooled.
     machines : array of int64, shape (jobs,)
         Number of machines, where the request is not pooled.
     pooled, exclusive : array of bool, shape (jobs,)
         Whether the amounts are totals, and whether the machines are not shared.
     """
 
-    amounts: Integers
+    amounts: list[Integers]
     machines: Integers
     pooled: Mask
     exclusive: Mask
 
     @classmethod
     def of(cls, workload: Workload, cluster: Machines) -> _Requests:
-        jobs, nodes = len(workload), workload.column("nodes")
+        nodes = workload.column("nodes")
         if not workload.resources:  # a log of nodes only asks for that many CPUs
             unit = "cpus" if "cpus" in cluster.resources else cluster.unit
-            amounts = np.zeros((jobs, len(cluster.resources)), dtype=np.int64)
-            amounts[:, list(cluster.resources).index(unit)] = nodes
-            return cls(amounts, nodes, np.ones(jobs, dtype=np.bool_), np.zeros(jobs, dtype=np.bool_))
-        amounts = np.stack([_asked(workload, name) for name in cluster.resources], axis=1)
+            amounts = [nodes if name == unit else np.zeros_like(nodes) for name in cluster.resources]
+            return cls(amounts, nodes, nodes > 0, nodes < 0)
+        amounts = [_asked(workload, name) for name in cluster.resources]
         spread, exclusive = workload.column("spread") == 1, workload.column("exclusive") == 1
         # A pooled request of whole machines without amounts is one for a whole machine.
-        return cls(amounts, np.where(spread, 1, nodes), spread & amounts.any(axis=1), exclusive)
+        pooled = spread & np.logical_or.reduce([amount > 0 for amount in amounts])
+        return cls(amounts, np.where(spread, 1, nodes), pooled, exclusive)
 
 
 def _wrong_allocations(cluster: Machines, jobs: _Jobs, placements: Placements) -> Iterator[str]:
     """Yield jobs whose allocation is not what they request."""
-    job, machine, given = placements.job, placements.machine, placements.amounts
-    if len(machine) and not (machine.min() >= 0 and machine.max() < len(cluster)):
-        item = int(np.argmax((machine < 0) | (machine >= len(cluster))))
+    job, machine = placements.job, placements.machine
+    outside = (machine < 0) | (machine >= len(cluster))
+    for item in jobs.first(outside) if len(outside) else ():
         yield f"{jobs.starts(job[item])} on machine number {machine[item]}, of {len(cluster)}"
     requests, count = _Requests.of(jobs.workload, cluster), placements.machine_count
-    wrong = count != requests.machines
-    wrong[requests.pooled] = count[requests.pooled] == 0
-    if len(np.unique(job * len(cluster) + machine)) < len(job):
-        pairs, times = np.unique(job * len(cluster) + machine, return_counts=True)
-        wrong[pairs[times > 1] // len(cluster)] = True
-    wrong |= _totals(cluster, requests, placements)
-    pooled = requests.pooled[job]
-    enough = np.where(pooled[:, None], 0, requests.amounts[job])
-    bad = (given < enough).any(axis=1)
-    bad |= ~pooled & ~requests.exclusive[job] & (given != enough).any(axis=1)
-    bad |= requests.exclusive[job] & (given != cluster.capacity[machine]).any(axis=1)
-    wrong[job[bad]] = True
+    wrong = np.where(requests.pooled, count == 0, count != requests.machines)
+    wrong |= _with_wrong_amounts(cluster, requests, placements)
     wrong |= _without_features(cluster, jobs.workload, requests, placements)
+    twice = job * len(cluster) + machine
+    if (twice[1:] <= twice[:-1]).any():  # seldom: most allocations are in order of the machines
+        twice.sort()
+        wrong[twice[1:][twice[1:] == twice[:-1]] // len(cluster)] = True
     those = np.zeros(len(wrong), dtype=np.bool_)
     those[jobs.rows] = wrong[jobs.rows]
     for row in jobs.first(those):
@@ -242,13 +236,23 @@ def _wrong_allocations(cluster: Machines, jobs: _Jobs, placements: Placements) -
         yield f"{jobs.starts(row)} with {placements.allocation(row)!r}: it needs {asked}"
 
 
-def _totals(cluster: Machines, requests: _Requests, placements: Placements) -> Mask:
-    """Return which pooled requests have other totals than they need."""
-    if not requests.pooled.any():
-        return requests.pooled
-    more = placements.totals - requests.amounts
-    whole = requests.exclusive
-    return requests.pooled & np.where(whole, (more < 0).any(axis=1), (more != 0).any(axis=1))
+def _with_wrong_amounts(cluster: Machines, requests: _Requests, placements: Placements) -> Mask:
+    """Return which jobs have other amounts than they request: on a machine, or in all."""
+    job, machine = placements.job, placements.machine
+    pooled, exclusive = requests.pooled[job], requests.exclusive[job]
+    whole, exact = np.flatnonzero(exclusive), ~(pooled | exclusive)
+    bad, wrong = np.zeros(len(job), dtype=np.bool_), np.zeros(len(requests.pooled), dtype=np.bool_)
+    some_pooled = pooled.any()
+    for resource, asked in enumerate(requests.amounts):
+        given, needed = placements.amounts[:, resource], asked[job]
+        bad |= (given < np.where(pooled, 0, needed)) if some_pooled else given < needed
+        bad |= (given > needed) & exact
+        bad[whole] |= given[whole] != cluster.capacity[machine[whole], resource]
+        if some_pooled:
+            total = placements.totals[:, resource]
+            wrong |= requests.pooled & ((total < asked) | (~requests.exclusive & (total > asked)))
+    wrong[job[bad]] = True
+    return wrong
 
 
 def _without_features(

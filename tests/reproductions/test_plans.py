@@ -69,6 +69,24 @@ def test_copies_leave_the_original_as_it_is() -> None:
             kit_part(elsewhere)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{order.length}", r"plan: '{order.length}': AttributeError: 'str' object has no attribute 'length'; variables: order, policy"),
+        ("{oder}", "plan: '{oder}': KeyError: 'oder'; variables: order, policy"),
+        ("{oder}-bf", "plan: '{oder}-bf': KeyError: 'oder'; variables: order, policy"),
+        ("{order:next}", "plan: '{order:next}': TypeError: "),
+        ({"part": "kernel.pipeline:Pipeline", "ordre": "sjf"}, "plan: part 'kernel.pipeline:Pipeline': .*'ordre'"),
+        ({"copy": "{policy}", "windows": 4}, "plan: Pipeline has no attribute 'windows'"),
+        ({"copy": "agents.rlscheduler.settings:PUBLISHED", "episode": 3}, "plan: .* has no attribute 'episode'"),
+    ],
+)  # fmt: skip
+def test_wrong_attributes_are_one_line(value: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
+        Parts({"order": "sjf", "policy": Pipeline(SJF())}).made(value)
+    assert "\n" not in str(error.value)
+
+
 def test_an_agent_is_made_by_its_name_and_variables() -> None:
     parts = Parts({"order": "sjf"}, lambda name, variables: (name, dict(variables)))
     made = parts.made({"agent": "own", "mode": "guarded"})
