@@ -1,8 +1,8 @@
 """Verification of finished schedules: each job is decided once, in time, and within the capacity.
 
-A run refuses invalid actions at once, but a policy may also change the state of the run itself, and simulators
-may have defects. So each finished schedule is compared with the rules of the run. Only the parameters of the
-run and the result are read, not the state in which the schedule was made.
+A run refuses invalid actions at once, but a policy may also change the state of the run itself, and
+simulators may have defects. So each finished schedule is compared with the rules of the run. Only the
+parameters of the run and the result are read, not the state in which the schedule was made.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def verify(
     >>> verify(simulation, Result(w, "fcfs", 4, *made))
     Traceback (most recent call last):
     ...
-    hpcsimkit.errors.ImpossibleScheduleError: fcfs: impossible schedule: job 2 starts at t=5 s, when 5 nodes are
-    in use, of 4; this is a defect of hpcsimkit: please report it
+    hpcsimkit.errors.ImpossibleScheduleError: fcfs: impossible schedule: job 2 starts at t=5 s, when 5 nodes \
+are in use, of 4; this is a defect of hpcsimkit: please report it
     """
     found = next(_violations(parameters, result, rejected, served), None)
     if found is not None:
@@ -94,7 +94,8 @@ def _violations(
         for row in _first(refused & (start >= 0)):
             yield f"{_starts(result, row)}, though the job that precedes it was rejected"
     for row in _first(_of(ran, result.submit_time != submit_time)):
-        yield f"{_job(result, row)} counts as submitted at t={result.submit_time[row]} s, not {submit_time[row]}"
+        counts = result.submit_time[row]
+        yield f"{_job(result, row)} counts as submitted at t={counts} s, not {submit_time[row]}"
     yield from _too_early(parameters, result, ran, submit_time)
     yield from _wrong_duration(parameters, result, ran, served)
     yield from impossible_places(parameters.cluster, workload, result, ran)
@@ -150,7 +151,7 @@ def _too_early(
         expected = np.maximum(start, begun.at)
         expected[list(begun.started)] = list(begun.started.values())
         for row in _first(_of(ran, start != expected)):
-            yield f"{_starts(result, row)}; in a run that has begun by t={begun.at} s, it needs {expected[row]}"
+            yield f"{_starts(result, row)}; as the run begins at t={begun.at} s, it needs {expected[row]} s"
     if period is not None:
         late = start % period != 0
         if begun is not None:

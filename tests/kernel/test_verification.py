@@ -97,9 +97,9 @@ ON_NODES: list[tuple[Any, dict[str, Any], Change, str]] = [
         "service_time": lambda job, seconds, allocation, cluster: 2, "walltime": "kill"}, longer(2, 3),
         "job 3 .* it needs 4 s, found 7 s"),
     ("before the run begins", {"begun": Begun(at=4, started={0: 0})}, moved(2, -17),
-        "job 3 starts at t=3 s; in a run that has begun by t=4 s, it needs 4"),
+        "job 3 starts at t=3 s; as the run begins at t=4 s, it needs 4 s"),
     ("a job that runs", {"begun": Begun(at=4, started={0: 0})}, moved(0, 1),
-        "job 1 starts at t=1 s; in a run that has begun by t=4 s, it needs 0"),
+        "job 1 starts at t=1 s; as the run begins at t=4 s, it needs 0 s"),
 ]  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def test_nodes_of_a_log_are_cpus_of_machines() -> None:
         placements(result).cluster,
         [*map(placements(result).allocation, (0, 1, 2)), placements(result).allocation(0)],
     )
-    with pytest.raises(ImpossibleScheduleError, match="job 4 .* it needs 1 cpus in all"):
+    with pytest.raises(ImpossibleScheduleError, match=r"job 4 .* it needs 1 cpus in all"):
         verify(run, replace(result, placements=wrong))
 
 
