@@ -6,7 +6,7 @@ which is imported only when a simulation is run that it may take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -63,7 +63,7 @@ class Pausing(Protocol):
         The pending decision.
     cut_short : list of int
         Rows of the jobs that exceed their wall-time limit due to the locality model.
-    served : mapping of int to int
+    served : dict of int to int
         Run time [s] of each started job by its row, under the locality model; empty without one.
     rejected_jobs : array of bool, shape (jobs,), or None
         Which jobs have been rejected; None for none.
@@ -73,7 +73,7 @@ class Pausing(Protocol):
     system: System
     decision: Decision | None
     cut_short: list[int]
-    served: Mapping[int, int]
+    served: dict[int, int]
 
     @property
     def rejected_jobs(self) -> NDArray[np.bool_] | None:

@@ -121,14 +121,14 @@ def _outside_partitions(cluster: Partitions, jobs: _Jobs) -> Iterator[str]:
     started_in = jobs.result.started_in
     if started_in is None or cluster.is_whole:  # the one partition admits what fits the cluster
         return
-    each = np.array([started_in == name for name in cluster.names])
-    ran, partition = each.any(axis=0), each.argmax(axis=0)
+    each = np.array([started_in == name for name in cluster.names], dtype=np.bool_)
+    ran, partition = np.logical_or.reduce(each), each.argmax(axis=0)
     missing = np.zeros(len(ran), dtype=np.bool_)
     missing[jobs.rows] = ~ran[jobs.rows]
     for row in jobs.first(missing):
         yield f"{jobs.starts(row)} in no partition, but {str(started_in[row])!r}"
-    refused = each & ~cluster.admitted(jobs.workload)
-    for row in jobs.first(refused.any(axis=0)):
+    refused = np.logical_or.reduce(each & ~cluster.admitted(jobs.workload))
+    for row in jobs.first(refused):
         yield f"{jobs.starts(row)} in partition {started_in[row]!s}, which does not admit it"
     if cluster.machines is None:
         nodes = jobs.workload.column("nodes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tests.benchmarks.machines import workload_and_cluster
 
@@ -20,18 +20,23 @@ def share(
     """
     from hpcsimkit import Simulation, make
     from hpcsimkit.kernel import simulation as module
+    from hpcsimkit.kernel.verification import verify
 
     workload, cluster = workload_and_cluster(traces, workload_of, source)
-    spent, verify = [0.0], module.verify
+    spent = [0.0]
 
     def timed(*arguments: Any) -> None:
         began = time.process_time()
         verify(*arguments)
         spent[0] = time.process_time() - began
 
-    module.verify = timed  # type: ignore[assignment]
+    module.verify = timed  # type: ignore[assignment,attr-defined]
     found: dict[str, float] = {}
-    for simulator, times in (("compiled", max(5, repetitions)), ("simpy", repetitions)):
+    programs: dict[Literal["compiled", "simpy"], int] = {
+        "compiled": max(5, repetitions),
+        "simpy": repetitions,
+    }
+    for simulator, times in programs.items():
         rest = least = float("inf")
         Simulation(workload.first(10), make(policy), cluster, simulator=simulator).run()  # is loaded
         for _ in range(times):
