@@ -66,7 +66,7 @@ class Pausing(Protocol):
     served : dict of int to int
         Run time [s] of each started job by its row, under the locality model; empty without one.
     rejected_jobs : array of bool, shape (jobs,), or None
-        Which jobs have been rejected; None for none.
+        Whether each job has been rejected; None for none.
     """
 
     simulator: str

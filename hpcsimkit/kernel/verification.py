@@ -51,7 +51,7 @@ def verify(
     result : Result
         Result of the run.
     rejected : array of bool, shape (jobs,), optional
-        Which jobs were rejected; by default none.
+        Whether each job was rejected; by default none.
     served : mapping of int to int, optional
         Run time [s] of each job with its allocation, by row, if there is a locality model.
 

@@ -40,7 +40,7 @@ def impossible_places(
     result : Result
         Result of the run.
     ran : array of bool, shape (jobs,), or None
-        Which jobs ran; None if all did.
+        Whether each job ran; None if all did.
     """
     jobs = _Jobs.of(workload, result, ran)
     if isinstance(cluster, Partitions):
