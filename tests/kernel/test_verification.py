@@ -223,6 +223,8 @@ def test_counts_of_a_constraint() -> None:
     run = simulation(columns, cluster, labels=LABELS)
     with pytest.raises(ImpossibleScheduleError, match="1 of them with ib"):
         verify(run, given_as(0, [1, 2], [[1, 0], [1, 0]])(run.run()))
+    with pytest.raises(ImpossibleScheduleError, match="1 of them with ib"):
+        verify(run, given_as(0, [0, 1], [[1, 0], [0, 0]])(run.run()))
 
 
 def test_a_whole_machine_is_shared_with_no_job() -> None:
