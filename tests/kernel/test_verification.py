@@ -205,6 +205,7 @@ def given_as(row: int, machines: list[int], amounts: list[list[int]]) -> Change:
         (given_as(2, [0], [[1, 0]]), "job 3 .* it needs a whole machine with 1 cpus"),
         (given_as(3, [2], [[2, 0]]), "job 4 .* it needs a machine with 2 cpus that has ib"),
         (given_as(5, [2, 2], [[1, 0], [1, 0]]), "job 6 .* 1 of them with ib"),
+        (given_as(5, [0, 0], [[1, 0], [1, 0]]), "job 6 .* it needs 2 machines"),
         (at(4, start_time=0, end_time=9), r"job \d starts at t=0 s, when \d+ cpus are in use on machine \w, of 8"),
     ],
 )  # fmt: skip
