@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 __all__ = [
     "HpcsimkitError",
+    "ImpossibleScheduleError",
     "PolicyError",
     "ScheduleError",
     "StalledError",
@@ -52,6 +53,14 @@ class ScheduleError(HpcsimkitError):
 
 class StalledError(ScheduleError):
     """Jobs are waiting, no job runs, no event is pending, and the policy has started none of the jobs."""
+
+
+class ImpossibleScheduleError(ScheduleError):
+    """A finished schedule breaks a rule: a job was lost, started too early, ran too long, or found no room.
+
+    Its message begins with the name of the policy. The system refuses invalid actions at once, so the policy
+    has changed the state of the run by itself, or a simulator has a defect.
+    """
 
 
 class PolicyError(HpcsimkitError):

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import agents, corners, machines, partitions, shares, simulators, sweeps
+from tests.benchmarks import agents, corners, machines, partitions, shares, simulators, sweeps, verification
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -125,6 +125,11 @@ def measure_corner(source: str, policy: str, repetitions: int) -> dict[str, Any]
     return corners.corner(TRACES, workload_of, source, policy, repetitions)
 
 
+def measure_verification(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a workload with both simulators; returns the share of the verification of the schedule."""
+    return verification.share(TRACES, workload_of, source, policy, repetitions)
+
+
 def measure_partition(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a workload with one partition over the whole cluster, beside none."""
     return partitions.whole(workload_of(source), policy, repetitions)
@@ -207,6 +212,7 @@ MEASURES = {
     "compiled": measure_compiled,
     "trials": measure_trials,
     "partition": measure_partition,
+    "verification": measure_verification,
     "corners": measure_corner,
     "first": simulators.first,
     **{name: partial(measure, TRACES) for name, measure in (
@@ -262,6 +268,10 @@ QUICK = [
 ]
 ALL = [
     *QUICK,
+    ("verification", "KTH-SP2", "fcfs+easy", 3),
+    ("verification", "HPC2N", "fcfs+easy", 1),
+    ("verification", "lublin:100000", "fcfs+easy", 1),
+    ("verification", "beocat-03/20000", "fcfs+best-fit+easy", 1),
     ("shares", "window", "random", 1),
     ("shares", "pairs", "random", 4),
     ("shares", "inspector", "random", 4),
@@ -383,6 +393,10 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(f"{found['longest_queue']:,.0f} jobs wait at most  peak {found['peak_mib']:,.0f} MiB")
     if "of_no_partition" in found:
         cells.append(f"{found['of_no_partition']:.3f} of the time without a partition")
+    if "of_compiled" in found:
+        cells.append(
+            f"of this, the verification takes {found['of_compiled']:.1%}; on SimPy {found['of_simpy']:.2%}"
+        )
     if measure == "shares":
         cells.extend(f"{part} {share:.0f} %" for part, share in found.items() if part != "seconds")
     if measure == "workers":

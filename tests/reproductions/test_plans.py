@@ -70,6 +70,24 @@ def test_copies_leave_the_original_as_it_is() -> None:
             part_named(elsewhere)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{order.length}", "str has no value 'length'"),
+        ("{oder}", "unknown variable 'oder'; nearest: order"),
+        ("{oder}-bf", "unknown variable 'oder'; nearest: order"),
+        ("{order:next}", "'{order:next}': "),
+        ({"part": "kernel.pipeline:Pipeline", "ordre": "sjf"}, "'kernel.pipeline:Pipeline': .*'ordre'"),
+        ({"copy": "{policy}", "windows": 4}, "Pipeline has no value 'windows'; nearest: window"),
+        ({"copy": "agents.rlscheduler.settings:PUBLISHED", "episode": 3}, "has no value 'episode'; nearest: episodes"),
+    ],
+)  # fmt: skip
+def test_wrong_attributes_are_one_line(value: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
+        Parts({"order": "sjf", "policy": Pipeline(SJF())}).made(value)
+    assert "\n" not in str(error.value)
+
+
 def test_an_agent_is_made_by_its_name_and_variables() -> None:
     parts = Parts({"order": "sjf"}, lambda name, variables: (name, dict(variables)))
     made = parts.made({"agent": "own", "mode": "guarded"})
