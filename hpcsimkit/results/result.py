@@ -149,10 +149,15 @@ class Result:
         threshold : float
             Lower bound of the run time [s], > 0. Default: 10.
         """
-        return np.maximum(1.0, self.response_time / np.maximum(self.run_time, threshold))
+        run_time = np.maximum(self.end_time - self.start_time, threshold)
+        ratio = (self.end_time - self.submit_time) / run_time
+        return self._where_finished(np.maximum(ratio, 1.0, out=ratio))
 
-    def _where_finished(self, values: NDArray[np.int64]) -> Seconds:
-        return np.where(self.finished, values, np.nan)
+    def _where_finished(self, values: NDArray[np.int64] | Seconds) -> Seconds:
+        values, finished = values.astype(np.float64, copy=False), self.finished
+        if not finished.all():
+            values[~finished] = np.nan
+        return values
 
     # --- quantities of the schedule ------------------------------------------------------------------
 
