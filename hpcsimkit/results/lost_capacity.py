@@ -32,16 +32,16 @@ class Spans(NamedTuple):
 
     def at(self, rows: slice | NDArray[np.bool_] | Integers) -> Self:
         """Return some of the jobs."""
-        return type(self)(*(column[rows] for column in self))
+        return self._make(column[rows] for column in self)
 
     def and_also(self, others: Self) -> Self:
         """Return these jobs and then the others."""
-        return type(self)(*map(np.concatenate, zip(self, others, strict=True)))
+        return self._make(map(np.concatenate, zip(self, others, strict=True)))
 
     def within(self, begin: int, stop: int) -> Self:
         """Return the jobs with their times moved into a period."""
         times = (np.clip(column, begin, stop) for column in self[:3])
-        return type(self)(*times, self.nodes)
+        return self._make([*times, self.nodes])
 
 
 def lost_capacity(jobs: Spans, size: int, begin: int, stop: int) -> float:

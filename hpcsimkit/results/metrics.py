@@ -67,7 +67,7 @@ class Selection:
         """Return what a function computes of a result and this selection, computed once."""
         if (compute, result) not in self._found:
             self._found[compute, result] = compute(result, self)
-        return self._found[compute, result]  # type: ignore[no-any-return]
+        return self._found[compute, result]
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def _over_jobs(quantity: Quantity, statistic: str) -> Function:
     if statistic in PERCENTILES:
         percentiles = _percentiles(quantity)
         return lambda result, selection: selection.once(percentiles, result)[statistic]
-    compute = {"mean": np.mean, "max": np.max}[statistic]
+    compute: Callable[..., Any] = np.mean if statistic == "mean" else np.max
 
     def function(result: Result, selection: Selection) -> float:
         values = selection.values(quantity, result)
