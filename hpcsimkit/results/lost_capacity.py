@@ -9,7 +9,7 @@ the first submission of a job that fits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +30,18 @@ class Spans(NamedTuple):
     end: Integers
     nodes: Integers
 
-    def at(self, rows: slice | NDArray[np.bool_] | Integers) -> Self:
+    def at(self, rows: slice | NDArray[np.bool_] | Integers) -> Spans:
         """Return some of the jobs."""
-        return self._make(column[rows] for column in self)
+        return Spans(*(column[rows] for column in self))
 
-    def and_also(self, others: Self) -> Self:
+    def and_also(self, others: Spans) -> Spans:
         """Return these jobs and then the others."""
-        return self._make(map(np.concatenate, zip(self, others, strict=True)))
+        return Spans(*map(np.concatenate, zip(self, others, strict=True)))
 
-    def within(self, begin: int, stop: int) -> Self:
+    def within(self, begin: int, stop: int) -> Spans:
         """Return the jobs with their times moved into a period."""
-        times = (np.clip(column, begin, stop) for column in self[:3])
-        return self._make([*times, self.nodes])
+        submit, start, end = (np.clip(column, begin, stop) for column in self[:3])
+        return Spans(submit, start, end, self.nodes)
 
 
 def lost_capacity(jobs: Spans, size: int, begin: int, stop: int) -> float:
@@ -159,7 +159,7 @@ def smallest_covering(
     >>> smallest_covering(*ranges, 6, nothing=9).tolist()
     [5, 2, 2, 5, 9, 9]
     """
-    kind = np.min_scalar_type(-nothing)  # short numbers are compared many at a time
+    kind = np.min_scalar_type(-nothing - 1)  # short numbers are compared many at a time
     value = np.minimum(value, nothing).astype(kind)
     smallest = np.full(size, nothing, dtype=kind)
     shifted = smallest.copy()

@@ -59,14 +59,17 @@ def test_times_too_far_apart_for_plain_numbers() -> None:
     assert (instants.tolist(), place.tolist()) == ([3, 5, far], [2, 0, 2, 1])
 
 
-@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0, 300))))
-def test_smallest_covering_agrees_with_looking(ranges: list[tuple[int, int, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0, 300))),
+    st.sampled_from([127, 128, 257, 2**15, 2**31, 2**62]),
+)
+def test_smallest_covering_agrees_with_looking(ranges: list[tuple[int, int, int]], nothing: int) -> None:
     rows = [(min(a, b), max(a, b), value) for a, b, value in ranges]
     first, stop, value = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    found = smallest_covering(first, stop, value, 12, nothing=257)
+    found = smallest_covering(first, stop, value, 12, nothing=nothing)
     for position, smallest in enumerate(found.tolist()):
         covering = [value for begin, end, value in rows if begin <= position < end]
-        assert smallest == min([*covering, 257])
+        assert smallest == min([*covering, nothing])
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3, 20, 21, 1000])
