@@ -382,7 +382,17 @@ OF_JOBS = (
 )
 """Names of the options that determine the jobs of an experiment."""
 
-NAMING = ("policies", "placement", "locality", "within", "inspector", "reader", "machines", "metrics")
+NAMING = (
+    "policies",
+    "beside",
+    "placement",
+    "locality",
+    "within",
+    "inspector",
+    "reader",
+    "machines",
+    "metrics",
+)
 """Arguments of commands that may be names of code."""
 
 

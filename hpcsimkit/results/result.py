@@ -305,7 +305,7 @@ class Result:
             "Policy": self.policy,
             "Seed": str(self.seed),
             "Options": options,
-            **({} if self.placements is None else {"Processors": f"{self.unit} of {self._machine}"}),
+            **({} if self.placements is None else {"Processors": f"{self.unit} of {self.machine}"}),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -339,12 +339,12 @@ class Result:
         rows = dict(self._rows())
         return (
             f"<Result of {self.policy} on {self.workload.name}: {rows['Jobs']} jobs on "
-            f"{self._machine}, mean wait {rows['Mean wait']}>"
+            f"{self.machine}, mean wait {rows['Mean wait']}>"
         )
 
     @property
-    def _machine(self) -> str:
-        """The machine in words."""
+    def machine(self) -> str:
+        """The machine in words: its nodes, or its machines with their resources."""
         return f"{self.size} nodes" if self.placements is None else self.placements.cluster.summary
 
     def _repr_html_(self) -> str:
@@ -364,7 +364,7 @@ class Result:
         return [
             ("Policy", self.policy),
             ("Workload", self.workload.name),
-            ("Machine", self._machine),
+            ("Machine", self.machine),
             ("Jobs", f"{jobs:,}" + (f", {rejected:,} of them rejected" if rejected else "")),
             ("Mean wait", wait),
             ("Mean bounded slowdown", slowdown),
