@@ -39,9 +39,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def jobs_with_requests() -> Workload:
-    """160 jobs of three users in four weeks; requests are far above run times, and jobs wait."""
+    """90 jobs of three users in four weeks; requests are far above run times, and jobs wait."""
     numbers = np.random.default_rng(5)
-    jobs = 160
+    jobs = 90
     user, gpus = numbers.integers(0, 3, jobs), numbers.integers(0, 3, jobs) % 3
     run_time = numbers.lognormal(9.5 + user, 0.6).astype(np.int64).clip(1, 150_000)
     return Workload(
@@ -118,10 +118,9 @@ def test_a_search_simulates_the_named_order(complete: Study) -> None:
     assert (named.start_time != compared(complete.settings, "fcfs+easy").start_time).any()
 
 
-def test_recorded_predictions_are_those_of_the_run(complete: Study) -> None:
-    """In each partition, an order by them is the order of a run with the predictor."""
+def test_predictions_are_recorded_for_every_job(complete: Study) -> None:
     recorded = complete._recording(PREDICTOR).arrays(complete.store)
-    assert (recorded["mean"] >= 1).all() and len(set(recorded["mean"])) > 20
+    assert (recorded["mean"] >= 1).all() and len(set(recorded["mean"])) > 10
 
 
 def test_other_machines_are_another_study(complete: Study) -> None:
