@@ -25,9 +25,8 @@ from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.learner_parts import heuristic_behind, seated
 from hpcsimkit.experiments.parts.named_parts import known_metrics, metric_named
 from hpcsimkit.experiments.parts.trust import code_in, version_of
-from hpcsimkit.experiments.settings.checked_table import Table
+from hpcsimkit.experiments.settings.checked_table import Table, limited
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
-from hpcsimkit.experiments.settings.limited import limited
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.experiments.source import Source, sha256_of
 from hpcsimkit.experiments.training.data import RANDOM, Rules, check_lengths, measured, warmup_of

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, field_validator
 
 from hpcsimkit.errors import nearest
-from hpcsimkit.experiments.settings.checked_table import Problem, Table
-from hpcsimkit.experiments.settings.limited import limited
+from hpcsimkit.experiments.settings.checked_table import Problem, Table, limited
 from hpcsimkit.results.metrics import METRICS
 
 __all__ = ["EpisodeTable", "ValidationTable"]
