@@ -134,8 +134,9 @@ def limited(name: str) -> AfterValidator:
     Examples
     --------
     >>> from typing import Annotated
-    >>> class Sampling(Table):
-    ...     sequences: Annotated[int, limited("sequences")] = 50
+    >>> from pydantic import create_model
+    >>> number = Annotated[int, limited("sequences")]
+    >>> Sampling = create_model("Sampling", __base__=Table, sequences=(number, 50))
     >>> Sampling.checked({"sequences": 10**9})[1][1]
     ': at most 10000 sampled sequences are accepted, found 1000000000; if they are meant: --limit \
 sequences=1000000000'
