@@ -371,11 +371,14 @@ class Source(Table):
         """
         key = (name, self.import_from, self.placement, trust)
         if key not in self._policies:
-            policy = registry.policy_named(name, self.import_from, trust)
-            if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
-                policy.placement = placement_of(self.placement, self.import_from, self.trust)
-            self._policies[key] = policy
+            self._policies[key] = self.placed(registry.policy_named(name, self.import_from, trust))
         return self._policies[key]
+
+    def placed(self, policy: Policy) -> Policy:
+        """Return a new policy after giving it the placement of the table, if it is a pipeline without one."""
+        if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
+            policy.placement = placement_of(self.placement, self.import_from, self.trust)
+        return policy
 
     # --- jobs ----------------------------------------------------------------------------------------
 

@@ -115,6 +115,12 @@ def measure_compiled(source: str, policy: str, repetitions: int) -> dict[str, fl
     return {**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
+def measure_evaluation(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Compute all metrics of a compiled simulation; returns their ratio to its time, and peak memory."""
+    found = simulators.evaluated(workload_of(source), policy, repetitions)
+    return {**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
 def measure_trials(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Run a policy that simulates others on the first 5 000 jobs of a log."""
     return simulators.trials(workload_of(source).first(5_000), policy, repetitions)
@@ -210,6 +216,7 @@ MEASURES = {
     "compare": measure_compare,
     "speed": measure_speed,
     "compiled": measure_compiled,
+    "evaluate": measure_evaluation,
     "trials": measure_trials,
     "partition": measure_partition,
     "verification": measure_verification,
@@ -333,6 +340,8 @@ ALL = [
     ("compiled", "burst:200000", "fcfs+easy", 5),
     ("compiled", "lublin:1000000", "fcfs+easy", 9),
     ("compiled", "lublin:10000000", "fcfs+easy", 3),
+    ("evaluate", "lublin:1000000", "fcfs+easy", 5),
+    ("evaluate", "lublin:10000000", "fcfs+easy", 3),
     ("trials", "KTH-SP2", "looking-ahead+easy", 2),
     ("trials", "HPC2N", "looking-ahead+easy", 2),
     ("first", "from the cache", "fcfs+conservative", 3),
@@ -391,6 +400,10 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(f"{found['processor']:.3f} s of processor time")
     if "longest_queue" in found:
         cells.append(f"{found['longest_queue']:,.0f} jobs wait at most  peak {found['peak_mib']:,.0f} MiB")
+    if "of_simulation" in found:
+        cells.append(
+            f"{found['of_simulation']:.2f} of the simulation's time  peak {found['peak_mib']:,.0f} MiB"
+        )
     if "of_no_partition" in found:
         cells.append(f"{found['of_no_partition']:.3f} of the time without a partition")
     if "of_compiled" in found:

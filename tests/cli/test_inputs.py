@@ -465,6 +465,40 @@ def test_limits_that_are_not_understood(cli, limit, message) -> None:
     assert message in cli("describe", "x.swf", "--limit", limit).line()
 
 
+BILLION = 10**9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("evaluate", "agent.hpcsim", "--sequences", BILLION), "--sequences: at most 10000 sampled sequences"),
+        (("train", "t.toml"), "t.toml:2: validation.windows: at most 10000 sampled sequences"),
+        (("generate", "lublin", "--jobs", BILLION, "-o", "x.swf"), "generate.jobs: at most 10000000 jobs"),
+        (("generate", "mimic", "tiny.swf", "--jobs", BILLION, "-o", "x.swf"), "--jobs: at most 10000000 jobs"),
+        (("compare", "--jobs", BILLION), "generate.jobs: at most 10000000 jobs"),
+        (("sweep", "-p", "fcfs", "--axis", f"seed=0:{BILLION}"), "--axis: seed: count must be from 1 to 100000"),
+    ],
+)  # fmt: skip
+def test_huge_numbers_are_refused_before_memory_is_taken(cli, log, arguments, line) -> None:
+    Path("t.toml").write_text(f"[validation]\nwindows = {BILLION}\n")
+    Path("tiny.swf").write_bytes(log.read_bytes())
+    tracemalloc.start()
+    try:
+        found = cli(*arguments).line()
+        assert tracemalloc.get_traced_memory()[1] < 2e8
+    finally:
+        tracemalloc.stop()
+    assert found.startswith(line)
+    assert f"found {BILLION}" in found
+
+
+def test_a_limit_of_sequences_can_be_raised(cli) -> None:
+    """The number is accepted then, and the next thing is looked at."""
+    arguments = ("evaluate", "agent.hpcsim", "--sequences", 10_001)
+    assert "found 10001; if they are meant: --limit sequences=10001" in cli(*arguments).line()
+    assert "agent.hpcsim" in cli(*arguments, "--limit", "sequences=10001").line()
+
+
 def test_limits_of_the_environment(cli, log, monkeypatch) -> None:
     monkeypatch.setenv(VARIABLE, "jobs=3, machines=7")
     assert (limit_of("jobs"), limit_of("machines"), limit_of("digits")) == (3, 7, LIMITS["digits"].default)

@@ -4,7 +4,7 @@ A suitable export, with one line per job and all fields that :func:`read_sacct` 
 
     sacct --allusers --allocations --parsable2 --noconvert --starttime 2024-01-01 --endtime 2024-02-01 \\
           --format JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,\\
-    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Restarts,Eligible,NodeList > january.sacct
+    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Eligible,NodeList > january.sacct
 
 The fields are described at https://slurm.schedmd.com/sacct.html.
 """

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -25,7 +25,7 @@ from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.learner_parts import heuristic_behind, seated
 from hpcsimkit.experiments.parts.named_parts import known_metrics, metric_named
 from hpcsimkit.experiments.parts.trust import code_in, version_of
-from hpcsimkit.experiments.settings.checked_table import Table
+from hpcsimkit.experiments.settings.checked_table import Table, limited
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.experiments.source import Source, sha256_of
@@ -90,7 +90,7 @@ class Evaluation(Source, Parallel):
     model: str = Field(min_length=1)
     parts: str | None = Field(None, min_length=1)
     policies: list[str] = Field(["fcfs+easy", "sjf+easy"], min_length=1)
-    sequences: int = Field(50, ge=1)
+    sequences: Annotated[int, limited("sequences")] = Field(50, ge=1)
     jobs: int = Field(256, ge=1)
     warmup: int = Field(0, ge=0)
     metrics: list[str] | None = Field(None, min_length=1)

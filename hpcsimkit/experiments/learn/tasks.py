@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.cluster.base import as_cluster
+from hpcsimkit.cluster.files import machines_text
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.compiled.support import obstacle
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.experiments.comparison.policy_run import Ended
 from hpcsimkit.experiments.learn.goal import REFERENCE, Goal, figures_of
 from hpcsimkit.experiments.learn.recipe import RANGES, keys, parameters, start
-from hpcsimkit.experiments.parts.registry import policy_named
-from hpcsimkit.experiments.parts.trust import Trust
+from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.job import Job
@@ -33,18 +36,20 @@ from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import KeyColumn
 from hpcsimkit.policies.portfolio.guarded import Guarded
 from hpcsimkit.policies.predicting.quality import Quality
+from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
 __all__ = ["Search", "Simulated", "shaken"]
 
 Floats = NDArray[np.float64]
-Walltime = Literal["run", "kill"]
-
 SCHEDULE = "schedule.npz"
 """File with the schedule of a simulation and, if recorded, the predictions."""
 
 WORTH_COMPILING = 200_000
-"""Number of simulated jobs from which a search takes the compiled simulator, if numba is installed."""
+"""Number of simulated jobs from which a search takes the compiled simulator where it can."""
+
+PARTS = ("job", "machine", "amounts")
+"""Arrays of placements."""
 
 WIDTH, WIDTHS = 0.25, [1.0, 2.0, 1.0, 1.0, 1.0]
 """First standard deviation of a search, and its factors for the dimensions."""
@@ -97,12 +102,8 @@ class Simulated(Task):
         The jobs.
     part : str
         Name of the period that the jobs cover, for the name of the task.
-    walltime : {"run", "kill"}
-        Treatment of jobs that exceed their requested time.
-    folder : str or None
-        Additional search folder for code of the policy besides the current one.
-    trust : Trust
-        Permission to import code of the policy.
+    settings : Learning
+        Settings of the study: machines, partitions, and the treatment of jobs that exceed their requests.
     records : bool
         Whether predictions are recorded. Default: False.
     """
@@ -114,18 +115,14 @@ class Simulated(Task):
         policy: str,
         workload: Workload,
         part: str,
-        walltime: Walltime,
-        folder: str | None,
-        trust: Trust,
+        settings: Learning,
         *,
         records: bool = False,
     ) -> None:
         self.policy = policy
         self.workload = workload
         self.part = part
-        self.walltime: Walltime = walltime
-        self.folder = folder
-        self.trust = trust
+        self.settings = settings
         self.records = records
 
     @property
@@ -144,11 +141,16 @@ class Simulated(Task):
         return len(self.workload)
 
     def inputs(self) -> Any:
-        """Return the policy, the jobs and the options."""
-        return [self._made(), self.workload, self.walltime, self.records]
-
-    def _made(self) -> Policy:
-        return policy_named(self.policy, self.folder, self.trust)
+        """Return the policy, the jobs, the machines and the options."""
+        settings, machines, partitions = self.settings, self.settings.cluster, self.settings.scheduled
+        return [
+            settings.policy_named(self.policy),
+            self.workload,
+            settings.walltime,
+            self.records,
+            None if machines is None else machines_text(machines),
+            partitions.definition if isinstance(partitions, Partitions) else None,
+        ]
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the schedule."""
@@ -164,6 +166,7 @@ class Simulated(Task):
             mode=result.mode,
             killed=result.killed,
             **predictions,
+            **_where(result),
         )
         outcome = {"policy": self.policy, "schedule_sha256": result.hash, "seconds": result.seconds}
         if isinstance(simulation.policy, Pipeline) and isinstance(simulation.policy.order, Guarded):
@@ -175,8 +178,9 @@ class Simulated(Task):
     def _simulation(self, observers: Sequence[Observer]) -> Simulation:
         return Simulation(
             self.workload,
-            self._made(),
-            walltime=self.walltime,
+            self.settings.policy_named(self.policy),
+            self.settings.scheduled,
+            walltime=self.settings.walltime,
             observers=observers,
             name=self.policy,
         )
@@ -194,19 +198,35 @@ class Simulated(Task):
 
     def result(self, store: Store) -> Result:
         """Return the result of a complete simulation."""
-        found: dict[str, Any] = dict(self.arrays(store))
-        workload = self.workload.killed_at_limit if self.walltime == "kill" else self.workload
-        assert workload.machine_size is not None
+        found, kill = dict(self.arrays(store)), self.settings.walltime == "kill"
+        workload = self.workload.killed_at_limit if kill else self.workload
+        cluster = as_cluster(self.settings.scheduled, workload)
+        machines = cluster.whole if isinstance(cluster, Partitions) else cluster
+        parts = {name: found[f"placements.{name}"] for name in PARTS if f"placements.{name}" in found}
         return Result(
             workload=workload,
             policy=self.policy,
-            size=workload.machine_size,
+            size=cluster.size,
             submit_time=workload.column("submit_time"),
             start_time=found["start_time"],
             end_time=found["end_time"],
             mode=found["mode"],
             killed=found["killed"],
+            placements=Placements(machines, len(workload), **parts)
+            if isinstance(machines, Machines)
+            else None,
+            started_in=found.get("started_in"),
         )
+
+
+def _where(result: Result) -> dict[str, NDArray[Any]]:
+    """Return the machines and the partition of each job as arrays by name, so far as there are any."""
+    found: dict[str, NDArray[Any]] = {}
+    if result.placements is not None:
+        found |= {f"placements.{name}": getattr(result.placements, name) for name in PARTS}
+    if result.started_in is not None:
+        found["started_in"] = result.started_in
+    return found
 
 
 class Search(Task):
@@ -280,14 +300,8 @@ class Search(Task):
         """Return the jobs, the recording, the rival, the goal and the effort."""
         parts = {name: mask.astype(np.int64) for name, mask in self.parts.items()}
         effort = [self.evaluations, self.seed, VERSIONS]
-        return [
-            self.workload,
-            parts,
-            self.recording.fingerprint,
-            policy_named(self.rival, None, Trust(())),
-            self.goal,
-            *effort,
-        ]
+        rival = self.recording.settings.policy_named(self.rival)
+        return [self.workload, parts, self.recording.fingerprint, rival, self.goal, *effort]
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Search, and return the parameters with their loss."""
@@ -296,7 +310,10 @@ class Search(Task):
         numbers = np.random.default_rng(self.seed)
         versions = [self.workload, *(shaken(self.workload, numbers) for _ in range(VERSIONS - 1))]
         reference, rival = (
-            [self._figures(self._simulated(policy_named(name, None, Trust(())), each)) for each in versions]
+            [
+                self._figures(self._simulated(self.recording.settings.policy_named(name), each))
+                for each in versions
+            ]
             for name in (REFERENCE, self.rival)
         )
         logarithms = self._logarithms()
@@ -347,10 +364,17 @@ class Search(Task):
 
     def _simulated(self, policy: Policy, version: Workload) -> Result:
         """Return the result of a policy on a version of the past."""
-        compiles = len(version) * self.evaluations >= WORTH_COMPILING and find_spec("numba") is not None
-        walltime = self.recording.walltime
-        simulator: Literal["compiled", "simpy"] = "compiled" if compiles else "simpy"
-        return Simulation(version, policy, walltime=walltime, simulator=simulator).run()
+        settings = self.recording.settings
+        simulation = Simulation(
+            version,
+            settings.placed(policy),
+            settings.scheduled,
+            walltime=settings.walltime,
+            simulator="simpy",
+        )
+        if len(version) * self.evaluations >= WORTH_COMPILING and obstacle(simulation) is None:
+            simulation.simulator = "compiled"
+        return simulation.run()
 
     def _figures(self, result: Result) -> dict[str, dict[str, float]]:
         """Return the metrics of each part."""

@@ -8,14 +8,15 @@ from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.experiments.settings.toml_lines import Location, line_of
+from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
 
-__all__ = ["Problem", "Table"]
+__all__ = ["Problem", "Table", "limited"]
 
 ALLOW_CODE = "allow_code"
 """Key of a table that allows names to import code; never read from a file."""
@@ -121,6 +122,35 @@ class Table(BaseModel):
             return location, f": {text}"
         text = re.sub(r"^\w+ should", "must", text)
         return location, f" {text}, found {found['input']!r}"
+
+
+def limited(name: str) -> AfterValidator:
+    """Return the check of a whole number against a limit, as metadata of its type.
+
+    Parameters
+    ----------
+    name : str
+        Name of the limit, one of :data:`~hpcsimkit.io.budget.LIMITS`.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> from pydantic import create_model
+    >>> number = Annotated[int, limited("sequences")]
+    >>> Sampling = create_model("Sampling", __base__=Table, sequences=(number, 50))
+    >>> Sampling.checked({"sequences": 10**9})[1][1]
+    ': at most 10000 sampled sequences are accepted, found 1000000000; if they are meant: --limit \
+sequences=1000000000'
+    """
+
+    def check(value: int | None) -> int | None:
+        try:
+            refuse_beyond(name, value or 0, "")
+        except WorkloadError as error:
+            raise ValueError(str(error).removeprefix(": ")) from None
+        return value
+
+    return AfterValidator(check)
 
 
 def _dotted(location: Location) -> str:

@@ -221,7 +221,7 @@ def test_other_users_are_new_and_as_many(complete: Study) -> None:
 
 
 def test_calibration_by_hand(tmp_path: Path) -> None:
-    task = Simulated("fcfs+easy+history", SMALL, "past", "run", None, Trust(()), records=True)
+    task = Simulated("fcfs+easy+history", SMALL, "past", Learning(), records=True)
     store = Store(tmp_path)
     perform([task], store, Learning().engine_for(1))
     quantiles = task.arrays(store)["quantiles"]
@@ -347,7 +347,7 @@ def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
 
 def test_changes_of_a_guard_are_recorded_and_reported(tmp_path: Path) -> None:
     policy = "guarded(laf,fallback=sjf,weeks=0.2,margin=0)+easy"
-    found = Simulated(policy, SMALL, "whole", "run", None, Trust(())).run(tmp_path, lambda done: None)
+    found = Simulated(policy, SMALL, "whole", Learning()).run(tmp_path, lambda done: None)
     simulation = Simulation(SMALL, make(policy))
     simulation.run()
     assert found["followed"] == simulation.system.order.followed  # type: ignore[attr-defined]
