@@ -185,6 +185,7 @@ def shared_case(
     ]
     cluster = Partitions(parts, machines)
     jobs = 25
+    users = np.random.default_rng((seed, 2)).integers(0, 4, jobs)
     columns = {
         "submit_time": np.sort(rng.integers(0, 40, jobs)),
         "run_time": rng.integers(0, 20, jobs),
@@ -193,6 +194,7 @@ def shared_case(
         "cpus": rng.integers(1, 4, jobs),
         "partition": rng.integers(0, len(LABELS), jobs),
         "group": rng.integers(-1, 4, jobs),
+        "user": users,
     }
     labels = {"partition": LABELS, "group": tuple(f"group{number}" for number in range(4))}
     workload = Workload(columns, labels=labels, resources=("cpus",))
@@ -209,9 +211,8 @@ def shared_case(
             and job.nodes <= at_once[place].get("nodes", 100)
             and (job.group == -1 or job.group in members[place])
         ]
-        naive.append(
-            NaiveJob(job.index, job.submit_time, job.run_time, job.requested_time, job.nodes, cpus, able)
-        )
+        times = job.submit_time, job.run_time, job.requested_time
+        naive.append(NaiveJob(job.index, *times, job.nodes, cpus, able, job.user))
     naive_parts = [NaivePartition(*each) for each in zip(sets, tiers, own, strict=True)]
     for part, each in zip(naive_parts, at_once, strict=True):
         part.most_nodes, part.most_cpus = each.get("nodes", 1000), each.get("cpus", 1000)
@@ -574,6 +575,74 @@ def test_slurm_counts_the_usage_of_a_partition_or_of_the_cluster(usage: str, fir
     assert starts[5 - first] == 60
     with pytest.raises(UsageError, match="slurm: usage needs 'partition' or 'cluster', found 'mine'"):
         Simulation(workload, Pipeline(order=SlurmMultifactor(usage="mine")), shared).run()
+
+
+def test_slurm_counts_users_whose_jobs_started_at_once_in_another_partition() -> None:
+    """User 3 of partition x is entitled to a third of all, so that C goes before D.
+
+    At 31 s, C has priority 2000 and D 1931.8 if three users share the cluster, and 2076.0 if only two do.
+
+    x   ...AAAAAAAAAAAAAAAAAAAA
+    y   ...............BBBBBBBBBBBBBBBBBCCCDDDDDDDDDDDDD
+        ...............BBBBBBBBBBBBBBBBBCCC
+        ...............BBBBBBBBBBBBBBBBBCCC
+        ................................CCC
+    """
+    columns = {"submit_time": [3, 15, 25, 31], "run_time": [20, 17, 3, 13], "requested_time": [7, 17, 21, 6]}
+    columns |= {"nodes": [1, 3, 4, 1], "user": [3, 1, 0, 1], "partition": [0, 1, 1, 1]}
+    workload = Workload(columns, labels={"partition": ("x", "y")})
+    cluster = Partitions([Partition("x", nodes=1), Partition("y", nodes=4)])
+    order = SlurmMultifactor(half_life=50, usage="cluster", qos=0)
+    found = Simulation(workload, Pipeline(order=order), cluster).run()
+    assert found.start_time.tolist() == [3, 15, 32, 35]
+
+
+def test_slurm_compares_requests_with_the_longest_in_any_partition() -> None:
+    """B asks for 10 s and C for 20 s, 90 s later: of 20 s that is half, of the 1000 s of A only a hundredth."""
+    columns = {"submit_time": [0, 0, 1, 91], "run_time": [1, 95, 9, 9], "requested_time": [1000, 95, 20, 10]}
+    columns |= {"nodes": [1] * 4, "user": [0] * 4, "partition": [0, 1, 1, 1]}
+    workload = Workload(columns, labels={"partition": ("x", "y")})
+    cluster = Partitions([Partition("x", nodes=1), Partition("y", nodes=1)])
+    for usage, expected in (("partition", [0, 0, 104, 95]), ("cluster", [0, 0, 95, 104])):
+        order = SlurmMultifactor(max_age=1000, fair_share=0, usage=usage)
+        found = Simulation(workload, Pipeline(order=order), cluster).run()
+        assert found.start_time.tolist() == expected, usage
+
+
+def test_slurm_learns_of_an_arrival_elsewhere_after_a_pass_of_the_same_instant() -> None:
+    """E arrives in x at 95 s, when D has run for 0 s in y, where the waiting jobs have been sorted by then.
+
+    Only with its request of 1000 s as the longest one, B (requests 20 s, from 1 s on) goes before C (10 s, 91 s).
+    """
+    columns = {"submit_time": [0, 1, 91, 2, 2], "run_time": [95, 9, 9, 0, 9]}
+    columns |= {"requested_time": [95, 20, 10, 1, 1000], "nodes": [1] * 5, "user": [0] * 5}
+    columns |= {"partition": [1, 1, 1, 1, 0], "preceding": [-1] * 4 + [4], "think_time": [-1] * 4 + [0]}
+    workload = Workload(columns, labels={"partition": ("x", "y")})
+    cluster = Partitions([Partition("x", nodes=1), Partition("y", nodes=1)])
+    order = SlurmMultifactor(max_age=1000, fair_share=0, usage="cluster")
+    found = Simulation(workload, Pipeline(order=order), cluster, dependencies=True).run()
+    assert found.start_time.tolist() == [0, 95, 104, 95, 95]
+
+
+def assert_slurm_as_naive(seed: int, usage: str, backfilling: str) -> None:
+    workload, cluster, jobs, partitions = shared_case(seed, limits=True)
+    policy = make(f"slurm(half_life=50,usage={usage!r},qos=0)+{backfilling}")
+    found = Simulation(workload, policy, cluster).run().start_time.tolist()
+    assert found == naive_starts(jobs, partitions, list(CPUS), "slurm", backfilling, usage), seed
+
+
+@pytest.mark.parametrize("usage", ["partition", "cluster"])
+def test_slurm_as_the_page_says(usage: str) -> None:
+    for seed in range(30):
+        assert_slurm_as_naive(seed, usage, ("none", "easy")[seed % 2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("usage", ["partition", "cluster"])
+@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
+def test_hundreds_of_slurm(usage: str, backfilling: str) -> None:
+    for seed in range(1000, 1400):
+        assert_slurm_as_naive(seed, usage, backfilling)
 
 
 def test_limits_of_a_job_in_all_and_on_each_node() -> None:
