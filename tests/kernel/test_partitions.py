@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -624,25 +627,61 @@ def test_slurm_learns_of_an_arrival_elsewhere_after_a_pass_of_the_same_instant()
     assert found.start_time.tolist() == [0, 95, 104, 95, 95]
 
 
-def assert_slurm_as_naive(seed: int, usage: str, backfilling: str) -> None:
-    workload, cluster, jobs, partitions = shared_case(seed, limits=True)
+def users_case(seed: int) -> tuple[Workload, Partitions, list[NaiveJob], list[NaivePartition]]:
+    """Return random jobs of one machine each; those of partition "a" start at once, and request more time."""
+    rng = np.random.default_rng(seed)
+    count, sets = 25, ([0, 1], [2, 3], [3, 4])
+    idle = rng.random(count) < 0.4
+    columns = {
+        "submit_time": np.sort(rng.integers(0, 60, count)),
+        "run_time": rng.integers(0, 20, count),
+        "requested_time": np.where(idle, rng.integers(1, 200, count), rng.integers(1, 20, count)),
+        "nodes": np.ones(count, dtype=np.int64),
+        "cpus": np.where(idle, 1, rng.integers(1, 5, count)),
+        "user": rng.integers(0, 8, count),
+        "partition": np.where(idle, 0, rng.choice([1, 2, 4, 4], count)),  # of LABELS
+    }
+    workload = Workload(columns, labels={"partition": LABELS}, resources=("cpus",))
+    machines = Machines([f"m{number}" for number in range(5)], ["cpus"], [[40], [40], [4], [4], [4]])
+    parts = [
+        Partition(name, machines=[f"m{number}" for number in numbers])
+        for name, numbers in zip(NAMES, sets, strict=True)
+    ]
+    naive = [
+        NaiveJob(
+            job.index, job.submit_time, job.run_time, job.requested_time, 1, job.request.amounts[0],
+            [NAMES.index(name) for name in LABELS[job.partition].split(",")], job.user,
+        )
+        for job in workload.jobs
+    ]  # fmt: skip
+    return workload, Partitions(parts, machines), naive, [NaivePartition(each, 0) for each in sets]
+
+
+def assert_slurm_as_naive(case: Callable[[int], Any], seed: int, usage: str, backfilling: str) -> None:
+    workload, cluster, jobs, partitions = case(seed)
     policy = make(f"slurm(half_life=50,usage={usage!r},qos=0)+{backfilling}")
     found = Simulation(workload, policy, cluster).run().start_time.tolist()
-    assert found == naive_starts(jobs, partitions, list(CPUS), "slurm", backfilling, usage), seed
+    cpus = cluster.whole.capacity[:, 0].tolist()
+    assert found == naive_starts(jobs, partitions, cpus, "slurm", backfilling, usage), seed
 
 
+CASES = {"shared": partial(shared_case, limits=True), "users": users_case}
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("usage", ["partition", "cluster"])
-def test_slurm_as_the_page_says(usage: str) -> None:
-    for seed in range(30):
-        assert_slurm_as_naive(seed, usage, ("none", "easy")[seed % 2])
+def test_slurm_as_the_page_says(usage: str, case: str) -> None:
+    for seed in range(15):
+        assert_slurm_as_naive(CASES[case], seed, usage, ("none", "easy")[seed % 2])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("usage", ["partition", "cluster"])
 @pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
-def test_hundreds_of_slurm(usage: str, backfilling: str) -> None:
+def test_hundreds_of_slurm(usage: str, case: str, backfilling: str) -> None:
     for seed in range(1000, 1400):
-        assert_slurm_as_naive(seed, usage, backfilling)
+        assert_slurm_as_naive(CASES[case], seed, usage, backfilling)
 
 
 def test_limits_of_a_job_in_all_and_on_each_node() -> None:
