@@ -366,7 +366,7 @@ class Pipeline(Policy):
         placement = self.placement
         if placement is None:
             return system.cluster.place(job, level)
-        if system.cluster.limited and not system.cluster.fits(job, level):
+        if not system.cluster.allows(job, level):
             return None
         if isinstance(placement, External):
             base: Placement = placement.base or Placement()

@@ -27,6 +27,9 @@ from hpcsimkit.policies import EASY, SJF, Conservative, Reservations, SlurmMulti
 from hpcsimkit.policies.catalogue import CATALOGUE
 from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.result import Result
+from tests.drawn import examples
+from tests.kernel.machine_cases import cases
+from tests.kernel.machine_helpers import Asked, jobs_on_machines
 from tests.kernel.naive_partitions import NaiveJob, NaivePartition, naive_starts
 
 NAMES = ("a", "b", "c")
@@ -355,6 +358,59 @@ def test_a_limit_of_what_is_plenty_is_a_smaller_cluster(order: str, backfilling:
             cluster = Partitions([Partition("a", in_use={limit: 9})], machines)
             found = Simulation(jobs, make(f"{order}+{backfilling}"), cluster, seed=seed).run()
             assert found.start_time.tolist() == expected.start_time.tolist(), (seed, limit)
+
+
+@pytest.mark.parametrize("backfilling", backfillings)
+@examples(0.1)
+@given(
+    cases(most=12), st.sampled_from(["fcfs", "sjf", "wfp3", "slurm"]), st.sampled_from(sorted(CATALOGUE["placement"])),
+    st.sampled_from(["run", "kill"]), st.integers(0, 99), st.sampled_from([0, 1]),
+)  # fmt: skip
+def test_a_limit_that_never_binds_changes_nothing(
+    backfilling: str,
+    case: tuple[Machines, list[Asked]],
+    order: str,
+    placement: str,
+    walltime: str,
+    seed: int,
+    more: int,
+) -> None:
+    """As much as there is, or more, of each resource, and more nodes than all jobs together use."""
+    machines, asked = case
+    rng = np.random.default_rng(seed)
+    jobs = jobs_on_machines(asked)
+    jobs = Workload(
+        {**jobs.columns, "partition": rng.integers(0, 3, len(jobs)), "user": rng.integers(0, 2, len(jobs))},
+        labels={**jobs.labels, "partition": ("a", "b", "a,b")},
+        resources=jobs.resources,
+    )
+    some = list(rng.choice(machines.names, int(rng.integers(1, len(machines) + 1)), replace=False))
+    enough = {name: total + more for name, total in zip(machines.resources, machines.totals, strict=True)}
+    enough["nodes"] = int(jobs.nodes.sum()) + more
+
+    def starts(**limits: dict[str, int]) -> list[list[Any]]:
+        cluster = Partitions([Partition("a", machines=some, **limits), Partition("b", **limits)], machines)  # type: ignore[arg-type]
+        fitting = jobs.without(cluster.misfits(jobs), "fits nowhere")
+        policy = make(f"{order}+{placement}+{backfilling}")
+        found = Simulation(fitting, policy, cluster, seed=seed, walltime=walltime).run()
+        assert found.placements is not None
+        return [found.start_time.tolist(), found.mode.tolist(), found.placements.words()]
+
+    assert starts(in_use=enough) == starts()
+
+
+def test_plenty_at_once_leaves_two_reservations_as_they_are() -> None:
+    """Reservations of pooled requests hold totals, with and without limits: of the 24 CPUs, 1000 may be in use."""
+    columns = {"submit_time": [0] * 6, "run_time": [3, 5, 4, 3, 3, 2], "nodes": [10, 8, 12, 9, 20, 3]}
+    workload = Workload({**columns, "partition": [0] * 6}, labels={"partition": ("a",)})
+    machines = Machines.of(3, cpus=8)
+    found = [
+        Simulation(
+            workload, make("fcfs+easy-k(2)"), Partitions([Partition("a", in_use=each)], machines)
+        ).run()
+        for each in ({}, {"cpus": 1000}, {"cpus": 24})
+    ]
+    assert found[0].start_time.tolist() == found[1].start_time.tolist() == found[2].start_time.tolist()
 
 
 @pytest.mark.parametrize("placement", sorted(CATALOGUE["placement"]))
