@@ -201,7 +201,7 @@ class SlurmMultifactor(Order):
                 queues, queue_of = np.unique(workload.queue, return_inverse=True)
                 queue_share = _parts_of(area, queue_of, len(queues))
                 partition = (queue_share / queue_share.max(initial=1e-300))[queue_of]
-        standing = self.size * workload.size / size + self.partition * partition + self.qos * qos
+        standing = self.size * workload.size / max(size, 1) + self.partition * partition + self.qos * qos
         return SlurmTerms(user, share, entitled, longest, _billing(self.billing, workload), standing)
 
     def _check(self) -> None:

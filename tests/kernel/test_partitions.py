@@ -399,18 +399,17 @@ def test_a_limit_that_never_binds_changes_nothing(
     assert starts(in_use=enough) == starts()
 
 
-def test_plenty_at_once_leaves_two_reservations_as_they_are() -> None:
-    """Reservations of pooled requests hold totals, with and without limits: of the 24 CPUs, 1000 may be in use."""
-    columns = {"submit_time": [0] * 6, "run_time": [3, 5, 4, 3, 3, 2], "nodes": [10, 8, 12, 9, 20, 3]}
-    workload = Workload({**columns, "partition": [0] * 6}, labels={"partition": ("a",)})
-    machines = Machines.of(3, cpus=8)
-    found = [
-        Simulation(
-            workload, make("fcfs+easy-k(2)"), Partitions([Partition("a", in_use=each)], machines)
-        ).run()
-        for each in ({}, {"cpus": 1000}, {"cpus": 24})
-    ]
-    assert found[0].start_time.tolist() == found[1].start_time.tolist() == found[2].start_time.tolist()
+@pytest.mark.parametrize("limits", [{}, {"cpus": 24}, {"cpus": 1000, "nodes": 1}])
+@pytest.mark.parametrize("backfilling", ["easy-k", "conservative", "conservative-replan"])
+def test_reservations_of_pooled_requests_hold_totals_whatever_the_limits(
+    backfilling: str, limits: dict[str, int]
+) -> None:
+    """Of 24 CPUs, B has 16 until 5 s, and C 14 from then on: D, of 4, starts at 3 s, when A ends."""
+    columns = {"submit_time": [0, 1, 1, 3], "run_time": [3, 4, 5, 5], "nodes": [7, 16, 14, 4]}
+    workload = Workload({**columns, "partition": [0] * 4}, labels={"partition": ("a",)})
+    cluster = Partitions([Partition("a", in_use=limits)], Machines.of(3, cpus=8))
+    found = Simulation(workload, make(f"fcfs+{backfilling}"), cluster).run()
+    assert found.start_time.tolist() == [0, 1, 5, 3]
 
 
 @pytest.mark.parametrize("placement", sorted(CATALOGUE["placement"]))
