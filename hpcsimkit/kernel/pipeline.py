@@ -366,15 +366,16 @@ class Pipeline(Policy):
         placement = self.placement
         if placement is None:
             return system.cluster.place(job, level)
-        if not system.cluster.allows(job, level):
-            return None
+        # Also asked where limits refuse the job: a random placement draws what it draws without limits.
+        allowed = system.cluster.allows(job, level)
         if isinstance(placement, External):
             base: Placement = placement.base or Placement()
             options = base.options(job, level, system)
             asking = ask(placement, _among(options, "placement", system, job))
-            allocation = (yield from asking) if options else None
+            allocation = (yield from asking) if options and allowed else None
         else:
-            allocation = placement.place(job, level, system)
+            found = placement.place(job, level, system)
+            allocation = found if allowed else None
         _check_place(placement, job, allocation, level, system)
         return allocation
 
