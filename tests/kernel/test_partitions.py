@@ -23,6 +23,7 @@ from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Promises, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, SJF, Conservative, Reservations, SlurmMultifactor
 from hpcsimkit.policies.catalogue import CATALOGUE
 from hpcsimkit.results.breakdown import breakdown
@@ -737,6 +738,31 @@ def test_slurm_as_the_page_says(usage: str, case: str) -> None:
 def test_hundreds_of_slurm(usage: str, case: str, backfilling: str) -> None:
     for seed in range(1000, 1400):
         assert_slurm_as_naive(CASES[case], seed, usage, backfilling)
+
+
+def test_max_nodes_does_not_limit_pooled_requests() -> None:
+    columns = {"submit_time": [0] * 3, "run_time": [9] * 3, "nodes": [2, 3, 3], "cpus": [1] * 3}
+    columns |= {"partition": [0] * 3, "spread": [0, 0, 1]}
+    workload = Workload(columns, labels={"partition": ("a",)}, resources=("cpus",))
+    cluster = Partitions([Partition("a", max_nodes=2)], Machines.of(3, cpus=4))
+    assert cluster.admitted(workload)[0].tolist() == [True, False, True]
+
+
+def test_a_plan_is_made_anew_when_a_planned_job_starts_in_another_partition() -> None:
+    """D is planned after C in b, at 29 s; C starts in a at 5 s, so that D moves up to 20 s."""
+    columns = {"submit_time": [0, 0, 1, 2], "run_time": [5, 20, 9, 3], "nodes": [2, 1, 2, 2]}
+    workload = Workload({**columns, "partition": [0, 1, 2, 1]}, labels={"partition": ("a", "b", "a,b")})
+    plans: list[tuple[int, str]] = []
+
+    class Spy(Conservative):
+        def _make_anew(self, system: System) -> None:
+            plans.append((system.now, system.partition))
+            super()._make_anew(system)
+
+    cluster = Partitions([Partition("a", nodes=2), Partition("b", nodes=2)])
+    found = Simulation(workload, Pipeline(backfiller=Spy()), cluster).run()
+    assert found.start_time.tolist() == [0, 0, 5, 20]
+    assert plans == [(5, "b")]
 
 
 def test_limits_of_a_job_in_all_and_on_each_node() -> None:
