@@ -160,7 +160,7 @@ class Partition:
             yield "max_time", workload.column("requested_time") > self.max_time
         pooled = workload.column("spread") == 1
         if self.max_nodes is not None:
-            yield "max_nodes", ~pooled & (workload.column("nodes") > self.max_nodes)  # type: ignore[operator]
+            yield "max_nodes", ~pooled & (workload.column("nodes") > self.max_nodes)
         factor = np.where(pooled, 1, workload.column("nodes"))
         for name in workload.resources:
             amounts = workload.column(name)
