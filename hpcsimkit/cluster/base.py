@@ -110,10 +110,6 @@ class Cluster(ABC, Generic[LevelT, AllocationT]):
         """Return an allocation that :meth:`holds` accepts as the one to subtract at the start of the job."""
         return allocation
 
-    def allows(self, job: Job, level: LevelT) -> bool:
-        """Return whether limits of the amounts in use allow a job, irrespective of what is free."""
-        return True
-
     def equal(self, level: LevelT, other: LevelT) -> bool:
         """Return whether two levels are the same capacity."""
         return np.array_equal(level, other)  # type: ignore[arg-type]

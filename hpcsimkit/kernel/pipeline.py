@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.cluster.base import Room
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
@@ -367,7 +368,8 @@ class Pipeline(Policy):
         if placement is None:
             return system.cluster.place(job, level)
         # Also asked where limits refuse the job: a random placement draws what it draws without limits.
-        allowed = system.cluster.allows(job, level)
+        cluster = system.cluster
+        allowed = not isinstance(cluster, LimitedMachines) or cluster.allows(job, level)
         if isinstance(placement, External):
             base: Placement = placement.base or Placement()
             options = base.options(job, level, system)
