@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.cluster.base import Room
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
@@ -376,15 +377,17 @@ class Pipeline(Policy):
         placement = self.placement
         if placement is None:
             return system.cluster.place(job, level)
-        if system.cluster.limited and not system.cluster.fits(job, level):
-            return None
+        # Also asked where limits refuse the job: a random placement draws what it draws without limits.
+        cluster = system.cluster
+        allowed = not isinstance(cluster, LimitedMachines) or cluster.allows(job, level)
         if isinstance(placement, External):
             base: Placement = placement.base or Placement()
             options = base.options(job, level, system)
             asking = ask(placement, _among(options, "placement", system, job))
-            allocation = (yield from asking) if options else None
+            allocation = (yield from asking) if options and allowed else None
         else:
-            allocation = placement.place(job, level, system)
+            found = placement.place(job, level, system)
+            allocation = found if allowed else None
         _check_place(placement, job, allocation, level, system)
         return allocation
 

@@ -42,6 +42,7 @@ KINDS = {
     "totals": Kind(spread=(True,), nodes=(1, 2)),
     "mixed": Kind(spread=(False, True), nodes=(1, 1, 2)),
     "counts": Kind(exclusive=(False, False, True), nodes=(1, 2, 2, 3), constraint=("", "b", *COUNTS)),
+    "whole": Kind(spread=(False, True), exclusive=(False, True), nodes=(1, 1, 2)),
     "anything": Kind(
         spread=(False, False, True),
         exclusive=(False, False, True),

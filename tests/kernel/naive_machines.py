@@ -144,6 +144,11 @@ def beside(site: Site, head: Job, job: Job, free: Free, later: Free) -> Given | 
     if head.takes_any and not job.exclusive:
         found = site.place(job, free)
         return found if found is not None and site.place(head, minus(later, found)) is not None else None
+    if head.takes_any and not job.spread:  # whole machines, each so small that the head could lose n like it
+        small = [spared(site, head, job, number, later) for number in range(len(free))]
+        found = site.place(job, [there if fine else NOTHING for there, fine in zip(free, small, strict=True)])
+        if found is not None:
+            return found
     if head.spread or job.spread:  # a sufficient rule: the head keeps its first places
         return site.place(job, least(free, minus(later, site.place(head, later))))
     # Of the machines that could host a part of the head and could not beside the job, it may use those only
@@ -164,6 +169,13 @@ def beside(site: Site, head: Job, job: Job, free: Free, later: Free) -> Given | 
             lost.append(number)
     usable = [number for number in usable if number not in critical or number in lost]
     return site.place(job, [there if n in usable else NOTHING for n, there in enumerate(free)])
+
+
+def spared(site: Site, head: Job, job: Job, number: int, later: Free) -> bool:
+    """Would the totals suffice for the head beside as many machines like this one as the job takes?"""
+    there = totals_of(later)
+    taken = [job.nodes * amount for amount in site.empty[number]]
+    return all(a - b >= c for a, b, c in zip(there, taken, head.amounts, strict=True) if c)
 
 
 class Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import exp, log
 
 
 @dataclass
@@ -14,6 +15,7 @@ class NaiveJob:
     nodes: int
     cpus: int
     partitions: list[int]
+    user: int = 0
     start: int = -1
     where: list[int] = field(default_factory=list)
     started_in: NaivePartition | None = None
@@ -48,8 +50,41 @@ class NaivePartition:
         return nodes <= self.most_nodes and cpus <= self.most_cpus
 
 
+@dataclass
+class NaiveShares:
+    """Slurm's priority with equal shares: age of a week, fair share and short requests, each with weight 1000."""
+
+    half_life: float
+    jobs: list[NaiveJob]
+    """The jobs whose users and requests count, of any time."""
+    partition: NaivePartition | None = None
+    """The partition in which a job must have started to be charged; None for any."""
+
+    def priority(self, job: NaiveJob, now: int) -> float:
+        submitted = [each for each in self.jobs if each.submit <= now]
+        users, longest = {each.user for each in submitted}, max(each.requested for each in submitted)
+        used = {user: sum(self.usage(each, now) for each in submitted if each.user == user) for user in users}
+        share = used[job.user] / max(sum(used.values()), 1e-9)
+        age = min((now - job.submit) / (7 * 86400), 1)
+        return 1000 * (age + 2 ** -(share * len(users)) + 1 - job.requested / longest)
+
+    def usage(self, job: NaiveJob, now: int) -> float:
+        """Integrate the processors of a job from its start to its end, each second decayed until now."""
+        if job.start < 0 or not (self.partition is None or self.partition is job.started_in):
+            return 0
+        begin, end = now - job.start, max(now - job.start - job.run, 0)
+        rate = log(2) / self.half_life
+        return job.nodes * job.cpus * (exp(-end * rate) - exp(-begin * rate)) / rate
+
+
 def naive_starts(
-    jobs: list[NaiveJob], partitions: list[NaivePartition], cpus: list[int], order: str, backfilling: str
+    jobs: list[NaiveJob],
+    partitions: list[NaivePartition],
+    cpus: list[int],
+    order: str,
+    backfilling: str,
+    usage: str = "partition",
+    half_life: float = 50,
 ) -> list[int]:
     """Return the start time of each job, -1 if it never starts."""
     free, running = list(cpus), []
@@ -58,6 +93,16 @@ def naive_starts(
         "fcfs": lambda job: (job.submit, job.row),
         "sjf": lambda job: (job.requested, job.submit, job.row),
     }
+
+    def key_in(partition, now):
+        if (partition.order or order) != "slurm":
+            return keys[partition.order or order]
+        if usage == "cluster":
+            shares = NaiveShares(half_life, jobs)
+        else:
+            here = [job for job in jobs if any(partitions[number] is partition for number in job.partitions)]
+            shares = NaiveShares(half_life, here, partition)
+        return lambda job: (-shares.priority(job, now), job.submit, job.row)
 
     def first_fit(job, level, machines):
         able = [machine for machine in machines if level[machine] >= job.cpus]
@@ -92,7 +137,7 @@ def naive_starts(
                     partition.needs_pass = True
 
     def schedule(partition, now):
-        key = keys[partition.order or order]
+        key = key_in(partition, now)
         if backfilling == "conservative":
             schedule_by_plan(partition, key, now)
             return
