@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.reproductions.cells import comparison_cells, number, per_cent, spread_cell, standings_table
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ def environment() -> Environment:
 def rendered(template: str | Path, **values: Any) -> str:
     """Return the text of a template, such as ``"dras/report.md.jinja"`` or a file, with values in it."""
     if isinstance(template, Path):
-        return tidied(environment().from_string(template.read_text(encoding="utf-8")).render(values))
+        return tidied(
+            environment().from_string(read_bytes(template, Format.TEMPLATE).decode()).render(values)
+        )
     return tidied(environment().get_template(template).render(values))
 
 

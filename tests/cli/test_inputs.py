@@ -21,6 +21,7 @@ from hpcsimkit.errors import ScheduleError, UsageError, WorkloadError
 from hpcsimkit.io.budget import LIMITS, VARIABLE, limit_of, raise_limits, restored_limits
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.units import memory_bytes
 from hpcsimkit.results.result import Result
 from hpcsimkit.run import _parser
@@ -488,7 +489,7 @@ def test_limits_are_taken_back() -> None:
 def test_no_real_log_comes_near_the_limits(shared: Path) -> None:
     """The largest log at hand, as its text is read: less than a tenth of each limit."""
     largest = max((shared / "traces").rglob("*.swf.gz"), key=lambda path: path.stat().st_size)
-    content = read_bytes(largest, lines=True)
+    content = read_bytes(largest, Format.SWF, lines=True)
     assert len(content) < LIMITS["bytes"].default / 10
     assert content.count(b"\n") < LIMITS["jobs"].default / 10
     assert max(map(len, content.split(b"\n"))) < LIMITS["line"].default / 10

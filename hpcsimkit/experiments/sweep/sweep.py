@@ -22,6 +22,7 @@ from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, a
 from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
 from hpcsimkit.experiments.sweep.results import SweepResults
 from hpcsimkit.experiments.sweep.windows import Window, Windows
+from hpcsimkit.io.formats import Format
 
 __all__ = ["Sweep"]
 
@@ -67,6 +68,7 @@ class Sweep(Experiment):
 
     inner: ClassVar = Experiment.inner
     flags: ClassVar = {**Experiment.flags, "sweep": "--axis"}
+    file_format: ClassVar = Format.SWEEP
 
     sweep: dict[str, Any] = Field(default_factory=dict)
     baseline: str | None = None
