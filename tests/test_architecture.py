@@ -68,6 +68,7 @@ PYDANTIC = (
 )
 TYPER = (
     "command",
+    "consent",
     "changing",
     "checking",
     "comparing",

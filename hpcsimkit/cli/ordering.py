@@ -41,7 +41,7 @@ def _factor(option: str, text: str) -> float:
     "compare KTH-SP2.swf.gz -p fcfs+easy -p learned:my-scheduler/policy.json",
     "learn --collect learned",
 )
-@takes(*(name for name in OF_JOBS if name != "load_factor"), "walltime", "seed", "workers")
+@takes(*(name for name in OF_JOBS if name != "load_factor"), "walltime", "seed", "workers", "allow_code")
 def learn(
     source: Source = None,
     *,

@@ -104,7 +104,8 @@ def sweep(
         given = {name: each for name, each in given.items() if each is not None}
         found = _of_trainings(source, given, axes, report)
     else:
-        named = {"source": source, "baseline": baseline, **settings}
+        values = [value for text in axis or () for value in text.partition("=")[2].split(",")]
+        named = {"source": source, "baseline": baseline, "named": values, **settings}
         found = experiment_of(Sweep, named, sweep=axes, report=report)
     place = found.out or RESULTS / (f"sweep-{source.stem}" if source else "sweep")
     run = SweepRun(found, place, sys.orig_argv, shard=_shard(shard), confirmed=yes)

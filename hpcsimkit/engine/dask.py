@@ -18,6 +18,7 @@ from hpcsimkit.engine.code_version import code_version
 from hpcsimkit.engine.dask_worker import Origin, attempt
 from hpcsimkit.engine.engines import ATTEMPTS, Engine, Failed, Work
 from hpcsimkit.engine.task import Task
+from hpcsimkit.engine.user_code import Consents
 from hpcsimkit.engine.waiting import Waiting
 from hpcsimkit.errors import HpcsimkitError, UsageError, require_packages
 
@@ -180,7 +181,7 @@ class _Submission:
         self.futures: dict[str, Future] = {}
         self.messages: SimpleQueue[tuple[Task, int | Exception | None]] = SimpleQueue()
         # A task of its own: Dask makes it again if the worker that holds it dies.
-        self.payload = client.submit(bytes, pickle.dumps((work, self.tasks)), key=self.origin.run)
+        self.payload = client.submit(bytes, pickle.dumps((Consents(), work, self.tasks)), key=self.origin.run)
         client.subscribe_topic(self.origin.run, self._hear)
 
     def _hear(self, event: Any) -> None:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from hpcsimkit.engine.store import reason_of
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.engine.user_code import Consents
 from hpcsimkit.engine.waiting import Waiting
 from hpcsimkit.errors import HpcsimkitError
 
@@ -242,7 +243,8 @@ class _Pool:
         ours, theirs = context.Pipe()
         others = [*self.busy, *(connection for _, connection in self.idle), ours]
         inherited = others if sys.platform == "linux" else []
-        process = context.Process(target=_serve, args=(self.tasks, self.work, theirs, inherited), daemon=True)
+        arguments = (Consents(), self.tasks, self.work, theirs, inherited)
+        process = context.Process(target=_serve, args=arguments, daemon=True)
         with _blocked():  # a signal before _serve would be handled there as in this process
             process.start()
         theirs.close()  # so that reading fails once the process has ended
@@ -279,9 +281,16 @@ ORPHANED = 3
 
 
 def _serve(
-    tasks: dict[str, Task], work: Work, connection: Connection, inherited: Sequence[Connection]
+    consents: Consents,
+    tasks: dict[str, Task],
+    work: Work,
+    connection: Connection,
+    inherited: Sequence[Connection],
 ) -> None:
-    """Perform the tasks of received names (main function of a worker process)."""
+    """Perform the tasks of received names (main function of a worker process).
+
+    Where the arguments are pickled, the consents come first: modules of the tasks are found by them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends us
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by this; the parent prints the line
     if BLOCKABLE:

@@ -14,7 +14,7 @@ from hpcsimkit.engine.lock import remove_temporary_files, writing
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, StorageError
 from hpcsimkit.io.documents import json_record
-from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.files import make_folder, single_name, write_bytes
 from hpcsimkit.io.formats import Format
 
 __all__ = ["FAILURE", "INPUTS", "OUTCOME", "Store", "reason_of"]
@@ -60,8 +60,14 @@ class Store:
         self.place = place
 
     def folder(self, task: Task) -> Path:
-        """Return the folder of a task."""
-        return self.place / task.name
+        """Return the folder of a task.
+
+        Raises
+        ------
+        StorageError
+            The name of the task leads to another folder.
+        """
+        return self.place / single_name(task.name)
 
     def has(self, task: Task) -> bool:
         """Return whether a task is complete with its current inputs."""

@@ -347,7 +347,7 @@ class Source(Table):
     def _policies(self) -> dict[Any, Policy]:
         return {}
 
-    def policy_named(self, name: str, trust: Trust | None = None) -> Policy:
+    def policy_named(self, name: str) -> Policy:
         """Return the policy of a name; a pipeline without a placement gets that of the table.
 
         The policy is constructed by the first call. It is not to be modified: further calls return the same
@@ -357,12 +357,22 @@ class Source(Table):
         ----------
         name : str
             Name in the form of :func:`hpcsimkit.experiments.parts.registry.make`.
-        trust : Trust, optional
-            Permission to import code; by default that of this table.
         """
-        key = (name, self.import_from, self.placement, trust or self.trust)
+        return self.policy_of(name, self.trust)
+
+    def policy_of(self, name: str, trust: Trust) -> Policy:
+        """Return the policy of a name that is not from this table; see :meth:`policy_named`.
+
+        Parameters
+        ----------
+        name : str
+            Name in the form of :func:`hpcsimkit.experiments.parts.registry.make`.
+        trust : Trust
+            Permission to import code.
+        """
+        key = (name, self.import_from, self.placement, trust)
         if key not in self._policies:
-            policy = registry.make(name, self.import_from, trust or self.trust)
+            policy = registry.policy_named(name, self.import_from, trust)
             if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
                 policy.placement = placement_of(self.placement, self.import_from, self.trust)
             self._policies[key] = policy

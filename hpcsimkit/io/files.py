@@ -28,11 +28,14 @@ __all__ = [
     "BYTE_ORDER_MARK",
     "READ",
     "is_compressed",
+    "is_file",
+    "is_folder",
     "make_folder",
     "not_followed",
     "read_bytes",
     "read_start",
     "sha256_of_content",
+    "single_name",
     "unlinked",
     "write_bytes",
 ]
@@ -47,6 +50,42 @@ PART = 1 << 18
 
 READ = "hpcsimkit.read"
 """Audit event of a file that is read, with the name of its format and its path."""
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a file; False for a text that cannot be a path, such as a long one.
+
+    >>> is_file("x" * 5000), is_file("a\\0b")
+    (False, False)
+    """
+    return os.path.isfile(path)  # noqa: PTH113 - the method of a path raises errors
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a folder; see :func:`is_file`."""
+    return os.path.isdir(path)  # noqa: PTH112 - as above
+
+
+def single_name(name: str) -> str:
+    """Return a name that a text from a file gives to a file or folder, if it leads to no other folder.
+
+    Raises
+    ------
+    StorageError
+        The text is a path.
+
+    Examples
+    --------
+    >>> single_name("KTH-SP2-rest")
+    'KTH-SP2-rest'
+    >>> single_name("../bashrc")
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.StorageError: '../bashrc' is no name of a file or folder: it leads elsewhere
+    """
+    if not name or name in (".", "..") or {"/", "\\", "\0"} & set(name):
+        raise StorageError(f"{name!r} is no name of a file or folder: it leads elsewhere")
+    return name
 
 
 def read_bytes(path: str | os.PathLike[str], form: Format, *, lines: bool = False) -> bytes:

@@ -41,4 +41,5 @@ class Format(Enum):
     TASK = "state or outcome of a task (`outcome.json`, `failure.json` and others)"
     TASK_ARRAYS = "arrays computed by a task (`.npz`)"
     REPRODUCTION = "settings of a reproduction (`reproduction.json`)"
+    CONSENT = "code that the user allows by folder (`allowed-code.json` in the user's settings)"
     LOCK = "number and host of the process that uses a results folder (`.lock`)"

@@ -180,6 +180,16 @@ def stopped() -> None:
     main(shlex.split(TRAIN))
 
 
+def remember() -> None:
+    """Leave a file with code that the user has allowed for a folder, by an earlier `--remember`."""
+    from hpcsimkit.cli import consent
+
+    file = Path("home/hpcsimkit/allowed-code.json")
+    file.parent.mkdir(parents=True)
+    consent._write({str(Path.cwd()): ["mine"]})
+    assert file.is_file()
+
+
 def lock() -> None:
     """Leave the lock of a results folder, as another process would."""
     Path("out.partial").mkdir()
@@ -209,7 +219,7 @@ LINES: dict[str, tuple[Line, ...]] = {
             F.SWF, F.LEARNED_POLICY, F.MODEL,
         ),
         line(f"compare {PARTITIONED} -p fcfs+easy --no-report -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS),
-        again(COMPARE, F.EXPERIMENT, F.PROVENANCE),
+        line(COMPARE, F.EXPERIMENT, F.PROVENANCE, F.CONSENT, after=(COMPARE, remember)),
         line(COMPARE, F.EXPERIMENT, F.LOCK, after=(lock,), start=hold),
     ),
     "sweep": (
@@ -234,7 +244,12 @@ LINES: dict[str, tuple[Line, ...]] = {
     "predict": (again(f"predict {PARTITIONED} -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE),),
     "what-if": (again("what-if log.swf --set nodes+=2 -q --out out", F.SWF, F.PROVENANCE),),
     "explain": (again(EXPLAIN, F.MODEL, F.SWF, F.PROVENANCE),),
-    "reproduce": (again(REPRODUCE, F.PLAN, F.PUBLISHED, F.TEMPLATE, F.SWF, F.REPRODUCTION, F.TASK),),
+    "reproduce": (
+        line(
+            REPRODUCE, F.PLAN, F.PUBLISHED, F.TEMPLATE, F.SWF, F.REPRODUCTION, F.TASK, F.CONSENT,
+            after=(REPRODUCE, remember),
+        ),
+    ),
     "describe": (
         line("describe table.csv --machines machines.toml -o out/x.png", F.JOB_TABLE, F.MACHINES),
         line("describe jobs.sacct --machines nodes.txt --no-picture", F.SACCT, F.MACHINES),

@@ -101,6 +101,7 @@ def heard(line: Line, folder: Path) -> Heard:
 def answered(line: str | Callable[[], object], folder: Path) -> str:
     """Run a command line or a function in a folder, from which Python loads modules too; returns what it shows."""
     os.chdir(folder)
+    os.environ["XDG_CONFIG_HOME"] = str(folder / "home")
     sys.path.insert(0, str(folder))
     shown = io.StringIO()
     with (

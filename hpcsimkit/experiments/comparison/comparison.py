@@ -16,6 +16,7 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.named_parts import metric_named
+from hpcsimkit.experiments.parts.trust import CALLER
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
@@ -178,7 +179,7 @@ def _metric(metric: str | Metric) -> tuple[str, str | Metric]:
     """Return the name of a metric, and the metric; a name is imported."""
     if isinstance(metric, Metric):
         return metric.name, metric
-    metric_named(metric)
+    metric_named(metric, None, CALLER)
     return metric, metric
 
 

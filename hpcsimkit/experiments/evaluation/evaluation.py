@@ -237,7 +237,7 @@ class Contest:
         """Return the policy behind the seat; a name from the model file has the trust of a file."""
         trust = self.source.trust
         try:
-            return self.source.policy_named(name, trust if self.evaluation.within else trust.of_files)
+            return self.source.policy_of(name, trust if self.evaluation.within else trust.of_files)
         except HpcsimkitError as error:
             raise UsageError(f"--within {self.within}: {error}") from None
 

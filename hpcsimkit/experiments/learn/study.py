@@ -30,7 +30,8 @@ from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
-from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.experiments.parts.registry import policy_named
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder
 from hpcsimkit.io.formats import Format
@@ -88,7 +89,9 @@ class Study:
         self.periods = Periods.of(workload, settings.choose_from, settings.test_from)
         self.goal = settings.goal
         for name in settings.beside:
-            make(name)  # an invalid name is an error before the search, not after it
+            policy_named(
+                name, *self._code(name)
+            )  # an invalid name is an error before the search, not after it
         self.store = Store(place / TASKS)
         masks = self.periods.masks(workload)
         empty = next((name for name, mask in masks.items() if not mask.any()), None)
@@ -185,7 +188,7 @@ class Study:
     def _simulated(self, policy: str, part: str, *, records: bool = False) -> Simulated:
         """Return the simulation of a policy on the past or the whole log."""
         jobs = {"past": self.past, "whole": self.workload}[part]
-        return Simulated(policy, jobs, part, self.settings.walltime, records=records)
+        return Simulated(policy, jobs, part, self.settings.walltime, *self._code(policy), records=records)
 
     def _choose(self) -> dict[str, Any]:
         """Return the policy that is searched and chosen on the past, with what led to it."""
@@ -209,6 +212,11 @@ class Study:
             "perfect": self._searched(PERFECT, fallback) if self.settings.perfect else None,
             "calibration": recording.calibration(self.store, self.periods.masks(self.past)["choose"]),
         }
+
+    def _code(self, policy: str) -> tuple[str | None, Trust]:
+        """Return where code of a policy is looked for, and the permission to import it."""
+        settings = self.settings
+        return settings.import_from, settings.trust if policy in settings.beside else Trust(())
 
     def _recording(self, predictor: str) -> Simulated:
         """Return the simulation that records what a predictor predicts."""
@@ -301,7 +309,7 @@ class Study:
         for condition, change in CONDITIONS.items():
             jobs = change(self.workload, test)
             tasks = {
-                policy: Simulated(policy, jobs, condition, settings.walltime)
+                policy: Simulated(policy, jobs, condition, settings.walltime, *self._code(policy))
                 for policy in [*policies, *({REFERENCE} - {*policies})]
             }
             self._perform(list(tasks.values()))

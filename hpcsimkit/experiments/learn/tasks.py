@@ -17,7 +17,8 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.experiments.comparison.policy_run import Ended
 from hpcsimkit.experiments.learn.goal import REFERENCE, Goal, figures_of
 from hpcsimkit.experiments.learn.recipe import RANGES, keys, parameters, start
-from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.experiments.parts.registry import policy_named
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in, write_arrays
@@ -99,6 +100,10 @@ class Simulated(Task):
         Name of the period that the jobs cover, for the name of the task.
     walltime : {"run", "kill"}
         Treatment of jobs that exceed their requested time.
+    folder : str or None
+        Additional search folder for code of the policy besides the current one.
+    trust : Trust
+        Permission to import code of the policy.
     records : bool
         Whether predictions are recorded. Default: False.
     """
@@ -111,6 +116,8 @@ class Simulated(Task):
         workload: Workload,
         part: str,
         walltime: Walltime,
+        folder: str | None,
+        trust: Trust,
         *,
         records: bool = False,
     ) -> None:
@@ -118,6 +125,8 @@ class Simulated(Task):
         self.workload = workload
         self.part = part
         self.walltime: Walltime = walltime
+        self.folder = folder
+        self.trust = trust
         self.records = records
 
     @property
@@ -137,7 +146,10 @@ class Simulated(Task):
 
     def inputs(self) -> Any:
         """Return the policy, the jobs and the options."""
-        return [make(self.policy), self.workload, self.walltime, self.records]
+        return [self._made(), self.workload, self.walltime, self.records]
+
+    def _made(self) -> Policy:
+        return policy_named(self.policy, self.folder, self.trust)
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the schedule."""
@@ -164,7 +176,7 @@ class Simulated(Task):
     def _simulation(self, observers: Sequence[Observer]) -> Simulation:
         return Simulation(
             self.workload,
-            make(self.policy),
+            self._made(),
             walltime=self.walltime,
             observers=observers,
             name=self.policy,
@@ -269,7 +281,14 @@ class Search(Task):
         """Return the jobs, the recording, the rival, the goal and the effort."""
         parts = {name: mask.astype(np.int64) for name, mask in self.parts.items()}
         effort = [self.evaluations, self.seed, VERSIONS]
-        return [self.workload, parts, self.recording.fingerprint, make(self.rival), self.goal, *effort]
+        return [
+            self.workload,
+            parts,
+            self.recording.fingerprint,
+            policy_named(self.rival, None, Trust(())),
+            self.goal,
+            *effort,
+        ]
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Search, and return the parameters with their loss."""
@@ -278,7 +297,7 @@ class Search(Task):
         numbers = np.random.default_rng(self.seed)
         versions = [self.workload, *(shaken(self.workload, numbers) for _ in range(VERSIONS - 1))]
         reference, rival = (
-            [self._figures(self._simulated(make(name), each)) for each in versions]
+            [self._figures(self._simulated(policy_named(name, None, Trust(())), each)) for each in versions]
             for name in (REFERENCE, self.rival)
         )
         logarithms = self._logarithms()

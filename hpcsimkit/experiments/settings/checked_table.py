@@ -80,7 +80,8 @@ class Table(BaseModel):
         file : Path
             The file.
         allow_code : sequence of str, optional
-            Value of the key ``allow_code``, which is not allowed in files, for tables that have it.
+            Value of the key ``allow_code``, which is not allowed in files, for tables that have it. Default:
+            no code.
 
         Raises
         ------
@@ -97,7 +98,7 @@ class Table(BaseModel):
             raise UsageError(
                 f"{where}: {ALLOW_CODE}: a file does not consent to code, the flag --allow-code does"
             )
-        given = {} if allow_code is None else {ALLOW_CODE: list(allow_code)}
+        given = {ALLOW_CODE: list(allow_code or ())} if ALLOW_CODE in cls.model_fields else {}
         table, problem = cls.checked({**values, **given})
         if table is None:
             location, message = problem or ((), "")

@@ -28,6 +28,7 @@ from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reports.plots import draw_boxes
 from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.learners import Learner, trained_agent
+from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings, Study
 from hpcsimkit.reproductions.schedinspector.figures import draw_curves
 from hpcsimkit.reproductions.scores import Scores
@@ -53,6 +54,7 @@ LAST_ROUNDS = 10
 MINUTES, PAPERS_MINUTES, PAPERS_SEQUENCES = 10.0, 35.0, 50
 
 
+@part
 @dataclass(frozen=True)
 class Explaining(Task):
     """A run of an inspector over a whole log; observations and actions are saved in the task's folder.

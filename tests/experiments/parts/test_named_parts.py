@@ -16,7 +16,7 @@ from hpcsimkit import Machines, Workload
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.catalogue import parts
 from hpcsimkit.experiments.parts.named_parts import machines_named, metric_named, reader_named
-from hpcsimkit.experiments.parts.trust import Trust
+from hpcsimkit.experiments.parts.trust import CALLER, Trust
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io import catalogue
@@ -130,11 +130,11 @@ def test_names_of_code(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(f"from {HERE} import MOST, THEIRS, four, read\n")
     for code in ("mine", "mine.py"):
-        assert len(machines_named(f"{code}:four")) == 4
-        assert len(read_log(log, reader_named(f"{code}:read"))) == len(
-            read_log(log, reader_named(f"{code}:THEIRS"))
+        assert len(machines_named(f"{code}:four", None, CALLER)) == 4
+        assert len(read_log(log, reader_named(f"{code}:read", None, CALLER))) == len(
+            read_log(log, reader_named(f"{code}:THEIRS", None, CALLER))
         )
-        assert metric_named(f"{code}:MOST") is METRICS[f"{code}:MOST"]
+        assert metric_named(f"{code}:MOST", None, CALLER) is METRICS[f"{code}:MOST"]
     source = Source(log=str(log), reader="mine:read")
     assert source.code == ["mine"] and len(source.workload()) == 80
     for name in ("mine:four", "mine:read"):
@@ -198,7 +198,7 @@ def test_an_agent_trained_and_evaluated_by_a_metric_of_ones_own(cli: CLI, tmp_pa
 )
 def test_names_of_something_else(make: Any, name: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
-        make(name)
+        make(name, None, CALLER)
     assert message in str(raised.value)
 
 

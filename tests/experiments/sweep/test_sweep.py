@@ -20,6 +20,7 @@ from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.sweep.axes import Axis, axes_of, parsed_axis
 from hpcsimkit.experiments.sweep.cell import _policy
 from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
@@ -136,7 +137,7 @@ def test_parameters_of_policies_are_axes_of_those_that_have_them() -> None:
         ("sjf+window(9)+easy", "window", "sjf+window(3)+easy"),
         ("recorded", "window", None),
     ):
-        assert registry.with_parameter(name, parameter, 3) == changed
+        assert registry.with_parameter(name, parameter, 3, None, Trust(())) == changed
 
 
 def test_names_of_cells_follow_their_inputs() -> None:
