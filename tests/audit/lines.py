@@ -66,11 +66,13 @@ sequences = 1
 
 [rows.ours]
 name = "ours"
-policy = { part = "policies:SJF" }
+policy = { part = "kernel.pipeline:Pipeline", order = { part = "policies:SJF" } }
 
 [comparisons.rest]
 sequences = "rest"
-published = "table"
+folder = "rest"
+label = "rest"
+rivals = false
 rows = [{ rows = ["ours"] }]
 """
 PUBLISHED = """
@@ -81,7 +83,7 @@ columns = ["wait"]
 [tables.table.rows]
 ours = [1.5]
 """
-PAGE = "# {{ title }}\n\n{% for contest in found.contests %}\n{{ contest }}\n{% endfor %}\n{{ plan.title|upper }}\n"
+PAGE = "# {{ title }}\n\n{% for name in plan.rates %}\n{{ name }}\n{% endfor %}\n{{ plan.title|upper }}\n"
 
 
 def log_of_weeks() -> str:
