@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import socket
 import tracemalloc
@@ -376,6 +377,41 @@ def test_control_characters_of_a_model_are_shown(cli, tmp_path) -> None:
     )
     line = cli("compare", "-p", "agent:m.hpcsim").line()
     assert "\x1b" not in line and "\x07" not in line
+
+
+LOUD = f'''
+import logging
+import warnings
+
+from hpcsimkit import Order
+
+
+class Loud(Order):
+    """Warns, as a library might, of a name."""
+
+    def key(self, job):
+        warnings.warn({EVIL!r})
+        logging.getLogger("library").warning({EVIL!r})
+        return 0
+'''
+
+
+def test_warnings_of_libraries_are_escaped(cli, tmp_path, monkeypatch) -> None:
+    (tmp_path / "loud.py").write_text(LOUD)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # those of pytest
+    code, _, err = cli("compare", "-p", "loud.py:Loud", "--jobs", 5, "--no-report", "-q", "--out", "out")
+    assert code == 0 and err.replace("\n", "").isprintable()
+    assert "hpcsimkit: UserWarning: \\x1b[31m\\x1b]0;pwned\\x07\\u202e (loud.py:" in err
+    assert "hpcsimkit: library: \\x1b[31m\\x1b]0;pwned\\x07\\u202e\n" in err
+
+
+@pytest.mark.pictures
+def test_characters_without_a_glyph_are_escaped(cli, tmp_path) -> None:
+    """matplotlib names those of the title of a picture."""
+    (tmp_path / f"no{EVIL}.swf").write_text("1 0 1 9 1 -1 -1 1 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
+    code, _, err = cli("describe", f"no{EVIL}.swf", "--nodes", 4, "-q", "-o", "out.png")
+    assert code == 0 and "Glyph 7 (\\x07) missing" in err
+    assert err.replace("\n", "").isprintable()
 
 
 def test_long_names_are_cut(cli) -> None:
