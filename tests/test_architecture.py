@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -290,6 +291,65 @@ def opened_to_write(call: ast.Call) -> bool:
 @pytest.mark.parametrize("module", MODULES)
 def test_slow_libraries_load_when_used(module: str) -> None:
     assert libraries_at_the_top([module]) & HEAVY <= HEAVY_AT_THE_TOP.get(module, set())
+
+
+def test_whose_text_it_is_has_no_default() -> None:
+    """A parameter or field for trust is always given: its default would be that of a stranger's text, too."""
+    trusting, named = set(), list[ast.expr | None]()
+    for module, tree in syntax_trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                plain = [*node.args.posonlyargs, *node.args.args]
+                defaults = [*[None] * (len(plain) - len(node.args.defaults)), *node.args.defaults]
+                pairs = [
+                    *zip(plain, defaults, strict=True),
+                    *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+                ]
+                found = [(given.arg, given.annotation, default) for given, default in pairs]
+            elif isinstance(node, ast.AnnAssign):
+                found = [(ast.unparse(node.target), node.annotation, node.value)]
+            else:
+                continue
+            of_trust = [each for each in found if is_of_trust(each[0], each[1])]
+            named += [annotation for _, annotation, _ in of_trust]
+            trusting |= {
+                f"{module}:{node.lineno} {name}" for name, _, default in of_trust if default is not None
+            }
+    assert len(named) > 20, "the parameters are found"
+    assert trusting == set()
+
+
+def is_of_trust(name: str, annotation: ast.expr | None) -> bool:
+    words = "" if annotation is None else ast.unparse(annotation)
+    return name == "trust" or re.search(r"\bTrust\b", words) is not None
+
+
+def test_the_text_of_the_caller_is_that_of_python_programs() -> None:
+    """Modules that trust all code, or call `make`, for which all names are those of the caller."""
+    allowed = {
+        "hpcsimkit",  # exports make
+        "hpcsimkit.experiments.parts.trust",  # defines it
+        "hpcsimkit.experiments.parts.registry",  # make, for programs
+        "hpcsimkit.experiments.comparison.comparison",  # compare, for programs
+    }
+    literal = {"hpcsimkit.experiments.checks.learner_parts", "hpcsimkit.experiments.console"}
+    found = set()
+    for module, tree in syntax_trees():
+        for node in ast.walk(tree):
+            is_make = isinstance(node, ast.Attribute) and ast.unparse(node) == "registry.make"
+            imported = isinstance(node, ast.ImportFrom) and {"CALLER", "make"} & {
+                each.name for each in node.names
+            }
+            everything = isinstance(node, ast.Call) and ast.unparse(node) == "Trust(None)"
+            if is_make or imported or everything:
+                found.add(module)
+    assert found == allowed | literal
+
+
+def syntax_trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted((ROOT / "hpcsimkit").rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text())
 
 
 def test_exceptions_are_needed() -> None:
