@@ -120,6 +120,8 @@ OPENING = {
 }  # fmt: skip
 """Names of functions of Python and of libraries that read a file."""
 
+PICKLING = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+
 LOADING = {"json", "joblib", "marshal", "np", "numpy", "pickle", "safetensors", "tomllib", "torch", "yaml"}
 """Libraries with a function ``load`` that reads a file."""
 
@@ -263,6 +265,12 @@ def test_every_file_is_read_as_a_format() -> None:
     """No file is read past `read_bytes`, which needs a `Format`: the test of names of code in files knows all."""
     found = {name: openings for name in MODULES if (openings := set(opened_in(name)))}
     assert found == OPENED_ELSEWHERE
+
+
+def test_only_engines_use_pickle() -> None:
+    """Between processes of one user; what a file holds is never unpickled."""
+    found = {name for name in MODULES for each in imports(name) if each.imported.split(".")[0] in PICKLING}
+    assert found == {"engine.dask", "engine.dask_worker"}
 
 
 def opened_in(module: str) -> Iterator[str]:
