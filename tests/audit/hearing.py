@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -19,7 +20,7 @@ EVIL = "evil_of_others"
 """Name of a module beside the files, which no command line names."""
 
 NEVER = (
-    "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile", "subprocess.Popen", "pty.spawn",
+    "os.system", "os.exec",   "os.posix_spawn", "os.spawn", "os.startfile", "subprocess.Popen", "pty.spawn",
     "socket.connect", "socket.bind", "socket.getaddrinfo", "ctypes.dlopen", "pickle.find_class", "marshal.load", "webbrowser.open",
 )  # fmt: skip
 CHANGING = {
@@ -41,35 +42,37 @@ class Ears:
     ----------
     folder : Path
         Current folder, in which only `out` and names that begin with it may be written.
+    notes : int
+        Number of the open file in which it is recorded, of this process and those that it forks.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, notes: int) -> None:
         self.folder = str(folder.resolve())
+        self.notes = notes
         self.listening = False
-        self.heard: list[str] = []
-        self.read: list[tuple[str, str]] = []
-        self.opened: list[str] = []
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self.listening:
             return
         if event == READ:
-            self.read.append((arguments[0], self._inside(arguments[1])))
+            self._note("read", arguments[0], self._inside(arguments[1]))
         elif event == "open" and not _writes(*arguments):
             if (path := self._inside(arguments[0])) and not path.startswith(("..", "out")):
-                self.opened.append(path)
+                self._note("opened", path)
         elif what := self._forbidden(event, arguments):
-            self.heard.append(what)
+            self._note("forbidden", what)
+
+    def _note(self, *words: str) -> None:
+        os.write(self.notes, f"{json.dumps(words)}\n".encode())
 
     def _forbidden(self, event: str, arguments: tuple[Any, ...]) -> str:
         """Return what must not happen, if an event is such; else nothing."""
-        if event in NEVER and not str(arguments[0]).startswith(INSTALLED):
+        if event in NEVER and not "".join(map(str, arguments[:1])).startswith(INSTALLED):
             return f"{event} {arguments!r}"[:300]
         if event == "import" and arguments[0].partition(".")[0] in (EVIL, "this", "antigravity"):
             return f"import {arguments[0]}"
-        if (
-            event == "compile"
-        ):  # what ast.parse is given is read, not run; a template is heard when it does something
+        if event == "compile":
+            # what ast.parse is given is read, not run; a template is heard when it does something
             mine = arguments[1] not in ("<unknown>", "<template>") and CANARY in str(arguments[0])
             return f"compile {arguments[1]}" if mine else ""
         if event == "exec" and isinstance(arguments[0], CodeType):

@@ -45,7 +45,7 @@ from tests.fuzz.seeds import (
 )
 
 SWEEP = EXPERIMENT.replace("seed = 3\n", "") + "\n[sweep]\nseed = [1, 2]\n"
-SHORT = TRAINING.replace("total_timesteps = 512", "total_timesteps = 96").replace("jobs = 60", "jobs = 200")
+SHORT = TRAINING.replace("total_timesteps = 512", "total_timesteps = 256").replace("jobs = 60", "jobs = 200")
 TRAININGS = SHORT.replace("seed = 2\n", "") + "\n[sweep]\nseed = [1]\n"
 NODES = (
     "NodeName=node1 Arch=x86_64 CoresPerSocket=16\n   AvailableFeatures=intel ActiveFeatures=intel,ib\n   CPUTot=32 CPUAlloc=0\n"
@@ -235,7 +235,7 @@ LINES: dict[str, tuple[Line, ...]] = {
     "train": (
         line(TRAIN + " --resume", F.TRAINING, F.CHECKPOINT, after=(stopped,)),
         again(TRAIN, F.TRAINING, F.PROVENANCE),
-        line("train cush.toml -q --out out", F.TRAINING),
+        line("train cush.toml -q --out out", F.TRAINING, slow=True),
     ),
     "evaluate": (again("evaluate agent.hpcsim log.swf -p fcfs --sequences 2 --jobs 4 -q --out out", F.MODEL, F.SWF, F.PROVENANCE),),
     "learn": (
@@ -247,6 +247,7 @@ LINES: dict[str, tuple[Line, ...]] = {
     "what-if": (again("what-if log.swf --set nodes+=2 -q --out out", F.SWF, F.PROVENANCE),),
     "explain": (again(EXPLAIN, F.MODEL, F.SWF, F.PROVENANCE),),
     "reproduce": (
+        line(REPRODUCE, F.PLAN, F.PUBLISHED, F.TEMPLATE, F.SWF),
         line(
             REPRODUCE, F.PLAN, F.PUBLISHED, F.TEMPLATE, F.SWF, F.REPRODUCTION, F.TASK, F.CONSENT,
             after=(REPRODUCE, remember),
@@ -262,7 +263,11 @@ LINES: dict[str, tuple[Line, ...]] = {
     ),
     "policies": (line("policies"),),
     "parts": (line("parts --json"),),
-    "check": (line("check agent.hpcsim --machines machines.csv", F.MODEL, F.MACHINES),),
+    "check": (
+        line("check agent.hpcsim --kind encoder", F.MODEL),
+        line("check agent.hpcsim", F.MODEL, slow=True),
+        line("check fcfs --machines machines.csv", F.MACHINES, slow=True),
+    ),
     "plot": (line("plot out", F.PROVENANCE, F.METRICS, F.TABLE, F.MACHINES, F.EXPERIMENT, F.SWF, after=(PLOTTED,)),),
     "generate lublin": (line("generate lublin --nodes 16 --jobs 20 -o out/x.swf", after=(lambda: Path("out").mkdir(),)),),
     "generate mimic": (line("generate mimic log.swf --jobs 20 -o out/x.swf", F.SWF, after=(lambda: Path("out").mkdir(),)),),

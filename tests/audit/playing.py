@@ -11,6 +11,7 @@ import platform
 import shlex
 import shutil
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -81,21 +82,30 @@ class Stage:
 def heard(line: Line, folder: Path) -> Heard:
     """Run a line, and listen; in a copy of the process, as hooks stay."""
     os.chdir(folder)
+    tempfile.tempdir = str(folder / "out.temporary")
+    Path(tempfile.tempdir).mkdir()
     if line.start is not None:
         line.start()
     before = set(sys.modules)
-    ears = Ears(folder)
-    sys.addaudithook(ears)
-    ears.listening = True
-    text = answered(line.call or line.words, folder)
-    ears.listening = False
-    globals_shown = [f"shown: {word}" for word in SHOWN_GLOBALS if word in text]
-    new = sorted(
+    with tempfile.TemporaryFile() as notes:
+        ears = Ears(folder, notes.fileno())
+        sys.addaudithook(ears)
+        ears.listening = True
+        text = answered(line.call or line.words, folder)
+        ears.listening = False
+        notes.seek(0)
+        noted = [json.loads(each) for each in notes]
+    found = Heard(shown=text[-2000:])
+    found.forbidden = [words[1] for words in noted if words[0] == "forbidden"]
+    found.forbidden += [f"shown: {word}" for word in SHOWN_GLOBALS if word in text]
+    found.read = [(words[1], words[2]) for words in noted if words[0] == "read"]
+    found.opened = [words[1] for words in noted if words[0] == "opened"]
+    found.modules = sorted(
         name
         for name, module in sys.modules.items()
         if name not in before and getattr(module, "__spec__", None)
     )
-    return Heard(ears.heard + globals_shown, ears.read, ears.opened, new, text[-2000:])
+    return found
 
 
 def answered(line: str | Callable[[], object], folder: Path) -> str:
