@@ -73,7 +73,9 @@ class Ears:
             return f"import {arguments[0]}"
         if event == "compile":
             # what ast.parse is given is read, not run; a template is heard when it does something
-            mine = arguments[1] not in ("<unknown>", "<template>") and CANARY in str(arguments[0])
+            mine = not str(arguments[1]).endswith(("<unknown>", "<template>", ".jinja>")) and CANARY in str(
+                arguments[0]
+            )
             return f"compile {arguments[1]}" if mine else ""
         if event == "exec" and isinstance(arguments[0], CodeType):
             code = arguments[0]
