@@ -233,8 +233,8 @@ LINES: dict[str, tuple[Line, ...]] = {
         ),
     ),
     "train": (
-        line(TRAIN + " --resume", F.TRAINING, F.CHECKPOINT, after=(stopped,)),
-        again(TRAIN, F.TRAINING, F.PROVENANCE),
+        line(TRAIN + " --resume", F.TRAINING, F.CHECKPOINT, F.CURVE, F.MODEL, after=(stopped,)),
+        line(TRAIN, F.TRAINING, F.PROVENANCE, after=(TRAIN,), slow=True),
         line("train cush.toml -q --out out", F.TRAINING, slow=True),
     ),
     "evaluate": (again("evaluate agent.hpcsim log.swf -p fcfs --sequences 2 --jobs 4 -q --out out", F.MODEL, F.SWF, F.PROVENANCE),),
