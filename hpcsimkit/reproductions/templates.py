@@ -45,8 +45,9 @@ def environment() -> Environment:
 @cache
 def sandbox() -> Environment:
     """Return the environment of templates from folders: they read values, and call listed functions only."""
+    from jinja2.exceptions import SecurityError
     from jinja2.runtime import Macro
-    from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Sandbox(ImmutableSandboxedEnvironment):
         def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:

@@ -107,7 +107,7 @@ def test_code_named_in_a_value_of_the_command_line_is_the_users_own(
     assert cli("what-if", *flags).code == 0
     flags = ("--axis", "placement=first-fit,place.py:Place", "--out", "sweep", "-q")
     (tmp_path / "place.py").write_text("from hpcsimkit.policies import BestFit as Place\n")
-    (tmp_path / "m.csv").write_text("name,cpus\na,4\nb,4\n")
+    (tmp_path / "m.csv").write_text("MachineName,TotalMemory,TotalCPUs,TotalGPUs\na,1,4,0\nb,1,4,0\n")
     (tmp_path / "s.toml").write_text('policies = ["fcfs"]\nmachines = "m.csv"\njobs = 9\n')
     assert cli("sweep", "s.toml", *flags).code == 0
 

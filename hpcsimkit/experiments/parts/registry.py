@@ -17,7 +17,7 @@ from hpcsimkit.errors import HpcsimkitError, UsageError, close_words
 from hpcsimkit.experiments.parts.trust import CALLER, FILE_ENDING, Trust, code_in, importing
 from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.io.documents import json_value
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import is_file, read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
@@ -236,7 +236,7 @@ def check(name: str, folder: str | None, trust: Trust) -> list[_Component]:
 def _learned(name: str, folder: str | None) -> list[_Component]:
     """Return the parts of the policy named in a file, which are registered heuristics with literals."""
     path = name.removeprefix(LEARNED)
-    place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
+    place = path if folder is None or is_file(path) else str(Path(folder) / path)
     content = read_bytes(place, Format.LEARNED_POLICY)
     policy = None
     with suppress(ValueError, HpcsimkitError):
@@ -277,7 +277,7 @@ def models_of(name: str, folder: str | None = None) -> list[Path]:
         except UsageError:
             return []
         paths = [each.key.removeprefix(AGENT) for each in components if each.is_agent]
-    return [Path(path) if folder is None or Path(path).is_file() else Path(folder, path) for path in paths]
+    return [Path(path) if folder is None or is_file(path) else Path(folder, path) for path in paths]
 
 
 def parameters_of(names: Iterable[str], folder: str | None, trust: Trust) -> list[str]:
@@ -454,7 +454,7 @@ def _agent(component: _Component, folder: str | None, trust: Trust) -> Policy | 
     from hpcsimkit.agents.agent import Agent
 
     path, own = component.key.removeprefix(AGENT), component.code
-    place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
+    place = path if folder is None or is_file(path) else str(Path(folder) / path)
     parts = trust.module(own, folder, component.text) if own else None
     agent = Agent.load(place, parts=parts, sample=component.kwargs.get("sample"))
     if agent.stage in ONE_SEAT:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, reduce
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from hpcsimkit.reproductions.papers import PAPERS
 
 __all__ = ["POLICY_BY_NAME", "own_module", "part", "part_named", "parts_of_plans"]
 
-Part = TypeVar("Part", bound="type[Any] | object")
+Part = TypeVar("Part", bound=Callable[..., Any])
 
 KIT = "hpcsimkit."
 
@@ -87,7 +87,7 @@ _DECORATED: dict[str, Any] = {}
 
 def part(found: Part) -> Part:
     """Register a class or function of a reproduction as a part that plans may name; a decorator."""
-    _DECORATED[f"{found.__module__.removeprefix(KIT)}:{found.__qualname__}"] = found  # type: ignore[attr-defined]
+    _DECORATED[f"{found.__module__.removeprefix(KIT)}:{found.__qualname__}"] = found
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.learner_parts import algorithm_named
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, attribute_of, changed
@@ -156,7 +157,7 @@ class Workshop:
             settings, environment = parts.made(table.settings), parts.made(table.environment)
             if table.total_timesteps is not None:
                 settings = changed(settings, {"total_timesteps": parts.made(table.total_timesteps)})
-            kind = self.code.kind(table.learner, Learner) if table.learner else Learner
+            kind = self._learner(table.learner) if table.learner else Learner
             seed = parts.made(table.seed) + parts.variables.get("number", 0)
             trainer = parts.made(table.trainer)
             if ":" in trainer:
@@ -165,6 +166,13 @@ class Workshop:
             changes = parts.beside({"learner": learner}).made(table.changes)
             self._made[label] = changed(learner, changes)
         return self._made[label]
+
+    def _learner(self, name: str) -> Any:
+        """Return the class of a learner, which need not be a subclass of that of the kit."""
+        kind = self.code.kind(name, object)
+        if not hasattr(kind, "of"):
+            raise UsageError(f"{name!r} needs a class with the methods of {Learner.__name__}, found {kind!r}")
+        return kind
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons: log by log, or protocol by protocol."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import re
-from _string import formatter_field_name_split
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from functools import cached_property
@@ -26,6 +25,9 @@ PART, COPY, AGENT = "part", "copy", "agent"
 
 ONE = re.compile(r"\{\w[\w.\[\]]*\}")
 """Text that is one variable, or an attribute or an item of it."""
+
+FIELD, STEP = re.compile(r"(\w+)((?:\.\w+|\[\w+\])*)"), re.compile(r"\.(\w+)|\[(\w+)\]")
+"""A variable with its attributes and items, and each of these."""
 
 
 class Code(NamedTuple):
@@ -116,12 +118,13 @@ def _is_value(found: Any, name: str) -> bool:
     return isinstance(static, cached_property) or not inspect.isroutine(static)
 
 
-def _item_of(found: Any, key: str | int) -> Any:
-    if not isinstance(found, list | tuple | Mapping):
+def _item_of(found: Any, key: str) -> Any:
+    """Return an item of a text, a list or a table."""
+    if not isinstance(found, str | list | tuple | Mapping):
         raise UsageError(f"{type(found).__name__} has no item {key!r}")
     try:
-        return found[key]  # type: ignore[index]
-    except LookupError:
+        return found[key] if isinstance(found, Mapping) else found[int(key)]
+    except (LookupError, ValueError):
         raise UsageError(f"no item {key!r} in {found!r}") from None
 
 
@@ -129,13 +132,15 @@ class _Words(Formatter):
     """Texts: ``{order:upper}`` in capitals, ``{number:next}`` plus 1, ``{backfilling:?-bf}`` only if true."""
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
-        name, rest = formatter_field_name_split(field_name)
-        if name not in kwargs:
-            raise UsageError(f"unknown variable {name!r}{nearest(str(name), list(kwargs))}")
-        found = kwargs[name]
-        for is_attribute, key in rest:
-            found = attribute_of(found, key) if is_attribute else _item_of(found, key)
-        return found, name
+        match = FIELD.fullmatch(field_name)
+        if match is None:
+            raise UsageError(f"a variable is needed, with attributes or items, found {field_name!r}")
+        if match[1] not in kwargs:
+            raise UsageError(f"unknown variable {match[1]!r}{nearest(match[1], list(kwargs))}")
+        found = kwargs[match[1]]
+        for attribute, item in STEP.findall(match[2]):
+            found = attribute_of(found, attribute) if attribute else _item_of(found, item)
+        return found, match[1]
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "upper":
@@ -256,7 +261,7 @@ def changed(found: Any, changes: Mapping[str, Any]) -> Any:
         raise UsageError(f"an object can be copied, found {found!r}")
     for name in changes:
         attribute_of(found, name)
-    if is_dataclass(found):
+    if is_dataclass(found) and not isinstance(found, type):
         return importing(lambda: replace(found, **changes), type(found).__name__, "changed")
     made = copy.copy(found)
     for name, value in changes.items():

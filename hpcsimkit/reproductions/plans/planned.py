@@ -16,7 +16,7 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.io.files import single_name
+from hpcsimkit.io.files import is_file, single_name
 from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.learning_curve import Curve, draw_rewards
 from hpcsimkit.reports.plots import draw_boxes
@@ -384,7 +384,7 @@ def reproduction_named(name: str, allow_code: Sequence[str] = ()) -> type[PaperR
     """
     if name in SYSTEMS:
         return reproduction_of(PAPERS[name], KIT.trust)
-    if (Path(name) / "plan.toml").is_file():
+    if is_file(Path(name) / "plan.toml"):
         return reproduction_of(Path(name).resolve(), Trust(tuple(allow_code)))
     raise UsageError(f"unknown system {name!r}{nearest(name, SYSTEMS)}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Machines, Workload
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.parts.catalogue import parts
-from hpcsimkit.experiments.parts.named_parts import machines_named, metric_named, reader_named
+from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, metric_named, reader_named
+from hpcsimkit.experiments.parts.registry import policy_named
 from hpcsimkit.experiments.parts.trust import CALLER, Trust
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io import catalogue
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.results import metrics
 from hpcsimkit.results.metrics import METRICS, Metric
 from hpcsimkit.workloads.readers.logs import LogFormat, read_log
@@ -217,3 +220,24 @@ def test_a_metric_without_a_direction_does_not_choose_an_agent() -> None:
     _, problem = Training.checked({"validation": {"metric": f"{HERE}:NEUTRAL"}})
     assert problem is not None
     assert problem[1].endswith(f"of {HERE}:NEUTRAL neither lower nor higher values are better")
+
+
+# --- texts that cannot be paths ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["x" * 300, "y/" * 3000 + "z", "a\0b"])
+def test_texts_that_cannot_be_paths_are_one_line(text: str, tmp_path: Path) -> None:
+    """D11: wherever a path or a name is given, in a program or in a file."""
+    assert not is_name(text)
+    calls = [
+        lambda: Source(log=text).workload(),
+        lambda: Source(machines=text).cluster,
+        lambda: Source(partitions=text).scheduled,
+        lambda: reproduction_named(text),
+        lambda: Source.read(Path(text)),
+        *(partial(policy_named, f"{prefix}{text}", str(tmp_path), CALLER) for prefix in ("agent:", "learned:")),
+        *(partial(find, f"{text}.py:X", str(tmp_path), CALLER) for find in (machines_named, reader_named, policy_named)),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(HpcsimkitError):
+            call()
