@@ -41,7 +41,8 @@ class Ears:
     Parameters
     ----------
     folder : Path
-        Current folder, in which only `out` and names that begin with it may be written.
+        Current folder, in which only `out` and names that begin with it may be written; elsewhere, only the kit's
+        cache of compiled functions.
     notes : int
         Number of the open file in which it is recorded, of this process and those that it forks.
     """
@@ -87,7 +88,11 @@ class Ears:
     def _changed(self, event: str, arguments: tuple[Any, ...]) -> str:
         paths = [each for each in arguments if isinstance(each, str | bytes | os.PathLike)]
         names = [self._inside(path, *arguments[-1:]) for path in paths]
-        outside = [name for name in names if not re.match(r"\.?out($|[./])|/dev/|/proc/", name)]
+        outside = [
+            name
+            for name in names
+            if not re.match(r"\.?out($|[./])|/dev/|/proc/|\S*/\.cache/hpcsimkit($|/)", name)
+        ]
         return f"{event} {', '.join(outside)}" if outside else ""
 
     def _inside(self, path: Any, folder: object = -1) -> str:
