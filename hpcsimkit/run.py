@@ -35,7 +35,7 @@ from hpcsimkit.cli.workloads import describe, lublin, mimic
 from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.io.budget import restored_limits
 from hpcsimkit.io.interruption import signal_of, terminable
-from hpcsimkit.io.printable import warn
+from hpcsimkit.io.printable import printable_warnings, warn
 
 __all__ = ["app", "main"]
 
@@ -136,7 +136,12 @@ def _run(arguments: list[str]) -> int:
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
         arguments = ["compare", *arguments]
     try:
-        with restored_limits(), terminable(), _parser().make_context(PROGRAM, arguments) as context:
+        with (
+            restored_limits(),
+            terminable(),
+            printable_warnings(),
+            _parser().make_context(PROGRAM, arguments) as context,
+        ):
             _parser().invoke(context)
         sys.stdout.flush()
     except typer.Exit as leaving:

@@ -113,6 +113,37 @@ HEAVY_AT_THE_TOP = {
 """Modules that have one at the top: each must itself be loaded late, or be the command line."""
 
 
+OPENING = {
+    "open", "read_text", "read_bytes", "load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_table",
+    "read_metadata", "read_json", "read_pickle", "read_hdf", "read_excel", "read_feather", "ParquetFile", "ZipFile", "TarFile",
+    "GzipFile", "safe_open", "load_file", "input", "FileInput", "connect", "fdopen",
+}  # fmt: skip
+"""Names of functions of Python and of libraries that read a file."""
+
+PICKLING = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+
+LOADING = {"json", "joblib", "marshal", "np", "numpy", "pickle", "safetensors", "tomllib", "torch", "yaml"}
+"""Libraries with a function ``load`` that reads a file."""
+
+OPENED_ELSEWHERE = {
+    "io.files": {"open", "GzipFile"},
+    "io.npz": {"ZipFile", "open", "load"},  # these, down to the empty line, are given bytes that were read
+    "agents.networks.model_file": {"load"},
+    "experiments.sweep.results": {"read_parquet"},
+    "reports.saved_results": {"read_metadata", "read_table", "read_csv"},
+    "reports.sweep.table": {"read_parquet", "read_csv"},
+
+    "compiled.cache_folder": {"read_bytes"},  # these read files of the kit itself and of installed packages
+    "engine.code_version": {"read_bytes"},
+    "experiments.parts.catalogue": {"read_text"},
+    "reproductions.published_rules.own": {"read_text"},
+
+    "engine.provenance": {"read_text"},  # these ask the system: /proc
+    "kernel.recording": {"open"},
+}  # fmt: skip
+"""Where a file is read, or bytes are, without `hpcsimkit.io.files.read_bytes`, which asks for its format."""
+
+
 class Import(NamedTuple):
     """One import: by which module, of what, where, and whether it happens when the module is loaded."""
 
@@ -228,6 +259,41 @@ def public_methods(kind: type) -> list[str]:
         and isinstance(member, FunctionType | classmethod | staticmethod)
         and not any(hasattr(base, name) for base in kind.__bases__)
     ]
+
+
+def test_every_file_is_read_as_a_format() -> None:
+    """No file is read past `read_bytes`, which needs a `Format`: the test of names of code in files knows all."""
+    found = {name: openings for name in MODULES if (openings := set(opened_in(name)))}
+    assert found == OPENED_ELSEWHERE
+
+
+def test_only_engines_use_pickle() -> None:
+    """Between processes of one user; what a file holds is never unpickled."""
+    found = {name for name in MODULES for each in imports(name) if each.imported.split(".")[0] in PICKLING}
+    assert found == {"engine.dask", "engine.dask_worker"}
+
+
+def opened_in(module: str) -> Iterator[str]:
+    """The functions that read files, as a module calls or imports them; those of the kit have names of their own."""
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            of = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+            kits = (
+                (name == "load" and of.split(".")[0] not in LOADING)
+                or of == "self"
+                or (not of and name != "open")
+            )
+            if name in OPENING and not kits and not opened_to_write(node):
+                yield name
+        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith("hpcsimkit."):
+            yield from (alias.name for alias in node.names if alias.name in OPENING)
+
+
+def opened_to_write(call: ast.Call) -> bool:
+    """Whether a call has the mode or the flag of a file that is written."""
+    words = {word.strip("'") for each in call.args for word in ast.unparse(each).split(".")}
+    return bool(words & {"w", "wb", "x", "xb", "a", "ab", "O_WRONLY"})
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -15,6 +15,7 @@ import typer
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import is_file, is_folder, make_folder, read_bytes, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.printable import warn
 
 __all__ = ["consented"]
@@ -101,7 +102,7 @@ def _remembered() -> dict[str, list[str]]:
     if hasattr(os, "getuid") and (about.st_uid != os.getuid() or about.st_mode & 0o022):
         raise UsageError(f"{file}: a file that only you may write is needed")
     try:
-        found = json_value(read_bytes(file).decode(), file)
+        found = json_value(read_bytes(file, Format.CONSENT).decode(), file)
     except ValueError:
         found = None
     if not (isinstance(found, dict) and all(_are_names(names) for names in found.values())):

@@ -15,6 +15,7 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, StorageError
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, single_name, write_bytes
+from hpcsimkit.io.formats import Format
 
 __all__ = ["FAILURE", "INPUTS", "OUTCOME", "Store", "reason_of"]
 
@@ -79,11 +80,11 @@ class Store:
 
     def outcome(self, task: Task) -> Any:
         """Return the outcome of a complete task."""
-        return json_record(self.folder(task) / OUTCOME)["outcome"]
+        return json_record(self.folder(task) / OUTCOME, Format.TASK)["outcome"]
 
     def seconds(self, task: Task) -> float:
         """Return the CPU time of a complete task [s], including that of interrupted runs."""
-        return float(json_record(self.folder(task) / OUTCOME)["seconds"])
+        return float(json_record(self.folder(task) / OUTCOME, Format.TASK)["seconds"])
 
     def failure(self, task: Task) -> str | None:
         """Return the reason for which a task failed with its current inputs; None if it did not."""
@@ -158,7 +159,7 @@ class Store:
 
     def _record(self, task: Task, file: str) -> dict[str, Any] | None:
         """Return a record of a task with its current fingerprint; None if there is none."""
-        record = json_record(self.folder(task) / file)
+        record = json_record(self.folder(task) / file, Format.TASK)
         return record if record.get("fingerprint") == task.fingerprint else None
 
 
@@ -182,7 +183,7 @@ class Stopwatch:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._before = float(json_record(file).get("seconds", 0.0))
+        self._before = float(json_record(file, Format.TASK).get("seconds", 0.0))
         self._began = self._noted = time.process_time()
 
     def seconds(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -23,7 +22,8 @@ from hpcsimkit.experiments.parts.on_machines import fitting, locality_of, place_
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.settings.toml_lines import Location
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import sha256_of_content
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
@@ -126,6 +126,7 @@ class Source(Table):
 
     inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate}
     flags: ClassVar[Mapping[str, str]] = {"from_date": "--from", "to_date": "--to"}
+    file_format: ClassVar[Format] = Format.EXPERIMENT
 
     log: str | None = Field(None, min_length=1)
     sha256: str | None = None
@@ -520,7 +521,7 @@ def sha256_of(file: str) -> str:
 @lru_cache(maxsize=16)
 def _sha256(file: str, *version: int) -> str:
     """Return the SHA-256 of a file, computed once for each version of it."""
-    return hashlib.sha256(read_bytes(file)).hexdigest()
+    return sha256_of_content(file)
 
 
 def _check_hash(file: str, sha256: str | None) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.kernel.guard import message_of
 from hpcsimkit.reproductions.cells import comparison_cells, number, per_cent, spread_cell, standings_table
 
@@ -112,7 +113,7 @@ def rendered(template: str | Path, **values: Any) -> str:
 def _of_file(file: Path, values: dict[str, Any]) -> str:
     from jinja2 import TemplateSyntaxError
 
-    source, name = read_bytes(file), f"<{file}>"
+    source, name = read_bytes(file, Format.TEMPLATE), f"<{file}>"
     try:
         code = sandbox().compile(source.decode(), filename=name)
         return sandbox().template_class.from_code(sandbox(), code, sandbox().globals).render(values)

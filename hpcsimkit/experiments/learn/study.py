@@ -33,6 +33,7 @@ from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
 
@@ -157,7 +158,7 @@ class Study:
                 f"{self.place}: a new folder, or one of a study, is needed; other files are in it"
             )
         if (self.place / PROVENANCE).is_file():
-            held = json_record(self.place / PROVENANCE).get(SETTINGS)
+            held = json_record(self.place / PROVENANCE, Format.PROVENANCE).get(SETTINGS)
             check_replacement(self.place, held, self.settings.settings(), overwrite=overwrite)
         with in_use(self.place):
             make_folder(self.store.place)

@@ -23,6 +23,7 @@ from hpcsimkit.experiments.learn.goal import REFERENCE, Goal, figures_of
 from hpcsimkit.experiments.learn.recipe import RANGES, keys, parameters, start
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -188,7 +189,7 @@ class Simulated(Task):
     def arrays(self, store: Store) -> dict[str, NDArray[Any]]:
         """Return the arrays of a complete simulation: the schedule and, if recorded, the predictions."""
         file = store.folder(self) / SCHEDULE
-        return arrays_in(read_bytes(file), file)
+        return arrays_in(read_bytes(file, Format.TASK_ARRAYS), file)
 
     def calibration(self, store: Store, jobs: NDArray[np.bool_]) -> dict[str, float]:
         """Return the share of some jobs that do not exceed each recorded quantile, by its level."""

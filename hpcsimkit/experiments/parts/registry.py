@@ -18,6 +18,7 @@ from hpcsimkit.experiments.parts.trust import CALLER, FILE_ENDING, Trust, code_i
 from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import is_file, read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
@@ -236,7 +237,7 @@ def _learned(name: str, folder: str | None) -> list[_Component]:
     """Return the parts of the policy named in a file, which are registered heuristics with literals."""
     path = name.removeprefix(LEARNED)
     place = path if folder is None or is_file(path) else str(Path(folder) / path)
-    content = read_bytes(place)
+    content = read_bytes(place, Format.LEARNED_POLICY)
     policy = None
     with suppress(ValueError, HpcsimkitError):
         record = json_value(content.decode(), place)

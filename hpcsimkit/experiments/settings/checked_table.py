@@ -15,6 +15,7 @@ from hpcsimkit.experiments.settings.toml_lines import Location, line_of
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 
 __all__ = ["Problem", "Table", "limited"]
 
@@ -35,6 +36,9 @@ class Table(BaseModel):
 
     flags: ClassVar[Mapping[str, str]] = {}
     """Names of flags that differ from the keys."""
+
+    file_format: ClassVar[Format]
+    """Format of the files that contain such a table; those in other tables have none."""
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
@@ -85,7 +89,7 @@ class Table(BaseModel):
         UsageError
             The file cannot be read, is not TOML, or is not such a table; the message names the line.
         """
-        text = _text(file)
+        text = _text(file, cls.file_format)
         try:
             values = toml_values(text, file)
         except TOMLDecodeError as error:
@@ -167,9 +171,9 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _text(file: Path) -> str:
+def _text(file: Path, form: Format) -> str:
     try:
-        return read_bytes(file, lines=True).decode("utf-8")
+        return read_bytes(file, form, lines=True).decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{file}: an experiment in TOML is needed, found no UTF-8 text") from None
 

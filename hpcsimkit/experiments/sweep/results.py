@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections import Counter
@@ -14,6 +15,8 @@ from hpcsimkit.engine.store import FAILURE, INPUTS, OUTCOME
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.io.documents import json_record
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.reports.sweep.remarks import of_reasons, remarks_on
 from hpcsimkit.reports.sweep.table import SweepTable
 
@@ -73,7 +76,7 @@ class SweepResults:
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.place = Path(place)
-        self._description = json_record(self.place / DESCRIPTION)
+        self._description = json_record(self.place / DESCRIPTION, Format.SWEEP_RESULTS)
         if not isinstance(self._description.get("cells"), list):
             raise UsageError(f"{place}: a folder of a sweep is needed; {DESCRIPTION} is missing or damaged")
 
@@ -123,7 +126,7 @@ class SweepResults:
         if not file.is_file():
             raise UsageError(f"{file}: no such file; is the sweep finished?")
         try:
-            return pandas.read_parquet(file)
+            return pandas.read_parquet(io.BytesIO(read_bytes(file, Format.TABLE)))
         except (OSError, ValueError) as error:
             raise HpcsimkitError(f"{file}: cannot be read: {error}") from None
 
@@ -139,7 +142,7 @@ class SweepResults:
             if found == OUTCOME:
                 times.append((folder / OUTCOME).stat().st_mtime)
             elif found == FAILURE:
-                reasons[str(json_record(folder / FAILURE).get("reason"))] += 1
+                reasons[str(json_record(folder / FAILURE, Format.TASK).get("reason"))] += 1
         return State(
             counts[OUTCOME], counts[FAILURE], counts[INPUTS], counts[""], reasons, _rate(sorted(times))
         )

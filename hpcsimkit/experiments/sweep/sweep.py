@@ -24,6 +24,7 @@ from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
 from hpcsimkit.experiments.sweep.draws import may_draw
 from hpcsimkit.experiments.sweep.results import SweepResults
 from hpcsimkit.experiments.sweep.windows import Window, Windows, WindowsOfLog
+from hpcsimkit.io.formats import Format
 
 __all__ = ["Sweep"]
 
@@ -70,6 +71,7 @@ class Sweep(Experiment):
 
     inner: ClassVar = Experiment.inner
     flags: ClassVar = {**Experiment.flags, "sweep": "--axis"}
+    file_format: ClassVar = Format.SWEEP
 
     sweep: dict[str, Any] = Field(default_factory=dict)
     baseline: str | None = None

@@ -29,7 +29,8 @@ from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 from hpcsimkit.io.documents import json_record
-from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.files import make_folder, sha256_of_content, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.interruption import Stopped, signal_of
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ class SweepRun:
         """Return the identity of everything that the table and the report depend on."""
         columns = frame.reindex(columns=["cell", "status", "reason", "seconds"]).astype(str)
         code = [hash_of_packages(OF_REPORT, pattern) for pattern in ("*.py", "*.jinja")]
-        files = [(self.place / file).read_text(encoding="utf-8") for file in (DESCRIPTION, SETTINGS)]
+        files = [sha256_of_content(self.place / file) for file in (DESCRIPTION, SETTINGS)]
         versions = provenance.record()["packages"]
         return digest([self.place.resolve().name, self.sweep.report, files, versions, code, columns.to_csv()])
 
@@ -311,7 +312,7 @@ class SweepRun:
         names = [PROVENANCE, f"{CELLS}.csv", f"{CELLS}.parquet", *[REPORT] * self.sweep.report]
         if not all((self.place / name).is_file() for name in names):
             return False
-        return json_record(self.place / PROVENANCE).get(FINGERPRINT) == mark
+        return json_record(self.place / PROVENANCE, Format.PROVENANCE).get(FINGERPRINT) == mark
 
     def _table(self, cells: Sequence[Cell]) -> pandas.DataFrame:
         """Return a row for each cell; an axis hides the metric of its name (the number of jobs)."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.reports.figures import format_count, format_duration, line_styles, save_figure
 from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
@@ -80,7 +81,7 @@ def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
 
 def _curves(place: Path, table: SweepTable) -> Iterator[Picture]:
     """Yield the learning curves of a sweep of trainings."""
-    file = json_record(place / "sweep.json").get("curves")
+    file = json_record(place / "sweep.json", Format.SWEEP_RESULTS).get("curves")
     if isinstance(file, str):
         yield from draw_curves(place, file, table)
 

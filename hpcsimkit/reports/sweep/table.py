@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import numpy as np
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.reports.report import SUMMARY
 from hpcsimkit.results.replicates import numbered
 
@@ -87,8 +89,10 @@ class SweepTable:
         if file is None:
             raise UsageError(f"{place}: the folder of a finished sweep is needed, found no cells.parquet")
         try:
-            about = json_value(read_bytes(place / "sweep.json").decode(), place / "sweep.json")
-            cells = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+            description = place / "sweep.json"
+            about = json_value(read_bytes(description, Format.SWEEP_RESULTS).decode(), description)
+            content = io.BytesIO(read_bytes(file, Format.TABLE))
+            cells = pd.read_parquet(content) if file.suffix == ".parquet" else pd.read_csv(content)
             names = ("replicates", "metrics", "baseline", "without_seed")
             given = {name: about[name] for name in names if about.get(name)}
             return cls.of(cells, about["axes"], **given)

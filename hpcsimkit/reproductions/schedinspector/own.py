@@ -18,7 +18,9 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.evaluation.explanation import HEADINGS, Explanation, explained
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.io.npz import write_arrays
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
+from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.policies.dirlab import MAX_REJECTIONS
 from hpcsimkit.reports.explanation import draw_explanation
@@ -103,8 +105,8 @@ class Explaining(Task):
 
     def explanation(self, folder: Path, outcome: Any) -> Explanation:
         """Return the saved observations and rejections."""
-        with np.load(folder / DECISIONS, allow_pickle=False) as kept:
-            return Explanation(outcome["names"], kept["seen"].astype(np.float64), kept["rejected"])
+        kept = arrays_in(read_bytes(folder / DECISIONS, Format.TASK_ARRAYS), folder / DECISIONS)
+        return Explanation(outcome["names"], kept["seen"].astype(np.float64), kept["rejected"])
 
 
 class OwnFindings(PaperFindings):
