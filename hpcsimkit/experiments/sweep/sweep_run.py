@@ -236,8 +236,6 @@ class SweepRun:
         def fail(task: Task, error: Exception) -> None:
             if isinstance(error, StorageError):  # other cells cannot be written either
                 raise error
-            if self.store.failure(task) is None:  # its process died
-                self.store.fail(task, error)
             count(task.name, "failed")
 
         def told(name: str, done: int) -> None:
