@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 __all__ = [
     "HpcsimkitError",
+    "PartlyFailedError",
     "PolicyError",
     "ScheduleError",
     "StalledError",
@@ -44,6 +45,10 @@ class WorkloadError(HpcsimkitError):
 
 class StorageError(WorkloadError):
     """A file or folder cannot be written, for example because the disk is full."""
+
+
+class PartlyFailedError(HpcsimkitError):
+    """Some tasks of a run failed, or all; the run itself is complete, and its records name them."""
 
 
 class ScheduleError(HpcsimkitError):

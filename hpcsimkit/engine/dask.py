@@ -68,13 +68,13 @@ def check_address(address: str, *, insecure: bool) -> None:
     >>> check_address("tcp://login1:8786", insecure=False)
     Traceback (most recent call last):
     ...
-    hpcsimkit.errors.UsageError: tcp://login1:8786: without TLS, all who reach this scheduler can run code as \
-you; tls:// is needed, or dask-insecure:tcp://login1:8786 to accept that
+    hpcsimkit.errors.UsageError: tcp://login1:8786: without TLS, all who reach this scheduler can run code \
+as you; tls:// is needed, or dask-insecure:tcp://login1:8786 to accept that
     """
     if not insecure and not address.startswith(ENCRYPTED):
         raise UsageError(
-            f"{address}: without TLS, all who reach this scheduler can run code as you; {ENCRYPTED} is needed, "
-            f"or dask-insecure:{address} to accept that"
+            f"{address}: without TLS, all who reach this scheduler can run code as you; "
+            f"{ENCRYPTED} is needed, or dask-insecure:{address} to accept that"
         )
 
 
@@ -82,8 +82,8 @@ class Dask(Engine):
     """Executes tasks on workers of Dask, which use the same folders as this process.
 
     A worker that dies loses only its own task, which another one attempts once more. Tasks are cancelled with
-    this process. The scheduler and the workers that it starts know each other by a certificate in memory, made
-    for this run, and listen on the loopback interface.
+    this process. The scheduler and the workers that it starts know each other by a certificate in memory,
+    made for this run, and listen on the loopback interface.
 
     Parameters
     ----------
@@ -92,7 +92,8 @@ class Dask(Engine):
         ``"tls://login1:8786"``, whose workers have one thread each. Its certificates are those of the
         configuration of Dask.
     insecure : bool
-        Whether a scheduler without TLS is accepted: all who reach it can run code as its user. Default: False.
+        Whether a scheduler without TLS is accepted; all who reach it can run code as its user. Default:
+        False.
     """
 
     def __init__(self, cluster: int | str, *, insecure: bool = False) -> None:

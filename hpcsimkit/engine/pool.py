@@ -17,7 +17,7 @@ ATTEMPTS = 2
 
 
 class WorkerLostError(HpcsimkitError):
-    """A worker died while it had a task; the message says how, such as ``its process ended with exit code 1``."""
+    """A worker died while it had a task; the message says how, such as ``its process ended by signal 11``."""
 
 
 Message = int | Exception | None
