@@ -42,8 +42,8 @@ __all__ = ["app", "main"]
 SIGNALLED, BROKEN_PIPE, WRONG, PARTLY_FAILED = 128, 141, 2, 3
 """Exit codes, by shell convention.
 
-Signals, plus their number (130 after Ctrl-C, 143 after SIGTERM); a broken pipe; all other errors; a complete run,
-some of whose tasks failed.
+Signals, plus their number (130 after Ctrl-C, 143 after SIGTERM); a broken pipe; all other errors; a complete
+run, some of whose tasks failed.
 """
 
 BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -112,7 +112,7 @@ def about(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command line and exit: 0, or 2, 3, 130 (Ctrl-C) or 143 (SIGTERM) after a line on standard error."""
+    """Run a command line and exit: 0, or 2, 3, 130 (Ctrl-C), 143 (SIGTERM) after a line on standard error."""
     for library in BLAS:
         os.environ.setdefault(library, "1")
     if arguments is None:  # this process is for the command alone

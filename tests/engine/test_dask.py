@@ -29,7 +29,7 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.sweep_run import SweepRun
 from hpcsimkit.run import main
-from tests.engine.test_engines import Step, order
+from tests.engine.steps import Step
 from tests.waiting import until
 
 distributed = pytest.importorskip(
@@ -121,56 +121,12 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., di
 # --- tasks -------------------------------------------------------------------------------------------------
 
 
-def test_every_task_once_after_those_that_it_requires(tmp_path: Path, address: str) -> None:
-    tasks = [Step("c", ("b", "a")), Step("b", ("a",)), Step("d"), Step("a", ("of another run",))]
-    store, told = Store(tmp_path), list[tuple[str, int]]()
-    perform(tasks, store, Dask(address, insecure=True), tell=lambda name, done: told.append((name, done)))
-    found = order(tmp_path)
-    assert sorted(found) == ["a", "b", "c", "d"]
-    assert found.index("a") < found.index("b") < found.index("c")
-    for task in tasks:
-        assert [done for name, done in told if name == task.name] == [0, 1, 2, 3, 3]
-        assert store.outcome(task)["pid"] != os.getpid()
-    perform(tasks, store, Dask("tls://127.0.0.1:9"))  # with nothing to do, it does not connect
-    assert order(tmp_path) == found
-
-
-def test_failures_reach_the_caller(tmp_path: Path, address: str) -> None:
-    tasks = [Step("x", does="fail"), Step("y", ("x",)), Step("a", does="refuse"), Step("b")]
-    store, failed = Store(tmp_path), dict[str, str]()
-    perform(
-        tasks,
-        store,
-        Dask(address, insecure=True),
-        failed=lambda task, error: failed.update({task.name: str(error)}),
-    )
-    assert failed == {
-        "x": "x: ValueError: wrong",
-        "y": "y: it requires x, which failed",
-        "a": "not understood",
-    }
-    assert store.has(tasks[3])
-
-
 def test_an_error_cancels_the_others(tmp_path: Path, address: str) -> None:
-    tasks = [Step("sleeps", does="sleep"), Step("x", ("a",), does="fail"), Step("a")]
+    tasks = [Step("sleeps", does="hang"), Step("x", ("a",), does="fail"), Step("a")]
     with pytest.raises(HpcsimkitError, match=r"^x: ValueError: wrong$"):
         perform(tasks, Store(tmp_path), Dask(address, insecure=True))
     until((tmp_path / "sleeps" / "spent.json").exists)  # written at the end of the task
     assert not (tmp_path / "sleeps" / "slept").exists()
-
-
-def test_a_worker_that_dies_loses_only_its_own_task(tmp_path: Path, address: str) -> None:
-    store, tasks = Store(tmp_path), [Step("x", does="die once"), *(Step(name) for name in "abcd")]
-    perform(tasks, store, Dask(address, insecure=True))
-    assert all(map(store.has, tasks))
-    assert sorted(order(tmp_path)) == ["a", "b", "c", "d", "x", "x"]
-
-
-def test_a_task_that_kills_its_workers_is_given_up(tmp_path: Path, address: str) -> None:
-    with pytest.raises(HpcsimkitError, match=r"^x: its worker ended \(out of memory\?\), 2 times$"):
-        perform([Step("x", does="die")], Store(tmp_path), Dask(address, insecure=True))
-    assert order(tmp_path) == ["x", "x"]
 
 
 # --- comparisons -------------------------------------------------------------------------------------------
