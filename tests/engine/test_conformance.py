@@ -173,9 +173,9 @@ def test_a_worker_of_a_sweep_dies(folder: Path, engine: Engine, name: str) -> No
         pytest.skip("the command dies, too")
     (folder / "killer.py").write_text(KILLER)
     policies = ["fcfs", "killer.py:Killer", "sjf"]
-    sweep = Sweep(jobs=50, policies=policies, sweep={"seed": [1, 2]}, report=False)
+    sweep = Sweep(jobs=50, policies=policies, sweep={"seed": [1]}, report=False)
     frame = SweepRun(sweep, folder / "out", engine=engine).run()
-    assert frame["status"].tolist() == ["done", "failed", "done"] * 2
+    assert frame["status"].tolist() == ["done", "failed", "done"]
     reasons = frame.loc[frame["status"] == "failed", "reason"]
     assert reasons.str.fullmatch(r"its .* ended .*\(out of memory\?\), 2 times").all()
     assert not list(folder.rglob("*.tmp"))
