@@ -239,6 +239,7 @@ class _DaskPool(Pool):
         self._idle: list[str] = []
         self._attempts: dict[str, _Attempt] = {}
         self._numbers = count()
+        self._present: set[str] | None = None
         self._received: SimpleQueue[tuple[str, int | bytes | WorkerLostError | HpcsimkitError]] = (
             SimpleQueue()
         )
@@ -300,7 +301,8 @@ class _DaskPool(Pool):
             present = self.client.nthreads()
             for worker in self._payloads.keys() - present.keys():
                 self._forget(worker)
-            joined = {worker: threads for worker, threads in present.items() if worker not in self._payloads}
+            ready = self._ready(present)
+            joined = {worker: present[worker] for worker in ready if worker not in self._payloads}
             _check(self.client, joined)
             for worker in joined:
                 self._send_tasks(worker)
@@ -310,6 +312,22 @@ class _DaskPool(Pool):
         if self.client.status != "running":
             raise HpcsimkitError("the connection to the Dask scheduler was lost")
         self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
+
+    def _ready(self, present: dict[str, int]) -> set[str]:
+        """Return the workers that may get a task.
+
+        The process that starts a worker gives it up if it dies before this process knows it, so that a worker
+        that has just joined gets no task yet.
+        """
+        from distributed import LocalCluster, Status
+
+        if isinstance(self.client.cluster, LocalCluster):
+            nannies = self.client.cluster.workers.values()
+            if all(nanny.status in (Status.closed, Status.failed) for nanny in nannies):
+                raise HpcsimkitError("the workers of Dask have ended, and cannot be started again")
+            return present.keys() & {nanny.worker_address for nanny in nannies}
+        seen, self._present = self._present, set(present)
+        return self._present if seen is None else self._present & seen
 
     def _send_tasks(self, worker: str) -> None:
         """Send all tasks to a worker, which may have died meanwhile."""

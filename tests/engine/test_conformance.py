@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from hpcsimkit.engine.dask import Dask
 from hpcsimkit.engine.engines import Engine, InProcess, Processes, Threads
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.slurm import Slurm
@@ -21,7 +23,6 @@ from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.sweep_run import SweepRun
 from tests.engine.private_slurm import missing_programs, private_slurm
-from tests.engine.schedulers import dask_scheduler
 from tests.engine.steps import Step, order
 
 HERE = ("in-process", "threads")
@@ -79,14 +80,16 @@ def engine(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engi
         "threads": lambda: Threads(2),
         "process": lambda: Processes(1),
         "processes": lambda: Processes(2),
+        "dask": lambda: Dask(2),
     }
+    if name in ("dask", "slurm"):
+        for package in ("distributed", "dask_jobqueue", "cryptography"):
+            if find_spec(package) is None:
+                pytest.skip("needs the extra [cluster]: pip install 'hpcsimkit[cluster]'")
     if name in engines:
         yield engines[name]()
         return
-    reason = "needs the extra [cluster]: pip install 'hpcsimkit[cluster]'"
-    pytest.importorskip("distributed", reason=reason)
-    pytest.importorskip("cryptography", reason=reason)
-    with dask_scheduler(2) if name == "dask" else slurm_engine(tmp_path_factory.mktemp("slurm")) as found:
+    with slurm_engine(tmp_path_factory.mktemp("slurm")) as found:
         yield found
 
 

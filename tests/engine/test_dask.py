@@ -29,6 +29,7 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.sweep_run import SweepRun
 from hpcsimkit.run import main
+from tests.engine.schedulers import dask_scheduler
 from tests.engine.steps import Step
 from tests.waiting import until
 
@@ -127,6 +128,13 @@ def test_an_error_cancels_the_others(tmp_path: Path, address: str) -> None:
         perform(tasks, Store(tmp_path), Dask(address, insecure=True))
     until((tmp_path / "sleeps" / "spent.json").exists)  # written at the end of the task
     assert not (tmp_path / "sleeps" / "slept").exists()
+
+
+def test_a_scheduler_with_tls(tmp_path: Path) -> None:
+    store, tasks = Store(tmp_path), [Step(name) for name in "abc"]
+    with dask_scheduler(1) as engine:
+        perform(tasks, store, engine)
+    assert all(map(store.has, tasks))
 
 
 # --- comparisons -------------------------------------------------------------------------------------------
