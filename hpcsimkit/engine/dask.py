@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -39,6 +39,9 @@ NO_PAGES: dict[str, list[str]] = {
     "distributed.worker.http.routes": [],
 }
 """Settings of Dask by which its HTTP servers show nothing: any user of the machine could read it."""
+
+TIME_TO_RESTART = "1 day"
+"""Time after which Dask gives up a worker of this machine that is starting anew; by default, 15 s."""
 
 SECONDS_TO_ANSWER = 5
 """Time in which a scheduler has to answer [s]."""
@@ -158,21 +161,27 @@ class Dask(Engine):
                     )
             yield client
 
-    def _started(self, workers: int, security: Security) -> AbstractContextManager[Any]:
+    @contextmanager
+    def _started(self, workers: int, security: Security) -> Iterator[Any]:
         """Start worker processes on this machine, and a scheduler in this process."""
+        import dask
         from distributed import LocalCluster
 
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit=0,
-            security=security,
-            host="127.0.0.1",
-            dashboard_address=LOOPBACK,
-            scheduler_kwargs={"dashboard": False},
-            silence_logs=logging.CRITICAL,
-            preload=[dask_worker.__name__],
-        )
+        with (
+            dask.config.set({"distributed.deploy.lost-worker-timeout": TIME_TO_RESTART}),
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=0,
+                security=security,
+                host="127.0.0.1",
+                dashboard_address=LOOPBACK,
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+                preload=[dask_worker.__name__],
+            ) as cluster,
+        ):
+            yield cluster
 
 
 def _check(client: Client, workers: dict[str, int]) -> None:

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,12 +60,9 @@ class Slurm(Dask):
         self.cores = cores
         self.logs = logs
 
-    def _started(self, workers: int, security: Security) -> AbstractContextManager[Any]:
-        """Start a scheduler in this process, and submit the jobs of the workers."""
-        return self._submitted(workers, security)
-
     @contextmanager
-    def _submitted(self, workers: int, security: Security) -> Iterator[Any]:
+    def _started(self, workers: int, security: Security) -> Iterator[Any]:
+        """Start a scheduler in this process, and submit the jobs of the workers."""
         require_packages("this engine", "cluster", "dask_jobqueue")
         if shutil.which("sbatch") is None:
             raise UsageError("the engine slurm submits jobs with sbatch, which is not on this machine")
