@@ -57,7 +57,7 @@ NAMES = [
     "threads",
     "process",
     "processes",
-    "dask",
+    pytest.param("dask", marks=pytest.mark.slow),  # starts workers for each case
     pytest.param(
         "slurm",
         marks=[
