@@ -11,6 +11,7 @@ from importlib.util import find_spec
 __all__ = [
     "HpcsimkitError",
     "ImpossibleScheduleError",
+    "PartlyFailedError",
     "PolicyError",
     "ScheduleError",
     "StalledError",
@@ -45,6 +46,10 @@ class WorkloadError(HpcsimkitError):
 
 class StorageError(WorkloadError):
     """A file or folder cannot be written, for example because the disk is full."""
+
+
+class PartlyFailedError(HpcsimkitError):
+    """Some tasks of a run failed, or all; the run itself is complete, and its records name them."""
 
 
 class ScheduleError(HpcsimkitError):

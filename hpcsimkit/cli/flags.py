@@ -349,8 +349,8 @@ EngineName = Annotated[
         "--engine",
         metavar="NAME",
         parser=lambda name: {"name": name},  # a key of the table [engine]
-        help="Engine in place of --workers: processes:N, dask:N, dask:tcp://HOST:PORT or slurm:N with N "
-        "workers.  [processes]",
+        help="Engine in place of --workers: processes:N, dask:N or slurm:N with N workers, or a Dask "
+        "scheduler, dask:tls://HOST:PORT, or dask-insecure:tcp://HOST:PORT without TLS.  [processes]",
     ),
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")]

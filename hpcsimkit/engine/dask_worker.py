@@ -84,12 +84,13 @@ def attempt(payload: bytes, origin: Origin, name: str) -> None:
     from distributed import get_worker
 
     worker, error, label = get_worker(), None, name
+    key = worker.get_current_task()
 
     def send(message: int | bytes) -> None:
-        worker.log_event(origin.run, (name, message))
+        worker.log_event(origin.run, (key, message))
 
     try:
-        with _cancellable(worker.state.tasks[worker.get_current_task()]):
+        with _cancellable(worker.state.tasks[key]):
             work, task = _loaded(payload, origin, name)
             label = task.label
             work(task, lambda done: send(int(done)))

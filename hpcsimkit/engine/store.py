@@ -92,13 +92,15 @@ class Store:
         return None if record is None else str(record["reason"])
 
     def fail(self, task: Task, error: Exception) -> None:
-        """Record the error by which a task failed, or its process ended.
+        """Record the error by which a task failed, or its worker died, maybe before it began.
 
         Raises
         ------
         HpcsimkitError
             The record cannot be written.
         """
+        if self._record(task, INPUTS) is None:
+            self._begin(task)
         record = {"fingerprint": task.fingerprint, "reason": reason_of(error)}
         _write(self.folder(task) / FAILURE, record)
 
@@ -138,10 +140,8 @@ class Store:
         StorageError
             The disk is full, for example; this is no failure of the task.
         """
-        self.set_aside(task)
+        self._begin(task)
         folder, mark = self.folder(task), task.fingerprint
-        make_folder(folder)
-        _write(folder / INPUTS, {"fingerprint": mark, "version": __version__, "inputs": task.identity})
         with writing(folder):
             remove_temporary_files(folder)
             (folder / FAILURE).unlink(missing_ok=True)
@@ -156,6 +156,13 @@ class Store:
             raise
         record = {"fingerprint": mark, "seconds": stopwatch.seconds(), "outcome": outcome}
         _write(folder / OUTCOME, record)
+
+    def _begin(self, task: Task) -> None:
+        """Create the folder of a task, and record its inputs there."""
+        self.set_aside(task)
+        make_folder(self.folder(task))
+        record = {"fingerprint": task.fingerprint, "version": __version__, "inputs": task.identity}
+        _write(self.folder(task) / INPUTS, record)
 
     def _record(self, task: Task, file: str) -> dict[str, Any] | None:
         """Return a record of a task with its current fingerprint; None if there is none."""

@@ -143,6 +143,13 @@ def test_windows_are_counted_before_they_run(cli: CLI, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_shard_without_cells(cli: CLI, file: Path, tmp_path: Path) -> None:
+    """As in an array of jobs with more parts than there are cells."""
+    no_cells = "shard 13/14 has no cells: the sweep has 12\n"
+    assert cli("sweep", "s.toml", "--out", "out", "--shard", "13/14") == (0, no_cells, "")
+    assert cli("sweep", "s.toml", "--out", "out", "--shard", "14/14", "-q") == (0, "", "")
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -215,7 +222,13 @@ def test_killed_and_gone_on(start: Start, apart: CLI, file: Path, tmp_path: Path
 def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 1/0 and not"))
     outcome = apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out")
-    assert (outcome.code, outcome.err) == (0, "")
+    some_failed = "hpcsimkit: 6 of 12 cells failed; reasons are in out\n"
+    assert (outcome.code, outcome.err) == (3, some_failed)
+    assert apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out", "-q") == (
+        3,
+        "",
+        some_failed,
+    ), "also of cells that failed before, and quietly"
     assert re.search(
         r"^failed: \d of 12 cells: mine:Slow at t=\d+ s, in Slow for job 1: Zero", outcome.out, re.M
     )
@@ -232,7 +245,7 @@ def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path
 def test_failure_of_all_cells(apart: CLI, file: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 1/0 and not"))
     outcome = apart("sweep", "s.toml", "-p", "mine:Slow", "--out", "out")
-    assert outcome.code == 2
+    assert outcome.code == 3
     assert outcome.err == "hpcsimkit: all 6 cells failed; reasons are in out\n"
     assert "results: out/" in outcome.out, "the table has the reasons"
     assert apart("sweep", "--status", "out").code == 0

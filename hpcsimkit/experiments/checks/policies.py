@@ -397,7 +397,7 @@ def parameter_problem(part: Parameters) -> str | None:
         if not hasattr(part, parameter.name):
             return f"{cls.__name__} does not store its parameter {parameter.name!r} under this name"
     values = {parameter.name: getattr(part, parameter.name) for parameter in parameters}
-    anew = {
+    anew: dict[str, Callable[[], object]] = {
         f"{cls.__name__} made of its own parameters": lambda: cls(**values),
         f"a copy of {cls.__name__}": lambda: copy.deepcopy(part),  # each run has one
     }

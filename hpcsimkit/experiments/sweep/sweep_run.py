@@ -254,8 +254,6 @@ class SweepRun:
         def fail(task: Task, error: Exception) -> None:
             if isinstance(error, StorageError):  # other cells cannot be written either
                 raise error
-            if self.store.failure(task) is None:  # its process died
-                self.store.fail(task, error)
             count(task.name, "failed")
 
         def told(name: str, done: int) -> None:
@@ -319,7 +317,8 @@ class SweepRun:
         import pandas
 
         columns = ["cell", "status", "reason", *self.sweep.columns]
-        parts = (cells[first : first + AT_ONCE] for first in range(0, len(cells), AT_ONCE))
+        begins = range(0, len(cells), AT_ONCE) or [0]  # a shard may have no cells
+        parts = (cells[first : first + AT_ONCE] for first in begins)
         frames = [pandas.DataFrame(map(self._row, part), columns=columns) for part in parts]
         return pandas.concat(frames, ignore_index=True).infer_objects()
 
