@@ -98,6 +98,11 @@ class Agent(Answering):
         )
 
     @property
+    def draws(self) -> bool:  # type: ignore[override]
+        """Whether runs with other seeds may differ: actions are sampled."""
+        return bool(self.sample)
+
+    @property
     def slots(self) -> int | None:
         """Number of options to choose among, by the mask or else by the training; None if neither has it."""
         return getattr(self.mask, "slots", self.trained.get("slots"))

@@ -109,6 +109,8 @@ class RandomAgent(Answering):
         Whether starting no further job is an option.
     """
 
+    draws = True
+
     def __init__(self, mask: Mask, base: Any = None, *, decline: bool = False) -> None:
         super().__init__(base, decline=decline)
         self.mask = mask

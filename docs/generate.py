@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pages.command_line import cli_page
+from pages.formats import formats_page
 from pages.metrics import metrics_page
 from pages.modules import index_page, package_page, packages
 from pages.policies import policies_page
@@ -16,6 +17,7 @@ def write_all(folder: Path) -> None:
     """Write all generated pages to a folder; unchanged files are not rewritten."""
     found = packages()
     pages = {
+        "formats.md": formats_page(),
         "metrics.md": metrics_page(),
         "policies.md": policies_page(),
         "cli.md": cli_page(),

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 
 __all__ = [
     "HpcsimkitError",
+    "ImpossibleScheduleError",
+    "PartlyFailedError",
     "PolicyError",
     "ScheduleError",
     "StalledError",
@@ -46,12 +48,24 @@ class StorageError(WorkloadError):
     """A file or folder cannot be written, for example because the disk is full."""
 
 
+class PartlyFailedError(HpcsimkitError):
+    """Some tasks of a run failed, or all; the run itself is complete, and its records name them."""
+
+
 class ScheduleError(HpcsimkitError):
     """A policy violated a rule of the system: it started a job twice, too early, or without capacity."""
 
 
 class StalledError(ScheduleError):
     """Jobs are waiting, no job runs, no event is pending, and the policy has started none of the jobs."""
+
+
+class ImpossibleScheduleError(ScheduleError):
+    """A finished schedule breaks a rule: a job was lost, started too early, ran too long, or found no room.
+
+    Its message begins with the name of the policy. The system refuses invalid actions at once, so the policy
+    has changed the state of the run by itself, or a simulator has a defect.
+    """
 
 
 class PolicyError(HpcsimkitError):

@@ -32,17 +32,18 @@ from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
 from hpcsimkit.cli.validating import validate
 from hpcsimkit.cli.workloads import describe, lublin, mimic
-from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.errors import HpcsimkitError, PartlyFailedError
 from hpcsimkit.io.budget import restored_limits
 from hpcsimkit.io.interruption import signal_of, terminable
-from hpcsimkit.io.printable import warn
+from hpcsimkit.io.printable import printable_warnings, warn
 
 __all__ = ["app", "main"]
 
-SIGNALLED, BROKEN_PIPE, WRONG = 128, 141, 2
+SIGNALLED, BROKEN_PIPE, WRONG, PARTLY_FAILED = 128, 141, 2, 3
 """Exit codes, by shell convention.
 
-Signals, plus their number (130 after Ctrl-C, 143 after SIGTERM); a broken pipe; all other errors.
+Signals, plus their number (130 after Ctrl-C, 143 after SIGTERM); a broken pipe; all other errors; a complete
+run, some of whose tasks failed.
 """
 
 BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -111,7 +112,7 @@ def about(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command line and exit: 0, or 2, 130 (Ctrl-C) or 143 (SIGTERM) after a line on standard error."""
+    """Run a command line and exit: 0, or 2, 3, 130 (Ctrl-C), 143 (SIGTERM) after a line on standard error."""
     for library in BLAS:
         os.environ.setdefault(library, "1")
     if arguments is None:  # this process is for the command alone
@@ -136,7 +137,12 @@ def _run(arguments: list[str]) -> int:
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
         arguments = ["compare", *arguments]
     try:
-        with restored_limits(), terminable(), _parser().make_context(PROGRAM, arguments) as context:
+        with (
+            restored_limits(),
+            terminable(),
+            printable_warnings(),
+            _parser().make_context(PROGRAM, arguments) as context,
+        ):
             _parser().invoke(context)
         sys.stdout.flush()
     except typer.Exit as leaving:
@@ -146,7 +152,7 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return BROKEN_PIPE
     except HpcsimkitError as error:
-        return _say(str(error), WRONG)
+        return _say(str(error), PARTLY_FAILED if isinstance(error, PartlyFailedError) else WRONG)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}", WRONG)

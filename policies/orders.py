@@ -203,6 +203,8 @@ class F4(Order):
 class RandomOrder(Order):
     """Random order: each job gets a random key on arrival, reproducible with the seed."""
 
+    draws = True
+
     def reset(self, system: System) -> None:
         """Create a random number generator of the run."""
         self._random = system.random()

@@ -23,6 +23,8 @@ class Noisy(Estimator):
         Maximum overestimation as a share of the run time, >= 0; 0.2 is 20 %.
     """
 
+    draws = True
+
     def __init__(self, noise: float = 0.2) -> None:
         self.noise = noise
 

@@ -77,8 +77,10 @@ class SlurmMultifactor(Order):
     On a cluster with :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own queue, in
     which the factor of that partition would be equal for all jobs. It needs no priorities here: which
     partition is first at an instant follows from the ``priority`` in its definition. Slurm
-    itself counts usage in all partitions (``usage="cluster"``). By default only that in the own partition
-    counts, so that partitions without common machines never influence each other.
+    itself counts usage in all partitions. With ``usage="cluster"``, so does the order: usage, users and
+    longest requested time are those of all jobs submitted so far, whether they waited, started at once or
+    have ended. By default only those of the own partition count, so that partitions without common machines
+    never influence each other.
 
     ``shares="log"`` is the setting of SchedInspector (HPDC 2022, section 4.5) and **reads the future**: the
     users' shares and the partition factors are computed from the node-seconds used in the whole log, and the
@@ -99,8 +101,8 @@ class SlurmMultifactor(Order):
         Time in which usage loses half of its value [s] (``PriorityDecayHalfLife``), 0 for no decay. Default:
         a week.
     usage : {"partition", "cluster"}
-        Jobs whose usage is counted on a cluster with partitions: those of the own partition, or all. Default:
-        ``"partition"``.
+        Jobs that are counted on a cluster with partitions, in usage, users and longest requested time: those
+        of the own partition, or all. Default: ``"partition"``.
     billing : mapping of str to float, optional
         Weights of the resources of the machines in the billing of a job (``TRESBillingWeights``), >= 0, of
         memory per GiB, such as ``{"cpus": 1, "gpus": 16, "memory": 0.25}``. By default those of the partition
@@ -173,6 +175,8 @@ class SlurmMultifactor(Order):
         self._seen = np.full(len(self._terms.share), bool(self._entitled))
         self._used = np.zeros(len(self._seen) + 1)
         self._charged, self._charged_at = 0, system.now
+        if self.usage == "cluster" and system.everywhere is not system:
+            system.everywhere.queue.inform(self._arrive_anywhere)
 
     def terms(self, workload: Workload, size: int) -> SlurmTerms:
         """Return what does not change during a run on a cluster of a size (number of nodes or CPUs).
@@ -197,7 +201,7 @@ class SlurmMultifactor(Order):
                 queues, queue_of = np.unique(workload.queue, return_inverse=True)
                 queue_share = _parts_of(area, queue_of, len(queues))
                 partition = (queue_share / queue_share.max(initial=1e-300))[queue_of]
-        standing = self.size * workload.size / size + self.partition * partition + self.qos * qos
+        standing = self.size * workload.size / max(size, 1) + self.partition * partition + self.qos * qos
         return SlurmTerms(user, share, entitled, longest, _billing(self.billing, workload), standing)
 
     def _check(self) -> None:
@@ -222,6 +226,11 @@ class SlurmMultifactor(Order):
     def arrive(self, job: Job) -> None:
         """Record the user and the requested time of a job."""
         self._see(job.index, job.requested_time)
+
+    def _arrive_anywhere(self, job: Job) -> None:
+        """Record a job that arrives in any partition; it may change the scores of jobs that wait here."""
+        self.arrive(job)
+        self._system.queue.forget_scores()
 
     def _see(self, row: int, requested_time: int) -> None:
         user = self._user_of[row]
@@ -282,8 +291,6 @@ class SlurmMultifactor(Order):
         """Return minus the current priorities."""
         if self._system.order is not self:  # it may rank jobs that it has not seen on arrival
             self._look_at(jobs)
-        if self.usage == "cluster":
-            self._look_at(self._system.everywhere.queue.columns)
         terms, used = self._terms, self._usage(now)
         users = terms.user[jobs.index]
         ratios = (used[users] / max(used[-1], 1e-9)) / (terms.share[users] / self._entitled)

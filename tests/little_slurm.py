@@ -301,7 +301,7 @@ def _numbers(nodes: str, names: list[str]) -> list[int]:
 
 FIELDS = (
     "JobID|JobIDRaw|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|"
-    "AllocTRES|Constraints|Restarts|NodeList"
+    "AllocTRES|Constraints|NodeList"
 )
 
 
@@ -316,7 +316,7 @@ def sacct(jobs: list[Work]) -> str:
         lines.append(
             f"{job.number}|{job.number}|{job.user}|{job.account}|{job.queue.name}|{job.qos}|{job.state}|{job.submit}|"
             f"{job.submit}|{job.start if began else 'None'}|{job.end}|{job.end - job.start if began else 0}|"
-            f"{job.limit // 60 if job.limited else 'Partition_Limit'}|{tres}|{tres if began else ''}||0|"
+            f"{job.limit // 60 if job.limited else 'Partition_Limit'}|{tres}|{tres if began else ''}||"
             f"{_node_list(job)}"
         )
     return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,6 +69,7 @@ PYDANTIC = (
 )
 TYPER = (
     "command",
+    "consent",
     "changing",
     "checking",
     "comparing",
@@ -109,6 +111,37 @@ HEAVY_AT_THE_TOP = {
     **{f"agents.{name}": {"torch"} for name in TORCH},
 }
 """Modules that have one at the top: each must itself be loaded late, or be the command line."""
+
+
+OPENING = {
+    "open", "read_text", "read_bytes", "load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_table",
+    "read_metadata", "read_json", "read_pickle", "read_hdf", "read_excel", "read_feather", "ParquetFile", "ZipFile", "TarFile",
+    "GzipFile", "safe_open", "load_file", "input", "FileInput", "connect", "fdopen",
+}  # fmt: skip
+"""Names of functions of Python and of libraries that read a file."""
+
+PICKLING = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+
+LOADING = {"json", "joblib", "marshal", "np", "numpy", "pickle", "safetensors", "tomllib", "torch", "yaml"}
+"""Libraries with a function ``load`` that reads a file."""
+
+OPENED_ELSEWHERE = {
+    "io.files": {"open", "GzipFile"},
+    "io.npz": {"ZipFile", "open", "load"},  # these, down to the empty line, are given bytes that were read
+    "agents.networks.model_file": {"load"},
+    "experiments.sweep.results": {"read_parquet"},
+    "reports.saved_results": {"read_metadata", "read_table", "read_csv"},
+    "reports.sweep.table": {"read_parquet", "read_csv"},
+
+    "compiled.cache_folder": {"read_bytes"},  # these read files of the kit itself and of installed packages
+    "engine.code_version": {"read_bytes"},
+    "experiments.parts.catalogue": {"read_text"},
+    "reproductions.published_rules.own": {"read_text"},
+
+    "engine.provenance": {"read_text"},  # these ask the system: /proc
+    "kernel.recording": {"open"},
+}  # fmt: skip
+"""Where a file is read, or bytes are, without `hpcsimkit.io.files.read_bytes`, which asks for its format."""
 
 
 class Import(NamedTuple):
@@ -228,9 +261,101 @@ def public_methods(kind: type) -> list[str]:
     ]
 
 
+def test_every_file_is_read_as_a_format() -> None:
+    """No file is read past `read_bytes`, which needs a `Format`: the test of names of code in files knows all."""
+    found = {name: openings for name in MODULES if (openings := set(opened_in(name)))}
+    assert found == OPENED_ELSEWHERE
+
+
+def test_only_engines_use_pickle() -> None:
+    """Between processes of one user; what a file holds is never unpickled."""
+    found = {name for name in MODULES for each in imports(name) if each.imported.split(".")[0] in PICKLING}
+    assert found == {"engine.dask", "engine.dask_worker"}
+
+
+def opened_in(module: str) -> Iterator[str]:
+    """The functions that read files, as a module calls or imports them; those of the kit have names of their own."""
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            of = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+            kits = (
+                (name == "load" and of.split(".")[0] not in LOADING)
+                or of == "self"
+                or (not of and name != "open")
+            )
+            if name in OPENING and not kits and not opened_to_write(node):
+                yield name
+        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith("hpcsimkit."):
+            yield from (alias.name for alias in node.names if alias.name in OPENING)
+
+
+def opened_to_write(call: ast.Call) -> bool:
+    """Whether a call has the mode or the flag of a file that is written."""
+    words = {word.strip("'") for each in call.args for word in ast.unparse(each).split(".")}
+    return bool(words & {"w", "wb", "x", "xb", "a", "ab", "O_WRONLY"})
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_slow_libraries_load_when_used(module: str) -> None:
     assert libraries_at_the_top([module]) & HEAVY <= HEAVY_AT_THE_TOP.get(module, set())
+
+
+def test_whose_text_it_is_has_no_default() -> None:
+    """A parameter or field for trust is always given: its default would be that of a stranger's text, too."""
+    trusting, named = set(), list[ast.expr | None]()
+    for module, tree in syntax_trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                plain = [*node.args.posonlyargs, *node.args.args]
+                defaults = [*[None] * (len(plain) - len(node.args.defaults)), *node.args.defaults]
+                pairs = [
+                    *zip(plain, defaults, strict=True),
+                    *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+                ]
+                found = [(given.arg, given.annotation, default) for given, default in pairs]
+            elif isinstance(node, ast.AnnAssign):
+                found = [(ast.unparse(node.target), node.annotation, node.value)]
+            else:
+                continue
+            of_trust = [each for each in found if is_of_trust(each[0], each[1])]
+            named += [annotation for _, annotation, _ in of_trust]
+            trusting |= {
+                f"{module}:{node.lineno} {name}" for name, _, default in of_trust if default is not None
+            }
+    assert len(named) > 20, "the parameters are found"
+    assert trusting == set()
+
+
+def is_of_trust(name: str, annotation: ast.expr | None) -> bool:
+    words = "" if annotation is None else ast.unparse(annotation)
+    return name == "trust" or re.search(r"\bTrust\b", words) is not None
+
+
+def test_the_text_of_the_caller_is_that_of_python_programs() -> None:
+    """Modules that trust all code, or call `make`, for which all names are those of the caller."""
+    allowed = {
+        "hpcsimkit.experiments.parts.trust",  # defines it
+        "hpcsimkit.experiments.parts.registry",  # make, for programs
+        "hpcsimkit.experiments.comparison.comparison",  # compare, for programs
+    }
+    literal = {"hpcsimkit.experiments.checks.learner_parts", "hpcsimkit.experiments.console"}
+    found = set()
+    for module, tree in syntax_trees():
+        for node in ast.walk(tree):
+            is_make = isinstance(node, ast.Attribute) and ast.unparse(node) == "registry.make"
+            imported = isinstance(node, ast.ImportFrom) and {"CALLER", "make"} & {
+                each.name for each in node.names
+            }
+            everything = isinstance(node, ast.Call) and ast.unparse(node) == "Trust(None)"
+            if is_make or imported or everything:
+                found.add(module)
+    assert found == allowed | literal
+
+
+def syntax_trees() -> Iterator[tuple[str, ast.Module]]:
+    for name, path in MODULES.items():
+        yield f"hpcsimkit.{name}", ast.parse(path.read_text())
 
 
 def test_exceptions_are_needed() -> None:

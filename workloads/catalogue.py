@@ -9,13 +9,12 @@ includes no log.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import sha256_of_content
 
 __all__ = ["CATALOGUE", "CatalogueEntry", "verify"]
 
@@ -188,7 +187,7 @@ def verify(path: str | os.PathLike[str]) -> CatalogueEntry:
     WorkloadError
         If the file cannot be read, or no entry has its checksum.
     """
-    found = hashlib.sha256(read_bytes(path)).hexdigest()
+    found = sha256_of_content(path)
     for entry in CATALOGUE.values():
         if entry.sha256 == found:
             return entry

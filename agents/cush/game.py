@@ -59,6 +59,8 @@ class DrawnStyle(Placement):
         Probability of breadth-first placement, for each job type.
     """
 
+    draws = True
+
     def __init__(self, breadth: Floats) -> None:
         self.breadth = breadth
 

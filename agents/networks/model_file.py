@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from numpy.typing import NDArray
 
 from hpcsimkit._version import __version__
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.files import GZIP_MAGIC, read_bytes, write_bytes
+from hpcsimkit.io.files import is_compressed, read_bytes, write_bytes
+from hpcsimkit.io.formats import Format
 
 __all__ = ["CHECKPOINT_TEXT", "FORMAT", "read_model", "write_model"]
 
@@ -58,7 +58,7 @@ def write_model(path: str | os.PathLike[str], tensors: Tensors, about: Mapping[s
 
 
 def read_model(
-    path: str | os.PathLike[str], most_text: int = MODEL_TEXT
+    path: str | os.PathLike[str], most_text: int = MODEL_TEXT, form: Format = Format.MODEL
 ) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
     """Read a model file: its tensors and its metadata.
 
@@ -71,6 +71,8 @@ def read_model(
         Path of the file.
     most_text : int
         Maximum size of the header, which contains the JSON [bytes].
+    form : Format
+        Format of the file: a model, or a checkpoint.
 
     Raises
     ------
@@ -80,7 +82,9 @@ def read_model(
         The file cannot be read.
     """
     safetensors = _library()
-    content = _content(path)
+    if is_compressed(path):
+        raise UsageError(f"{path}: a model is needed that is not compressed, found a gzip file")
+    content = read_bytes(path, form)
     try:
         metadata = _metadata(content, most_text)
         digest, text = metadata[HEADER][:DIGITS], metadata[HEADER][DIGITS:]
@@ -94,14 +98,6 @@ def read_model(
     if found != FORMAT:
         raise UsageError(f"{path}: {FORMAT!r} is needed, found {found!r} of hpcsimkit {about.get('kit')}")
     return tensors, about
-
-
-def _content(path: str | os.PathLike[str]) -> bytes:
-    if Path(path).is_file():
-        with Path(path).open("rb") as file:
-            if file.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
-                raise UsageError(f"{path}: a model is needed that is not compressed, found a gzip file")
-    return read_bytes(path)
 
 
 def _metadata(content: bytes, most_text: int) -> dict[str, str]:

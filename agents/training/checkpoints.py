@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.networks.model_file import CHECKPOINT_TEXT, read_model, write_model
 from hpcsimkit.agents.training.old_names import current_names
 from hpcsimkit.errors import UsageError
+from hpcsimkit.io.formats import Format
 
 __all__ = ["CHECKPOINT", "Checkpoints", "Tensors", "arrays_of", "below", "put_arrays"]
 
@@ -97,7 +98,7 @@ class Checkpoints:
         found: dict[int, tuple[Tensors, dict[str, Any]]] = {}
         for path in (self.path, self.before):
             if path.exists():
-                tensors, about = read_model(path, CHECKPOINT_TEXT)
+                tensors, about = read_model(path, CHECKPOINT_TEXT, Format.CHECKPOINT)
                 if current_names(about.get("trainer"), self.identity) != self.identity:
                     raise UsageError(f"{path}: a checkpoint of this training is needed, found another one's")
                 found[about["rounds"]] = tensors, about

@@ -87,7 +87,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "Handle errors": {
         "hpcsimkit": ("HpcsimkitError",),
-        "hpcsimkit.errors": ("UsageError", "ScheduleError"),
+        "hpcsimkit.errors": ("UsageError", "ScheduleError", "ImpossibleScheduleError"),
     },
 }
 """Names by task and by the module from which they are imported."""

@@ -91,7 +91,10 @@ def what_if(
 
     if not changes:
         raise UsageError("at least one change is needed, such as --set gpu.nodes+=20")
-    experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
+    named = [text.partition("=")[2] for text in changes]
+    experiment = experiment_of(
+        Experiment, {"source": source, "policies": [policy], "named": named, **settings}
+    )
     jobs = experiment.part(experiment.whole())
     cluster: AnyCluster | None = experiment.scheduled
     if cluster is None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hpcsimkit.cli.flags import Limits, MachineFile, Quiet, Seed, examples
+from hpcsimkit.cli.flags import AllowCode, Limits, MachineFile, Quiet, Seed, allowed_code, examples
 from hpcsimkit.io.printable import show
 
 __all__ = ["check"]
@@ -46,6 +46,7 @@ def check(
     ] = None,
     machines: MachineFile = None,
     seed: Seed = None,
+    allow_code: AllowCode = None,
     limit: Limits = None,
     quiet: Quiet = False,
 ) -> None:
@@ -67,9 +68,10 @@ def check(
     stages = [*(seat for seat in SEATS if seat != "estimates"), *ONE_SEAT]
     if stage not in stages:
         raise UsageError(f"--stage: one of {', '.join(stages)} is needed, found {stage!r}")
-    source = Source.of_flags({"machines": machines, "seed": seed})
+    code = allowed_code({"name": name, "machines": machines, "parts": parts, "allow_code": allow_code})
+    source = Source.of_flags({"machines": machines, "seed": seed, "allow_code": code})
     with Watchdog():
-        part = part_named(name, kind, parts)
+        part = part_named(name, source.trust, kind, parts)
         line = checked(part, stage=stage, cluster=source.cluster, seed=source.seed, oracle=oracle)
     if not quiet:
         show(line)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from hpcsimkit.cli.consent import consented
 from hpcsimkit.io.budget import LIMITS, raise_limits
 from hpcsimkit.kernel.setup import OPTIONS, Option
 
@@ -79,20 +80,28 @@ def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with its further options in its signature, after its arguments."""
-    if command not in COMMAND_OPTIONS:
+    """Return a command with its further options in its signature, after its arguments.
+
+    A command with the option ``--allow-code`` also has ``--remember-code``, and gets all consented code.
+    """
+    own, options = signature(command, eval_str=True), dict(COMMAND_OPTIONS.get(command, {}))
+    if "allow_code" in {*own.parameters, *options}:
+        options["remember_code"] = RememberCode
+    if not options:
         return command
 
     @wraps(command)
     def complete(**arguments: Any) -> Any:
+        if "remember_code" in options:
+            remember = arguments.pop("remember_code", None)
+            arguments["allow_code"] = consented(arguments, remember=remember)
         return command(**arguments)
 
-    own = signature(command, eval_str=True)
     first = [each for each in own.parameters.values() if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
     last = [each for each in own.parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
     added = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in COMMAND_OPTIONS[command].items()
+        for name, kind in options.items()
     ]
     complete.__signature__ = own.replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
     return complete
@@ -242,6 +251,14 @@ AllowCode = Annotated[
         "for several.  [no code is imported]",
     ),
 ]
+RememberCode = Annotated[
+    bool | None,
+    typer.Option(
+        "--remember-code/--forget-code",
+        help="Remember the consent of --allow-code for all files in the folder of this file, or forget it.  "
+        "[neither]",
+    ),
+]
 
 Warmup = Annotated[
     float | None,
@@ -291,8 +308,8 @@ EngineName = Annotated[
         "--engine",
         metavar="NAME",
         parser=lambda name: {"name": name},  # a key of the table [engine]
-        help="Engine in place of --workers: processes:N, dask:N, dask:tcp://HOST:PORT or slurm:N with N "
-        "workers.  [processes]",
+        help="Engine in place of --workers: processes:N, dask:N or slurm:N with N workers, or a Dask "
+        "scheduler, dask:tls://HOST:PORT, or dask-insecure:tcp://HOST:PORT without TLS.  [processes]",
     ),
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")]
@@ -348,8 +365,11 @@ OF_JOBS = (
 )
 """Names of the options that determine the jobs of an experiment."""
 
-NAMING = ("policies", "placement", "locality", "within", "inspector", "reader", "machines", "metrics")
-"""Arguments of commands that may be names of code."""
+NAMING = (
+    *("name", "policies", "placement", "locality", "within", "inspector", "beside", "algorithm"),
+    *("reader", "machines", "metrics", "named"),
+)
+"""Arguments of commands that may be names of code; `named` are values within other ones."""
 
 
 def allowed_code(arguments: Mapping[str, Any]) -> list[str]:

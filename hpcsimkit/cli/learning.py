@@ -89,15 +89,15 @@ def train(
     from hpcsimkit.experiments.training.training import Training
     from hpcsimkit.experiments.training.training_run import TrainingRun
 
-    flags: dict[str, object] = {
+    flags: dict[str, Any] = {
         "algorithm": algorithm,
         "total_timesteps": total_timesteps,
         "out": out,
-        "allow_code": allow_code or [],
+        "allow_code": allowed_code({"algorithm": algorithm, "allow_code": allow_code}),
         **options,
     }
     if source is not None and source.suffix == ".toml":
-        training = Training.with_flags(flags, Training.read(source, allow_code or ()))
+        training = Training.with_flags(flags, Training.read(source, flags["allow_code"]))
     else:
         training = Training.with_flags({**flags, "log": None if source is None else str(source)})
     if training.own_problem is not None:

@@ -11,6 +11,7 @@ import typer
 
 from hpcsimkit.cli.flags import (
     OF_JOBS,
+    OF_RUNS,
     RESULTS,
     Limits,
     Overwrite,
@@ -37,11 +38,16 @@ def _factor(option: str, text: str) -> float:
 @examples(
     "learn KTH-SP2.swf.gz --out my-scheduler --workers 2",
     "learn KTH-SP2.swf.gz --guard --out my-scheduler",
+    "learn march.sacct --machines machines.csv --partitions partitions.txt --out my-scheduler",
     "learn KTH-SP2.swf.gz --objective 'mean wait time' --longest-wait 1.2x --out my-scheduler",
     "compare KTH-SP2.swf.gz -p fcfs+easy -p learned:my-scheduler/policy.json",
     "learn --collect learned",
 )
-@takes(*(name for name in OF_JOBS if name != "load_factor"), "walltime", "seed", "workers")
+@takes(
+    *(name for name in OF_JOBS if name != "load_factor"),
+    *("machines", "partitions", "partition_column", "placement", "workers", "allow_code"),
+    *OF_RUNS,
+)
 def learn(
     source: Source = None,
     *,
@@ -142,7 +148,7 @@ def learn(
     study_settings = experiment_of(Learning, {"source": source, **limits, **given, **parts, **settings})
     workload = study_settings.workload()
     if not quiet:
-        show(*console.loaded(workload))
+        show(*console.loaded(workload, study_settings.cluster))
     place = Path(out) if out else RESULTS / f"{workload.name}-learned"
     study = Study(study_settings, workload, place, sys.orig_argv)
     with show_cells("steps", quiet=quiet) as tell:

@@ -21,7 +21,7 @@ from hpcsimkit.cli.flags import (
     experiment_of,
     takes,
 )
-from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.errors import PartlyFailedError, UsageError
 from hpcsimkit.io.printable import show
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def sweep(
     Each combination of a policy and a value of every axis is a cell; the table [sweep] of an experiment file
     or --axis name the axes. In a training file, axes are keys of the training, and each cell trains an agent.
     Writes a row for each cell to OUT/cells.csv and cells.parquet, and a report. The same command resumes an
-    interrupted sweep; a failed cell does not stop the others.
+    interrupted sweep; a failed cell does not stop the others, and makes the exit code 3.
     """
     from hpcsimkit.experiments.console import grouped
     from hpcsimkit.experiments.progress import show_cells
@@ -104,7 +104,8 @@ def sweep(
         given = {name: each for name, each in given.items() if each is not None}
         found = _of_trainings(source, given, axes, report)
     else:
-        named = {"source": source, "baseline": baseline, **settings}
+        values = [value for text in axis or () for value in text.partition("=")[2].split(",")]
+        named = {"source": source, "baseline": baseline, "named": values, **settings}
         found = experiment_of(Sweep, named, sweep=axes, report=report)
     place = found.out or RESULTS / (f"sweep-{source.stem}" if source else "sweep")
     run = SweepRun(found, place, sys.orig_argv, shard=_shard(shard), confirmed=yes)
@@ -118,10 +119,13 @@ def sweep(
         if run.unchanged:
             show(f"all {grouped(len(frame))} cells were finished, and nothing has changed")
         _show_outcome(results, report=found.report, drawn=not run.unchanged)
+    elif not quiet and not len(frame):
+        show(f"shard {shard} has no cells: the sweep has {len(found)}")
     elif not quiet:
         show(*state_lines(results.state()))
-    if (frame["status"] == "failed").all():
-        raise HpcsimkitError(f"all {len(frame)} cells failed; reasons are in {os.path.relpath(place)}")
+    if failed := int((frame["status"] == "failed").sum()):
+        count = f"all {failed}" if failed == len(frame) else f"{failed} of {len(frame)}"
+        raise PartlyFailedError(f"{count} cells failed; reasons are in {os.path.relpath(place)}")
 
 
 def _show_outcome(results: SweepResults, *, report: bool, drawn: bool) -> None:

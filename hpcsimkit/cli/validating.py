@@ -26,7 +26,9 @@ __all__ = ["validate"]
 
 HEADINGS = ("waits", "jobs", "recorded [s]", "simulated [s]", "ratio", "Wasserstein [s]", "KS")
 
-FILES = ("validation.csv", "residue.csv", "validation.png")
+OF_MARKS = ("agreement", "measure", "value", "good", "fair", "grade")
+
+FILES = ("validation.csv", "agreement.csv", "residue.csv", "validation.png")
 
 
 @examples(
@@ -44,6 +46,15 @@ def validate(
         str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy to validate.")
     ] = "fcfs+easy",
     *,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="Difference of two waits up to which they are equal, such as the interval of the recorded "
+            "scheduler.  [--period, or 60]",
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-validated]"),
@@ -57,9 +68,10 @@ def validate(
 
     Simulates a policy on a log with recorded waits. Prints the error of the start times, and the waits by
     partition, QOS and size as distributions: means and their ratio, Wasserstein and Kolmogorov-Smirnov
-    distance; and what explains the errors, as far as the log tells. Writes the waits, also by hour of the
-    day, as validation.csv, the explanation as residue.csv, and a picture of it, the queue and the utilisation
-    over time as validation.png.
+    distance; what explains the errors, as far as the log tells; and a grade of the starts, the waits and the
+    use of the machine, with their thresholds. Writes the waits, also by hour of the day, as validation.csv,
+    the grades as agreement.csv, the explanation as residue.csv, and a picture of it, the queue and the
+    utilisation over time as validation.png.
     """
     from hpcsimkit.engine.recorded_files import RecordedFiles
     from hpcsimkit.experiments import console
@@ -69,22 +81,25 @@ def validate(
     from hpcsimkit.reports.figures import save_figure
     from hpcsimkit.reports.validation import draw_validation
     from hpcsimkit.results.residue import Residue
-    from hpcsimkit.results.validation import Validation
+    from hpcsimkit.results.validation import TOLERANCE, Validation
 
     experiment = experiment_of(Experiment, {"source": source, "policies": [policy], **settings})
     workload = experiment.workload()
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
-    files = RecordedFiles(FILES, experiment.settings(), sys.orig_argv)
+    allowed = (experiment.setup.period or TOLERANCE) if tolerance is None else tolerance
+    files = RecordedFiles(FILES, {**experiment.settings(), "tolerance": allowed}, sys.orig_argv)
     found = experiment.policy_named(policy)
     place = files.checked(out, RESULTS / f"{workload.name}-validated", overwrite=overwrite)
     result = simulated(policy, found, experiment, workload, lambda jobs: None, place / "trace.jsonl")
-    validation = Validation(result)
+    validation = Validation(result, allowed)
     residue = Residue(validation, experiment.scheduled)
     files.begin()
-    for name, table in (("validation", validation.table), ("residue", residue.table)):
+    tables = {"validation": validation.table, "agreement": _of_marks(validation), "residue": residue.table}
+    for name, table in tables.items():
         write_bytes(place / f"{name}.csv", table.to_csv(index=False, lineterminator="\n").encode())
-    save_figure(draw_validation(residue, f"{policy} on {workload.name}"), place / "validation.png")
+    heading = f"{policy} on {workload.name}: {_in_words(validation)}"
+    save_figure(draw_validation(residue, heading), place / "validation.png")
     files.record()
     if not quiet:
         _show(policy, validation, residue)
@@ -108,7 +123,26 @@ def _show(policy: str, validation: Any, residue: Any) -> None:
         f"{100 * near:.1f} % of {grouped(len(validation.error))} jobs within 10 min"
     )
     _show_residue(residue)
-    show(f"agreement of {policy} with the recorded waits: {validation.grade}")
+    marks = [
+        [row.part, row.measure, *map(number_text, (row.value, row.good, row.fair)), row.grade]
+        for row in _of_marks(validation).itertuples(index=False)
+    ]
+    show(plain_table(OF_MARKS, marks))
+    show(f"agreement of {policy} with the record: {_in_words(validation)}")
+
+
+def _of_marks(validation: Any) -> Any:
+    """Return the measures of the agreement with their thresholds and grades, a row for each."""
+    import pandas
+
+    rows = [(*mark, mark.grade) for mark in validation.marks]
+    return pandas.DataFrame(rows, columns=["part", "measure", "value", "good", "fair", "grade"])
+
+
+def _in_words(validation: Any) -> str:
+    """Return the grade, those of its parts, and the tolerance of waits."""
+    parts = ", ".join(f"{part} {grade}" for part, grade in validation.grades.items())
+    return f"{validation.grade} ({parts}; waits up to {validation.tolerance:g} s apart are equal)"
 
 
 def _show_residue(residue: Any) -> None:

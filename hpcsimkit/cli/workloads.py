@@ -18,7 +18,7 @@ __all__ = ["describe", "lublin", "mimic"]
     "describe KTH-SP2.swf.gz --skip 10000 --jobs 5000 --out kth.svg",
     "describe --machines machines.csv day.csv",
 )
-@takes(*OF_JOBS, "machines")
+@takes(*OF_JOBS, "machines", "allow_code")
 def describe(
     source: Source = None,
     *,

@@ -41,6 +41,7 @@ from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import csv_text, toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes
 
 __all__ = [
@@ -128,7 +129,7 @@ def read_machines(path: str | os.PathLike[str], kind: type[MachinesT]) -> Machin
 
 def _text(path: str | os.PathLike[str]) -> str:
     try:
-        return read_bytes(path, lines=True).decode("utf-8-sig")
+        return read_bytes(path, Format.MACHINES, lines=True).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path}: a table of machines is needed, found no UTF-8 text") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobQueue
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["NODES", "Granted", "LimitedLevel", "LimitedMachines", "limited"]
+__all__ = ["NODES", "Granted", "LimitedLevel", "LimitedMachines", "leaving", "left_of", "limited"]
 
 NODES = "nodes"
 """Name of the limit of the number of nodes."""
@@ -77,6 +78,35 @@ def leaving(level: MachineLevel, left: Amounts) -> LimitedLevel:
     return limited_level
 
 
+class AmountsInUse:
+    """The limits without the machines: levels are the amounts left, int64, shape (limits,).
+
+    Parameters
+    ----------
+    cluster : LimitedMachines
+        The machines with their limits.
+    """
+
+    def __init__(self, cluster: LimitedMachines) -> None:
+        self._cluster = cluster
+
+    def fits(self, job: Job, level: Amounts) -> bool:
+        """Return whether the limits leave enough for a job."""
+        return bool((self._cluster.charge(job) <= level).all())
+
+    def place(self, job: Job, level: Amounts) -> Amounts:
+        """Return the amounts of a job that count."""
+        return self._cluster.charge(job)
+
+    def common(self, level: Amounts, other: Amounts) -> Amounts:
+        """Return the amounts that are left in both levels."""
+        return np.minimum(level, other)
+
+    def equal(self, level: Amounts, other: Amounts) -> bool:
+        """Return whether the same amounts are left."""
+        return np.array_equal(level, other)
+
+
 @dataclass(frozen=True, eq=False)
 class LimitedMachines(Machines):
     """Machines of which jobs may use only so much at once.
@@ -121,6 +151,20 @@ class LimitedMachines(Machines):
         """Resources of the empty machines, and the limits."""
         return leaving(super().capacity, self._most)
 
+    @cached_property
+    def unlimited(self) -> Machines:
+        """The same machines without limits."""
+        return Machines(self.names, self.resources, super().capacity, self.features)
+
+    @cached_property
+    def amounts_in_use(self) -> AmountsInUse:
+        """The limits without the machines."""
+        return AmountsInUse(self)
+
+    def charge(self, job: Job) -> Amounts:
+        """Return the amounts of a job that count, shape (limits,)."""
+        return self._charge(self.need(job))
+
     @property
     def _most(self) -> Amounts:
         return np.array(list(self.limits.values()), dtype=np.int64)
@@ -143,9 +187,13 @@ class LimitedMachines(Machines):
 
     # --- capacity queries ----------------------------------------------------------------------------
 
+    def allows(self, job: Job, level: MachineLevel) -> bool:
+        """Return whether the limits leave enough for a job."""
+        return self._allows(self.need(job), left_of(level))
+
     def fits(self, job: Job, level: MachineLevel) -> bool:
         """Return whether a job fits a level and the limits."""
-        return self._allows(self.need(job), left_of(level)) and super().fits(job, level)
+        return self.allows(job, level) and super().fits(job, level)
 
     def fit_each(self, jobs: Sequence[Job], level: MachineLevel) -> Sequence[bool]:
         """Return for each job whether it fits a level and the limits."""
@@ -153,7 +201,7 @@ class LimitedMachines(Machines):
 
     def place(self, job: Job, level: MachineLevel) -> Allocation | None:
         """Return an allocation on the first machines on which the job fits, or None."""
-        if not self._allows(self.need(job), left_of(level)):
+        if not self.allows(job, level):
             return None
         allocation = super().place(job, level)
         return None if allocation is None else self.granted(job, allocation)
@@ -161,11 +209,11 @@ class LimitedMachines(Machines):
     def usable(self, job: Job, level: MachineLevel) -> Places:
         """Return the machines that can contribute to the job; none beyond the limits."""
         usable = super().usable(job, level)
-        return usable if self._allows(self.need(job), left_of(level)) else usable[:0]
+        return usable if self.allows(job, level) else usable[:0]
 
     def holds(self, job: Job, allocation: Allocation, level: MachineLevel) -> bool:
         """Return whether the allocation meets the job's request and lies within the level and the limits."""
-        return self._allows(self.need(job), left_of(level)) and super().holds(job, allocation, level)
+        return self.allows(job, level) and super().holds(job, allocation, level)
 
     def common(self, level: MachineLevel, other: MachineLevel) -> MachineLevel:
         """Return the capacity that is available in both levels."""

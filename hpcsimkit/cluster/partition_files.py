@@ -32,6 +32,7 @@ from hpcsimkit.cluster.scontrol import is_scontrol, tables_of_scontrol
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 
 __all__ = ["partitions_of_tables", "read_partitions"]
 
@@ -60,7 +61,7 @@ def read_partitions(
         The file cannot be read.
     """
     try:
-        text = read_bytes(path, lines=True).decode("utf-8-sig")
+        text = read_bytes(path, Format.PARTITIONS, lines=True).decode("utf-8-sig")
         if is_scontrol(text):
             found, places = tables_of_scontrol(text, path, machines=machines is not None)
             return _partitions(found, places, machines, column, f"{path}: ")

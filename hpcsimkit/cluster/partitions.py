@@ -49,7 +49,7 @@ class Partition:
     default_time : int, optional
         Requested time [s] of a job without one, at most `max_time`, which is the default.
     max_nodes : int, optional
-        Largest number of nodes of a job; by default unlimited.
+        Largest number of nodes of a job; by default unlimited. It does not limit pooled requests.
     max_per_job : mapping of str to int or str, optional
         Largest amounts of resources of a job on all of its nodes, such as ``{"gpus": 4, "memory": "1 TB"}``,
         memory in bytes or with its unit; by default unlimited.
@@ -158,9 +158,9 @@ class Partition:
         """Yield the limits of a job, each with the jobs that exceed it, bool, shape (jobs,)."""
         if self.max_time is not None:
             yield "max_time", workload.column("requested_time") > self.max_time
-        if self.max_nodes is not None:
-            yield "max_nodes", workload.column("nodes") > self.max_nodes
         pooled = workload.column("spread") == 1
+        if self.max_nodes is not None:
+            yield "max_nodes", ~pooled & (workload.column("nodes") > self.max_nodes)
         factor = np.where(pooled, 1, workload.column("nodes"))
         for name in workload.resources:
             amounts = workload.column(name)

@@ -36,9 +36,9 @@ class MachineRoom(Room[MachineLevel]):
 
         If both requests are per node, the job may use all machines except the last ones that the head needs;
         if the job has counts, it may use those that count before the others.
-        If the head's request is pooled, the job may use any machines that leave sufficient totals. A job with
-        a pooled request behind a head with a per-node request is confined to the resources that remain on the
-        first machines where the head fits.
+        If the head's request is pooled, for any machines, the job may use any machines that leave sufficient
+        totals. In all other cases, it is confined to the resources that remain on the first machines where
+        the head fits.
         """
         head, later = self.head, self.later
         if not head.spread and not need.spread:
@@ -46,8 +46,24 @@ class MachineRoom(Room[MachineLevel]):
         if head.by_totals and not need.exclusive:
             left = later.sum(axis=0) - need.totals()
             return self.free if head.within(left.tolist()) else None
+        if head.by_totals and not need.spread:
+            level = self._beside_totals(need)
+            if need.fits(level):
+                return level
         kept = head.take(later, np.flatnonzero(head.usable(later)))
         return None if kept is None else np.minimum(self.free, later - kept)
+
+    def _beside_totals(self, need: Need) -> MachineLevel:
+        """Return the free capacity without the machines that are too large for a job that takes whole ones.
+
+        Any machines that remain leave the totals of the head: n of them take at most n times the largest.
+        """
+        head, capacity = self.head, need.shape.capacity
+        spare = (self.later.sum(axis=0) - head.totals()) // need.nodes
+        free = self.free.copy("K")
+        for k, _ in head.asked:
+            free[capacity[:, k] > spare[k]] = FORBIDDEN
+        return free
 
     def _beside_head(self, need: Need) -> MachineLevel:
         """Return the free capacity without the machines that the head needs."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import hashlib
+import pickle
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,15 +13,16 @@ from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import numba
-import numba.core.config
 from numba.core import types
 from numba.core.analysis import dead_branch_prune
-from numba.core.caching import FunctionCache
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.caching import _Cache
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineInlinables, IRProcessing
 
+from hpcsimkit.compiled.cache_folder import CacheFolder
 from hpcsimkit.compiled.lowering import Lowering
 
 __all__ = ["called", "direct", "entry", "machine_code", "pasted", "separate"]
@@ -97,17 +101,60 @@ passed from function to function, counting takes four fifths of the time of a ru
 """
 
 
-class Kept(FunctionCache):
-    """A function kept on disk, and loaded without all that numba needs to compile others.
+class Kept(_Cache):
+    """The compiled forms of a function, in a folder on disk.
 
-    Numba itself imports that first, which takes as long as everything else at the first call. It does so
-    before it compiles, too.
+    They are loaded without all that numba needs to compile others. Numba's own cache imports that first,
+    which takes as long as everything else at the first call; and it ends with an error at a damaged file.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    folder : CacheFolder
+        The folder, which belongs to this version of the function and of all that it calls.
     """
+
+    def __init__(self, function: Callable[..., Any], folder: CacheFolder) -> None:
+        self.function = function
+        self.folder = folder
+
+    @property
+    def cache_path(self) -> str:
+        """Path of the folder."""
+        return str(self.folder.path)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the function for a combination of types; None if it is not there."""
-        cache: Any = self
-        return cache._load_overload(sig, target_context)
+        key = self._key(sig, target_context.codegen())
+        content = self.folder.read(self._name(key))
+        if content is None:
+            return None
+        kept_key, parts = pickle.loads(content)
+        rebuild: Any = CompileResult._rebuild
+        return rebuild(target_context, *parts) if kept_key == key else None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the function for a combination of types, if its folder can be written."""
+        key = self._key(sig, data.codegen)
+        pickled: Any = dumps
+        self.folder.write(self._name(key), pickled((key, data._reduce())))
+
+    def enable(self) -> None:
+        """Do nothing: it is always in use."""
+
+    def disable(self) -> None:
+        """Do nothing: it is always in use."""
+
+    def flush(self) -> None:
+        """Do nothing: another version of the function has another folder."""
+
+    def _key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        """Return everything on which the machine code depends."""
+        return (sig, codegen.magic_tuple(), platform.python_version(), numba.__version__)
+
+    def _name(self, key: tuple[Any, ...]) -> str:
+        return f"{self.function.__name__}-{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}"
 
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -156,21 +203,12 @@ def entry(function: FunctionT, folder: Path, *, nogil: bool = False) -> Function
 
     With `nogil`, other threads run at the same time.
 
-    Numba renews a function's entry when its own file changes, but not when a function that it calls changes
-    in another file: the folder should belong to this version of all of them. If it cannot be written, each
-    process compiles anew.
+    The folder should belong to this version of the function and of all that it calls. If it cannot be used,
+    each process compiles anew.
     """
-    config: Any = numba.core.config
     njit: Any = numba.njit
-    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
-    try:
-        compiled = njit(cache=True, nogil=nogil, **OPTIONS)(function)
-        kept: Any = Kept
-        compiled._cache = kept(function)
-    except (OSError, RuntimeError):
-        compiled = njit(nogil=nogil, **OPTIONS)(function)
-    finally:
-        config.CACHE_DIR = before
+    compiled = njit(nogil=nogil, **OPTIONS)(function)
+    compiled._cache = Kept(function, CacheFolder(folder))
     return cast(FunctionT, compiled)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from hpcsimkit.compiled.cache_folder import CACHE
+from hpcsimkit.compiled.cache_folder import CACHE, CacheFolder
 
 __all__ = [
     "CACHE",
@@ -63,7 +63,7 @@ BESIDE_JOBS = 100
 
 def is_compiled(kind: str) -> bool:
     """Return whether the simulator for a kind of policy has been compiled on this machine."""
-    return any((CACHE / kind).rglob("*.nbi"))
+    return CacheFolder(CACHE / kind).has_files()
 
 
 def least_jobs(kind: str) -> int:

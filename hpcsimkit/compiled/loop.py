@@ -13,7 +13,7 @@ from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEWCOMERS, Machines
 from hpcsimkit.compiled.machines import end_next as end_next_on_machines
 from hpcsimkit.compiled.passes import scored_pass, sorted_pass, update_plan
-from hpcsimkit.compiled.plan import Plan, next_wake, note_end
+from hpcsimkit.compiled.plan import Plan, next_pass, note_end
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
 from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import end_next
@@ -105,7 +105,7 @@ def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
     if arrived < len(jobs.arrival_order):
         now = min(now, jobs.submit_time[jobs.arrival_order[arrived]])
     if plan is not None and queue.counters[WAITING]:
-        now = next_wake(plan, now)
+        now = next_pass(plan, now)
     return now
 
 

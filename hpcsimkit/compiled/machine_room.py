@@ -7,6 +7,7 @@ from hpcsimkit.compiled.machines import COUNT, FIRST, NEED, Machines, expected_e
 from hpcsimkit.compiled.needs import (
     AMOUNTS,
     BY_TOTALS,
+    EMPTY,
     EXCLUSIVE,
     GIVEN,
     INSIDE,
@@ -112,6 +113,11 @@ def _spare(machines: Machines, head: int, number: int) -> bool:
         return True
     if needs[head, BY_TOTALS] and not needs[number, EXCLUSIVE]:
         return _leave_totals(machines.levels, head, number)
+    if needs[head, BY_TOTALS] and not needs[number, SPREAD]:
+        _forbid_large(machines.levels, head, number)
+        if fits(machines.levels, number, INSIDE):
+            return True
+        _copy_free(machines.levels, INSIDE)
     if not choose(machines, head, LATER, rank(machines, FIRST_FIT, head, LATER)):
         return False
     for machine in range(levels.shape[1]):
@@ -135,6 +141,27 @@ def _leave_totals(levels: Levels, head: int, number: int) -> bool:
 
 
 @pasted
+def _forbid_large(levels: Levels, head: int, number: int) -> None:
+    """Forbid the machines that are too large for a job that takes whole ones; mirrors ``_beside_totals``."""
+    for resource in range(levels.levels.shape[2]):
+        if not levels.needs[head, AMOUNTS + resource]:
+            continue
+        spare = -levels.needs[head, AMOUNTS + resource]
+        for machine in range(levels.levels.shape[1]):
+            spare += levels.levels[LATER, machine, resource]
+        for machine in range(levels.levels.shape[1]):
+            if levels.levels[EMPTY, machine, resource] > spare // levels.needs[number, NODES]:
+                _forbid(levels, machine)
+
+
+@pasted
+def _forbid(levels: Levels, machine: int) -> None:
+    """Let nothing of a machine be used inside."""
+    for resource in range(levels.levels.shape[2]):
+        levels.levels[INSIDE, machine, resource] = FORBIDDEN
+
+
+@pasted
 def _keep_critical(levels: Levels, head: int, number: int) -> None:
     """Forbid the critical machines that the blocked job cannot spare; mirrors ``_beside_head``."""
     spare = -levels.needs[head, NODES]
@@ -148,8 +175,7 @@ def _keep_critical(levels: Levels, head: int, number: int) -> None:
         if spare > 0:
             spare -= 1
         else:
-            for resource in range(levels.levels.shape[2]):
-                levels.levels[INSIDE, machine, resource] = FORBIDDEN
+            _forbid(levels, machine)
 
 
 @pasted

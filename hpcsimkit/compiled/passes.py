@@ -32,7 +32,7 @@ from hpcsimkit.compiled.plan import (
     make_anew,
     prepare,
     release_ended,
-    request_wake,
+    request_pass,
     welcome,
 )
 from hpcsimkit.compiled.planned_filling import fill_due, fill_reserving, is_due, start_due
@@ -149,7 +149,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
         compress(plan, jobs, run, machines, listing, count)
     for place in range(first, run.counters[ARRIVED]):
         welcome(plan, jobs, run, machines, listing, jobs.arrival_order[place], now)
-    request_wake(plan, now)
+    request_pass(plan, now)
 
 
 @machine_code

@@ -64,11 +64,14 @@ class PausedRun(ABC):
     ----------
     decision : Decision or None
         The pending decision.
-    cut_short : list of int
+    cut_short, served : list of int, dict of int to int
         Empty: there is no locality model.
+    rejected_jobs : None
+        An open seat rejects no jobs.
     """
 
     simulator = "compiled"
+    rejected_jobs = None
 
     def __init__(
         self,
@@ -85,6 +88,7 @@ class PausedRun(ABC):
         self.system: Any = system
         self.decision: Decision | None = None
         self.cut_short: list[int] = []
+        self.served: dict[int, int] = {}
         callbacks = Callbacks(simulation.observers)
         self._tells = (callbacks.on_submit, callbacks.on_start, callbacks.on_end)
         self._told = any(self._tells)

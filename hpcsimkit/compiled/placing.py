@@ -11,6 +11,7 @@ from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.listing import sort
 from hpcsimkit.compiled.machines import CHOSEN, COUNT, FIRST, KINDS, NEED, PARTS, Machines
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, GIVEN, NODES, SPREAD, amount_taken, usable
+from hpcsimkit.policies.placing.placements import GRID
 
 __all__ = ["BEST_FIT", "FIRST_FIT", "WORST_FIT", "allocate", "choose", "forget", "rank"]
 
@@ -55,7 +56,7 @@ def _score(machines: Machines, placement: int, number: int, level: int, machine:
             for resource in range(levels.shape[2]):
                 left = max(levels[level, machine, resource] - needs[number, AMOUNTS + resource], 0)
                 share += left / max(levels[EMPTY, machine, resource], 1)
-        share /= kinds
+        share = np.rint(share / kinds * GRID) / GRID
     return share if placement == BEST_FIT else -share
 
 

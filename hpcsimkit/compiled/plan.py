@@ -18,7 +18,7 @@ from hpcsimkit.compiled.machines import overrun as overrun_on_machines
 from hpcsimkit.compiled.needs import BY_TOTALS
 from hpcsimkit.compiled.profile import advance, earlier, earliest, expect_ends, occupy, occupy_steps
 from hpcsimkit.compiled.running import expect, forget
-from hpcsimkit.compiled.shifting import close_gap, open_gap
+from hpcsimkit.compiled.shifting import close_gap
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
 
 __all__ = [
@@ -28,17 +28,17 @@ __all__ = [
     "gather_due",
     "make_anew",
     "new_plan",
-    "next_wake",
+    "next_pass",
     "note_end",
     "plan_anew",
     "prepare",
     "release_ended",
-    "request_wake",
+    "request_pass",
     "take_in_start",
     "welcome",
 ]
 
-SLOTS, ENDED, WAKES, RELEASED, PLANNED_AT, BROKEN, CHOOSY = range(7)
+SLOTS, ENDED, NEXT_PASS, RELEASED, PLANNED_AT, BROKEN, CHOOSY = range(7)
 """Positions in :attr:`Plan.counters`."""
 
 NEVER = -(2**62)
@@ -58,21 +58,17 @@ class Plan(NamedTuple):
         Start of each waiting job's reservation [s]; an instant before all events if it has none yet.
     ended : array of int64, shape (jobs,)
         Rows of the jobs that have ended since the last pass.
-    wakes : array of int64, shape (2 * jobs + 1,)
-        Instants of requested passes [s], the latest first. A pass requests one at most, so that those pending
-        are not more than the passes after submissions and ends.
     counters : array of int64
-        Number of reservations, of ended jobs and of requested passes, the end of the capacity released since
-        the last compression [s], the instant of the last pass [s], whether a job exceeded its estimate then,
-        and the number of waiting jobs with reservations that need particular machines, at the positions named
-        above.
+        Number of reservations and of ended jobs, the instant of the requested pass [s] (after all others if
+        there is none), the end of the capacity released since the last compression [s], the instant of the
+        last pass [s], whether a job exceeded its estimate then, and the number of waiting jobs with
+        reservations that need particular machines, at the positions named above.
     """
 
     profile: Any
     slots: Integers
     start: Integers
     ended: Integers
-    wakes: Integers
     counters: Integers
 
 
@@ -83,8 +79,7 @@ def new_plan(jobs: int, profile: Any) -> Plan:
         np.empty((2, jobs), dtype=np.int64),
         np.full(jobs, NEVER, dtype=np.int64),
         np.empty(jobs, dtype=np.int64),
-        np.empty(2 * jobs + 1, dtype=np.int64),
-        np.array([0, 0, 0, NEVER, NEVER, 0, 0], dtype=np.int64),
+        np.array([0, 0, NO_LIMIT, NEVER, NEVER, 0, 0], dtype=np.int64),
     )
 
 
@@ -307,32 +302,20 @@ def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
     return count
 
 
-# --- requested passes --------------------------------------------------------------------------------------
+# --- the requested pass ------------------------------------------------------------------------------------
 
 
 @pasted
-def request_wake(plan: Plan, now: int) -> None:
-    """Request a pass at the start of the next reservation; mirrors ``Conservative._find_due``."""
-    counters, wakes, slots = plan.counters, plan.wakes, plan.slots
-    while counters[WAKES] and wakes[counters[WAKES] - 1] <= now:
-        counters[WAKES] -= 1
-    due = 0
-    while due < counters[SLOTS] and slots[0, due] <= now:
-        due += 1
-    if due == counters[SLOTS] or slots[0, due] <= now + counters[BROKEN]:
-        return
-    at, place = slots[0, due], counters[WAKES]
-    while place > 0 and wakes[place - 1] < at:
-        place -= 1
-    if place > 0 and wakes[place - 1] == at:
-        return
-    open_gap(wakes, place, counters[WAKES])
-    wakes[place] = at
-    counters[WAKES] += 1
+def request_pass(plan: Plan, now: int) -> None:
+    """Request a pass at the start of the next reservation; mirrors ``Conservative.next_pass``."""
+    counters, starts = plan.counters, plan.slots[0]
+    place = 0
+    while place < counters[SLOTS] and starts[place] <= now + counters[BROKEN]:
+        place += 1
+    counters[NEXT_PASS] = starts[place] if place < counters[SLOTS] else NO_LIMIT
 
 
 @pasted
-def next_wake(plan: Plan, limit: int) -> int:
-    """Return the instant of the next requested pass [s], or the limit if it comes first."""
-    count = plan.counters[WAKES]
-    return min(plan.wakes[count - 1], limit) if count else limit
+def next_pass(plan: Plan, limit: int) -> int:
+    """Return the instant of the requested pass [s], or the limit if it comes first."""
+    return min(plan.counters[NEXT_PASS], limit)

@@ -89,8 +89,8 @@ class Seat(NamedTuple):
     holds : array of int64, shape (jobs,)
         Number of times that each job was held.
     wakes : array of int64, shape (2 jobs + 2,)
-        Instants of requested passes [s], a ring; see :attr:`~hpcsimkit.compiled.plan.Plan.wakes` for their
-        number.
+        Instants of requested passes [s], a ring. A pass requests one at most, so that those pending are not
+        more than the passes after submissions and ends.
     listing : Listing
         The options, if they are jobs.
     counters : array of int64

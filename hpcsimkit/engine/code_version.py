@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hpcsimkit import _version
 from hpcsimkit._version import __version__
+from hpcsimkit.io.files import sha256_of_content
 
 __all__ = ["code_files", "code_version", "hash_of", "hash_of_packages"]
 
@@ -77,7 +78,7 @@ def hash_of_packages(packages: Sequence[str], pattern: str = "*.py") -> str:
 
 @cache
 def _of_file(file: Path, modified: int) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    return sha256_of_content(file)[:16]
 
 
 def _file_of(module: str) -> Path | None:

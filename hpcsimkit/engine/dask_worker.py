@@ -20,6 +20,7 @@ from hpcsimkit.engine.engines import Work
 from hpcsimkit.engine.identity import modules_of
 from hpcsimkit.engine.store import reason_of
 from hpcsimkit.engine.task import Task
+from hpcsimkit.engine.user_code import forget
 from hpcsimkit.errors import HpcsimkitError
 
 __all__ = ["Origin", "attempt", "dask_setup"]
@@ -74,7 +75,7 @@ def attempt(payload: bytes, origin: Origin, name: str) -> None:
     Parameters
     ----------
     payload : bytes
-        Pickled function that performs a task, and all tasks by name.
+        Pickled consents to code, function that performs a task, and all tasks by name.
     origin : Origin
         Process that submitted the task.
     name : str
@@ -83,12 +84,13 @@ def attempt(payload: bytes, origin: Origin, name: str) -> None:
     from distributed import get_worker
 
     worker, error, label = get_worker(), None, name
+    key = worker.get_current_task()
 
     def send(message: int | bytes) -> None:
-        worker.log_event(origin.run, (name, message))
+        worker.log_event(origin.run, (key, message))
 
     try:
-        with _cancellable(worker.state.tasks[worker.get_current_task()]):
+        with _cancellable(worker.state.tasks[key]):
             work, task = _loaded(payload, origin, name)
             label = task.label
             work(task, lambda done: send(int(done)))
@@ -129,7 +131,8 @@ def _loaded(payload: bytes, origin: Origin, name: str) -> tuple[Work, Task]:
         os.environ.update(origin.variables)
         _check(origin)
         os.chdir(origin.folder)
-        _LATEST[origin.run] = pickle.loads(payload)
+        _, *found = pickle.loads(payload)  # first the consents, by which modules of the rest are found
+        _LATEST[origin.run] = found[0], found[1]
     work, tasks = _LATEST[origin.run]
     return work, tasks[name]
 
@@ -148,6 +151,7 @@ def _check(origin: Origin) -> None:
 
 def _forget_modules() -> None:
     """Forget the user's modules: they may have changed since the former run, or be of another folder."""
+    forget()
     places = {str(Path.cwd()), *set(sys.path).difference(_PATH)}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or ""

@@ -10,19 +10,18 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, cast
 
+from hpcsimkit.engine.pool import Message, Pool, WorkerLostError, execute
 from hpcsimkit.engine.store import reason_of
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.engine.waiting import Waiting
+from hpcsimkit.engine.user_code import Consents
 from hpcsimkit.errors import HpcsimkitError
 
 __all__ = ["Engine", "Failed", "InProcess", "Processes", "Threads", "Work", "engine_of"]
@@ -74,20 +73,40 @@ class InProcess(Engine):
         self, tasks: Sequence[Task], work: Work, tell: Callable[[str, int], None], failed: Failed
     ) -> None:
         """Execute tasks; see :meth:`Engine.run`."""
-        waiting = Waiting(tasks, failed)
-        for number in count(1):
-            task = waiting.next()
-            if task is None:
-                return
-            if not number % TASKS_A_COLLECTION:
-                gc.collect()
-            name = task.name
-            try:
-                work(task, lambda done, name=name: tell(name, done))  # type: ignore[misc]
-            except Exception as error:
-                waiting.fail(task, error)
-            else:
-                waiting.complete(task)
+        execute(_Here(work, tell), tasks, tell, failed)
+
+
+class _Here(Pool):
+    """The own process, which performs a task while its messages are awaited."""
+
+    def __init__(self, work: Work, tell: Callable[[str, int], None]) -> None:
+        self.work = work
+        self.tell = tell
+        self._task: Task | None = None
+        self._started = 0
+
+    @property
+    def has_room(self) -> bool:
+        return self._task is None
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    def start(self, task: Task) -> None:
+        self._task = task
+        self._started += 1
+        if not self._started % TASKS_A_COLLECTION:
+            gc.collect()
+
+    def messages(self) -> list[tuple[Task, Message]]:
+        task, self._task = self._task, None
+        assert task is not None, "messages are awaited while a task is under way"
+        try:
+            self.work(task, partial(self.tell, task.name))
+        except Exception as error:
+            return [(task, error)]
+        return [(task, None)]
 
 
 class Threads(Engine):
@@ -108,28 +127,47 @@ class Threads(Engine):
         self, tasks: Sequence[Task], work: Work, tell: Callable[[str, int], None], failed: Failed
     ) -> None:
         """Execute tasks; see :meth:`Engine.run`. After an error, those that have begun are completed."""
-        waiting = Waiting(tasks, failed)
-        running: dict[Future[None], Task] = {}
-        with ThreadPoolExecutor(self.workers) as pool:
-            while True:
-                while len(running) < self.workers and (task := waiting.next()) is not None:
-                    running[pool.submit(work, task, partial(tell, task.name))] = task
-                if not running:
-                    return
-                for future in futures.wait(running, return_when=FIRST_COMPLETED).done:
-                    task, error = running.pop(future), future.exception()
-                    if isinstance(error, Exception):
-                        waiting.fail(task, error)
-                    else:
-                        future.result()
-                        waiting.complete(task)
+        with ThreadPoolExecutor(self.workers) as threads:
+            execute(_ThreadPool(threads, self.workers, work, tell), tasks, tell, failed)
 
 
-ATTEMPTS = 2
-"""Maximum number of attempts if the process of a task dies, mostly for lack of memory."""
+class _ThreadPool(Pool):
+    """Threads of this process."""
+
+    def __init__(
+        self, threads: ThreadPoolExecutor, workers: int, work: Work, tell: Callable[[str, int], None]
+    ) -> None:
+        self.threads = threads
+        self.workers = workers
+        self.work = work
+        self.tell = tell
+        self._running: dict[Future[None], Task] = {}
+
+    @property
+    def has_room(self) -> bool:
+        return len(self._running) < self.workers
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._running)
+
+    def start(self, task: Task) -> None:
+        self._running[self.threads.submit(self.work, task, partial(self.tell, task.name))] = task
+
+    def messages(self) -> Iterator[tuple[Task, Message]]:
+        for future in futures.wait(self._running, return_when=FIRST_COMPLETED).done:
+            task, error = self._running.pop(future), future.exception()
+            if error is not None and not isinstance(error, Exception):
+                raise error  # such as KeyboardInterrupt
+            yield task, error
+
 
 LONG = 1.0
 """Time of a task after which its process is replaced, so that memory is given back [s]."""
+
+
+SECONDS_TO_END = 5.0
+"""Time in which a terminated process has to end before it is killed [s]."""
 
 
 class Processes(Engine):
@@ -153,33 +191,11 @@ class Processes(Engine):
         self, tasks: Sequence[Task], work: Work, tell: Callable[[str, int], None], failed: Failed
     ) -> None:
         """Execute tasks; see :meth:`Engine.run`."""
-        pool = _Pool(tasks, work, self.workers)
-        waiting = Waiting(tasks, failed)
-        deaths: Counter[str] = Counter()
+        pool = _ProcessPool(tasks, work, self.workers)
         try:
-            while True:
-                while pool.has_room and (task := waiting.next()) is not None:
-                    pool.start(task)
-                if not pool.busy:
-                    return
-                for task, message in pool.messages():
-                    if isinstance(message, int):
-                        tell(task.name, message)
-                    elif isinstance(message, Exception):
-                        waiting.fail(task, message)
-                    elif message == DONE:
-                        waiting.complete(task)
-                    else:
-                        deaths[task.name] += 1
-                        if deaths[task.name] < ATTEMPTS:
-                            waiting.put_back(task)
-                        else:
-                            waiting.fail(task, _death(task, int(message)))
+            execute(pool, tasks, tell, failed)
         finally:
             pool.end()
-
-
-DONE = "done"
 
 
 class _Worker(NamedTuple):
@@ -191,47 +207,55 @@ class _Worker(NamedTuple):
     began: float
 
 
-class _Pool:
+class _ProcessPool(Pool):
     """Worker processes: those with a task, and idle ones."""
 
     def __init__(self, tasks: Sequence[Task], work: Work, workers: int) -> None:
         self.tasks = {task.name: task for task in tasks}
         self.work = work
         self.workers = workers
-        self.busy: dict[Connection, _Worker] = {}
-        self.idle: list[tuple[Any, Connection]] = []
+        self._busy: dict[Connection, _Worker] = {}
+        self._idle: list[tuple[Any, Connection]] = []
 
     @property
     def has_room(self) -> bool:
-        """Whether a further task can start."""
-        return len(self.busy) < self.workers
+        return len(self._busy) < self.workers
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._busy)
 
     def start(self, task: Task) -> None:
         """Give a task to an idle worker, or to a new one."""
-        process, connection = self.idle.pop() if self.idle else self._new()
-        connection.send(task.name)
-        self.busy[connection] = _Worker(process, connection, task, time.monotonic())
-
-    def messages(self) -> list[tuple[Task, int | str | Exception]]:
-        """Wait for messages of the workers: progress, `DONE`, an error, or the exit code of a dead worker."""
-        ready = cast("list[Connection]", wait(list(self.busy)))
-        return [(self.busy[connection].task, self._message(connection)) for connection in ready]
-
-    def _message(self, connection: Connection) -> int | str | Exception:
+        process, connection = self._idle.pop() if self._idle else self._new()
         try:
-            message: int | str | Exception = connection.recv()
-        except (EOFError, ConnectionError):
-            process = self.busy.pop(connection).process
+            connection.send(task.name)
+        except OSError:  # it died while it was idle
+            connection.close()
             process.join()
-            return str(process.exitcode)
+            self.start(task)
+        else:
+            self._busy[connection] = _Worker(process, connection, task, time.monotonic())
+
+    def messages(self) -> list[tuple[Task, Message]]:
+        ready = cast("list[Connection]", wait(list(self._busy)))
+        return [(self._busy[connection].task, self._message(connection)) for connection in ready]
+
+    def _message(self, connection: Connection) -> Message:
+        try:
+            message: Message = connection.recv()
+        except (EOFError, ConnectionError):
+            process = self._busy.pop(connection).process
+            process.join()
+            return WorkerLostError(f"its process ended {_how(process.exitcode)}")
         if not isinstance(message, int):
-            self._release(self.busy.pop(connection))
+            self._release(self._busy.pop(connection))
         return message
 
     def _release(self, worker: _Worker) -> None:
         """Keep a worker for a further task, or let it end."""
         if time.monotonic() - worker.began < LONG:
-            self.idle.append((worker.process, worker.connection))
+            self._idle.append((worker.process, worker.connection))
         else:
             worker.connection.close()
             worker.process.join()
@@ -240,9 +264,10 @@ class _Pool:
         """Start a worker process; on Linux it inherits the tasks, elsewhere they are pickled."""
         context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         ours, theirs = context.Pipe()
-        others = [*self.busy, *(connection for _, connection in self.idle), ours]
+        others = [*self._busy, *(connection for _, connection in self._idle), ours]
         inherited = others if sys.platform == "linux" else []
-        process = context.Process(target=_serve, args=(self.tasks, self.work, theirs, inherited), daemon=True)
+        arguments = (Consents(), self.tasks, self.work, theirs, inherited)
+        process = context.Process(target=_serve, args=arguments, daemon=True)
         with _blocked():  # a signal before _serve would be handled there as in this process
             process.start()
         theirs.close()  # so that reading fails once the process has ended
@@ -250,10 +275,12 @@ class _Pool:
 
     def end(self) -> None:
         """Terminate all workers."""
-        processes = [*(worker.process for worker in self.busy.values()), *(each for each, _ in self.idle)]
+        processes = [*(worker.process for worker in self._busy.values()), *(each for each, _ in self._idle)]
         for process in processes:
             process.terminate()
         for process in processes:
+            process.join(SECONDS_TO_END)
+            process.kill()  # a suspended process keeps the first signal waiting
             process.join()
 
 
@@ -279,9 +306,16 @@ ORPHANED = 3
 
 
 def _serve(
-    tasks: dict[str, Task], work: Work, connection: Connection, inherited: Sequence[Connection]
+    consents: Consents,
+    tasks: dict[str, Task],
+    work: Work,
+    connection: Connection,
+    inherited: Sequence[Connection],
 ) -> None:
-    """Perform the tasks of received names (main function of a worker process)."""
+    """Perform the tasks of received names (main function of a worker process).
+
+    Where the arguments are pickled, the consents come first: modules of the tasks are found by them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends us
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by this; the parent prints the line
     if BLOCKABLE:
@@ -296,7 +330,7 @@ def _serve(
             return
         try:
             work(task, connection.send)
-            connection.send(DONE)
+            connection.send(None)
         except KeyboardInterrupt:  # the task was asked to end and has saved its state
             return
         except HpcsimkitError as error:
@@ -313,10 +347,10 @@ def _end_with_parent() -> None:
     os._exit(ORPHANED)
 
 
-def _death(task: Task, exit_code: int) -> HpcsimkitError:
-    how = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
-    memory = "; is there enough memory?" if exit_code == -9 else ""
-    return HpcsimkitError(f"{task.label}: its process ended {how}, {ATTEMPTS} times{memory}")
+def _how(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"with exit code {exit_code}"
+    return f"by signal {-exit_code}{' (out of memory?)' * (exit_code == -9)}"
 
 
 def engine_of(workers: int) -> Engine:

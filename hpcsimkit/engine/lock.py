@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpcsimkit.errors import StorageError, UsageError
-from hpcsimkit.io.files import make_folder
+from hpcsimkit.errors import HpcsimkitError, StorageError, UsageError
+from hpcsimkit.io.files import make_folder, read_bytes
+from hpcsimkit.io.formats import Format
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -50,8 +51,8 @@ def locked(file: Path, message: str, *, patience: float = 0.0) -> BaseFileLock:
     try:
         lock.acquire(timeout=patience)
     except Timeout:
-        with suppress(OSError, UnicodeDecodeError):
-            message += file.read_text(encoding="utf-8")[:MOST_OF_HOLDER]
+        with suppress(HpcsimkitError, UnicodeDecodeError):
+            message += read_bytes(file, Format.LOCK).decode()[:MOST_OF_HOLDER]
         raise UsageError(message) from None
     with suppress(OSError):  # Windows forbids writing to a locked file
         file.write_text(f" (process {os.getpid()} on {platform.node()})", encoding="utf-8")

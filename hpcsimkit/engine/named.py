@@ -10,7 +10,7 @@ from hpcsimkit.errors import UsageError
 
 __all__ = ["FORMS", "engine_named"]
 
-FORMS = ("processes:N", "dask:N", "dask:tcp://HOST:PORT", "slurm:N")
+FORMS = ("processes:N", "dask:N", "dask:tls://HOST:PORT", "dask-insecure:tcp://HOST:PORT", "slurm:N")
 """Forms of the names; N is the number of workers, 1 or more."""
 
 NUMBER = re.compile(r"[1-9][0-9]{0,5}")
@@ -29,25 +29,27 @@ def engine_named(name: str, **of_slurm: Any) -> Engine:
     Raises
     ------
     UsageError
-        There is no such engine.
+        There is no such engine, or it is a scheduler without TLS, and the name does not accept this.
 
     Examples
     --------
-    >>> engine_named("processes:4").workers, engine_named("dask:tcp://login1:8786").cluster
-    (4, 'tcp://login1:8786')
+    >>> engine_named("processes:4").workers, engine_named("dask:tls://login1:8786").cluster
+    (4, 'tls://login1:8786')
     >>> engine_named("dusk:4")
     Traceback (most recent call last):
     ...
     hpcsimkit.errors.UsageError: unknown engine 'dusk:4'; known: processes:N, dask:N, \
-dask:tcp://HOST:PORT, slurm:N
+dask:tls://HOST:PORT, dask-insecure:tcp://HOST:PORT, slurm:N
     """
-    from hpcsimkit.engine.dask import Dask  # loads asyncio, which hardly any command needs
+    from hpcsimkit.engine.dask import Dask, check_address  # loads asyncio, which hardly any command needs
     from hpcsimkit.engine.slurm import Slurm
 
     kind, _, where = name.partition(":")
     workers = int(where) if NUMBER.fullmatch(where) else None
-    if kind == "dask" and "://" in where:
-        return Dask(where)
+    if kind in ("dask", "dask-insecure") and "://" in where:
+        insecure = kind == "dask-insecure"
+        check_address(where, insecure=insecure)
+        return Dask(where, insecure=insecure)
     if kind == "dask" and workers is not None:
         return Dask(workers)
     if kind == "slurm" and workers is not None:

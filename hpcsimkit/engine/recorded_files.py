@@ -15,6 +15,7 @@ from hpcsimkit.engine.results_folder import SETTINGS
 from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder
+from hpcsimkit.io.formats import Format
 
 __all__ = ["RecordedFiles"]
 
@@ -116,4 +117,4 @@ class RecordedFiles:
         """Return the settings of the files in a folder, empty if not recorded; None if there are none."""
         if not any((place / name).exists() for name in (*self.names, self._name)):
             return None
-        return json_record(place / self._name).get(SETTINGS, {})
+        return json_record(place / self._name, Format.PROVENANCE).get(SETTINGS, {})

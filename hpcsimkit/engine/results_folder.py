@@ -20,6 +20,7 @@ from hpcsimkit.engine.replacing import check_replacement
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, unlinked
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.interruption import Stopped, signal_of
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class ResultsFolder:
             with writing(self.place):
                 self._check_place()
             if settings is not None and (self.place / PROVENANCE).is_file():
-                held = json_record(self.place / PROVENANCE).get(SETTINGS)
+                held = json_record(self.place / PROVENANCE, Format.PROVENANCE).get(SETTINGS)
                 check_replacement(self.place, held, settings, overwrite=overwrite)
         except HpcsimkitError:
             self._release()

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hpcsimkit.engine.engines import Engine
+from hpcsimkit.engine.pool import WorkerLostError
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.errors import StorageError
 from hpcsimkit.kernel.watchdog import Watchdog
 
 __all__ = ["finish", "finished", "perform", "stop"]
@@ -16,7 +18,7 @@ __all__ = ["finish", "finished", "perform", "stop"]
 
 def stop(task: Task, error: Exception) -> NoReturn:
     """Raise the error of a failed task, which ends the others."""
-    raise error
+    raise WorkerLostError(f"{task.label}: {error}") if isinstance(error, WorkerLostError) else error
 
 
 def perform(
@@ -27,7 +29,7 @@ def perform(
     tell: Callable[[str, int], None] = lambda name, done: None,
     failed: Callable[[Task, Exception], None] = stop,
 ) -> None:
-    """Perform the tasks that the store does not have.
+    """Perform the tasks that the store does not have; failures are recorded there.
 
     Parameters
     ----------
@@ -49,7 +51,14 @@ def perform(
         A task failed, and `failed` raised its error.
     """
     missing = [task for task in tasks if not store.has(task)]
-    engine.run(missing, partial(_perform, store), tell, failed)
+
+    def fail(task: Task, error: Exception) -> None:
+        # Most errors are recorded where they occur; not so the death of a worker.
+        if not isinstance(error, StorageError) and store.failure(task) is None:
+            store.fail(task, error)
+        failed(task, error)
+
+    engine.run(missing, partial(_perform, store), tell, fail)
 
 
 def finish(

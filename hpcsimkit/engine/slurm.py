@@ -6,18 +6,25 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hpcsimkit.engine.dask import Dask
+from hpcsimkit.engine.dask import LOOPBACK, NO_PAGES, Dask
 from hpcsimkit.errors import UsageError, require_packages
 from hpcsimkit.io.units import memory_bytes
+
+if TYPE_CHECKING:
+    from distributed import Security
 
 __all__ = ["Slurm"]
 
 
 class Slurm(Dask):
     """Executes tasks in jobs of Slurm, which are submitted from this machine and replaced when they end.
+
+    The workers show a certificate, made for this run, whose key is in a file of the working directory (or of
+    the ``shared-temp-directory`` of dask-jobqueue) that only the user can read, until the run ends.
 
     Parameters
     ----------
@@ -53,16 +60,21 @@ class Slurm(Dask):
         self.cores = cores
         self.logs = logs
 
-    def _started(self, workers: int) -> AbstractContextManager[Any]:
-        """Start a scheduler in this process, and submit the jobs of the workers."""
-        return self._submitted(workers)
-
     @contextmanager
-    def _submitted(self, workers: int) -> Iterator[Any]:
+    def _started(self, workers: int, security: Security) -> Iterator[Any]:
+        """Start a scheduler in this process, and submit the jobs of the workers."""
         require_packages("this engine", "cluster", "dask_jobqueue")
         if shutil.which("sbatch") is None:
             raise UsageError("the engine slurm submits jobs with sbatch, which is not on this machine")
-        with _cluster_class()(
+        import dask
+        from distributed.utils import get_ip
+
+        cluster_class = _cluster_class()  # its import adds the section to the configuration
+        configured = dask.config.get("jobqueue.slurm")
+        options = {"dashboard": False, "dashboard_address": LOOPBACK, **configured["scheduler-options"]}
+        if not configured["interface"] and options.keys().isdisjoint(("host", "interface")):
+            options["host"] = get_ip()  # the address that the workers are told, and no other
+        with cluster_class(
             queue=self.partition,
             walltime=self.time,
             memory=f"{memory_bytes(self.memory)} B",
@@ -71,7 +83,11 @@ class Slurm(Dask):
             job_name="hpcsimkit",
             log_directory=self.logs,
             job_extra_directives=["--output=/dev/null"] if self.logs is None else [],
-            scheduler_options={"dashboard": False, "dashboard_address": ":0"},
+            scheduler_options=options,
+            security=security,
+            shared_temp_directory=configured["shared-temp-directory"] or str(Path.cwd()),  # for the key
+            worker_extra_args=[*configured["worker-extra-args"], "--dashboard-address", LOOPBACK],
+            job_script_prologue=[*configured["job-script-prologue"], *map(_exported, NO_PAGES)],
             silence_logs="critical",
         ) as cluster:
             _check(cluster.job_script())
@@ -87,6 +103,11 @@ def _cluster_class() -> Any:
     finally:
         signal.signal(signal.SIGINT, handler)
     return SLURMCluster
+
+
+def _exported(setting: str) -> str:
+    """Return the line of a script by which a setting of Dask is an empty list for the workers."""
+    return f"export DASK_{setting.upper().replace('.', '__')}='[]'"
 
 
 def _check(script: str) -> None:

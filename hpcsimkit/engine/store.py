@@ -14,7 +14,8 @@ from hpcsimkit.engine.lock import remove_temporary_files, writing
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, StorageError
 from hpcsimkit.io.documents import json_record
-from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.files import make_folder, single_name, write_bytes
+from hpcsimkit.io.formats import Format
 
 __all__ = ["FAILURE", "INPUTS", "OUTCOME", "Store", "reason_of"]
 
@@ -59,8 +60,14 @@ class Store:
         self.place = place
 
     def folder(self, task: Task) -> Path:
-        """Return the folder of a task."""
-        return self.place / task.name
+        """Return the folder of a task.
+
+        Raises
+        ------
+        StorageError
+            The name of the task leads to another folder.
+        """
+        return self.place / single_name(task.name)
 
     def has(self, task: Task) -> bool:
         """Return whether a task is complete with its current inputs."""
@@ -73,11 +80,11 @@ class Store:
 
     def outcome(self, task: Task) -> Any:
         """Return the outcome of a complete task."""
-        return json_record(self.folder(task) / OUTCOME)["outcome"]
+        return json_record(self.folder(task) / OUTCOME, Format.TASK)["outcome"]
 
     def seconds(self, task: Task) -> float:
         """Return the CPU time of a complete task [s], including that of interrupted runs."""
-        return float(json_record(self.folder(task) / OUTCOME)["seconds"])
+        return float(json_record(self.folder(task) / OUTCOME, Format.TASK)["seconds"])
 
     def failure(self, task: Task) -> str | None:
         """Return the reason for which a task failed with its current inputs; None if it did not."""
@@ -85,13 +92,15 @@ class Store:
         return None if record is None else str(record["reason"])
 
     def fail(self, task: Task, error: Exception) -> None:
-        """Record the error by which a task failed, or its process ended.
+        """Record the error by which a task failed, or its worker died, maybe before it began.
 
         Raises
         ------
         HpcsimkitError
             The record cannot be written.
         """
+        if self._record(task, INPUTS) is None:
+            self._begin(task)
         record = {"fingerprint": task.fingerprint, "reason": reason_of(error)}
         _write(self.folder(task) / FAILURE, record)
 
@@ -131,10 +140,8 @@ class Store:
         StorageError
             The disk is full, for example; this is no failure of the task.
         """
-        self.set_aside(task)
+        self._begin(task)
         folder, mark = self.folder(task), task.fingerprint
-        make_folder(folder)
-        _write(folder / INPUTS, {"fingerprint": mark, "version": __version__, "inputs": task.identity})
         with writing(folder):
             remove_temporary_files(folder)
             (folder / FAILURE).unlink(missing_ok=True)
@@ -150,9 +157,16 @@ class Store:
         record = {"fingerprint": mark, "seconds": stopwatch.seconds(), "outcome": outcome}
         _write(folder / OUTCOME, record)
 
+    def _begin(self, task: Task) -> None:
+        """Create the folder of a task, and record its inputs there."""
+        self.set_aside(task)
+        make_folder(self.folder(task))
+        record = {"fingerprint": task.fingerprint, "version": __version__, "inputs": task.identity}
+        _write(self.folder(task) / INPUTS, record)
+
     def _record(self, task: Task, file: str) -> dict[str, Any] | None:
         """Return a record of a task with its current fingerprint; None if there is none."""
-        record = json_record(self.folder(task) / file)
+        record = json_record(self.folder(task) / file, Format.TASK)
         return record if record.get("fingerprint") == task.fingerprint else None
 
 
@@ -176,7 +190,7 @@ class Stopwatch:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._before = float(json_record(file).get("seconds", 0.0))
+        self._before = float(json_record(file, Format.TASK).get("seconds", 0.0))
         self._began = self._noted = time.process_time()
 
     def seconds(self) -> float:

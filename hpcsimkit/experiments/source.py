@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -24,7 +23,8 @@ from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import sha256_of_content
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import EVENT_ORDERS
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -122,6 +122,7 @@ class Source(RunTable):
 
     inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate}
     flags: ClassVar[Mapping[str, str]] = {"from_date": "--from", "to_date": "--to"}
+    file_format: ClassVar[Format] = Format.EXPERIMENT
 
     log: str | None = Field(None, min_length=1)
     sha256: str | None = None
@@ -344,7 +345,7 @@ class Source(RunTable):
     def _policies(self) -> dict[Any, Policy]:
         return {}
 
-    def policy_named(self, name: str, trust: Trust | None = None) -> Policy:
+    def policy_named(self, name: str) -> Policy:
         """Return the policy of a name; a pipeline without a placement gets that of the table.
 
         The policy is constructed by the first call. It is not to be modified: further calls return the same
@@ -354,16 +355,29 @@ class Source(RunTable):
         ----------
         name : str
             Name in the form of :func:`hpcsimkit.experiments.parts.registry.make`.
-        trust : Trust, optional
-            Permission to import code; by default that of this table.
         """
-        key = (name, self.import_from, self.placement, trust or self.trust)
+        return self.policy_of(name, self.trust)
+
+    def policy_of(self, name: str, trust: Trust) -> Policy:
+        """Return the policy of a name that is not from this table; see :meth:`policy_named`.
+
+        Parameters
+        ----------
+        name : str
+            Name in the form of :func:`hpcsimkit.experiments.parts.registry.make`.
+        trust : Trust
+            Permission to import code.
+        """
+        key = (name, self.import_from, self.placement, trust)
         if key not in self._policies:
-            policy = registry.make(name, self.import_from, trust or self.trust)
-            if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
-                policy.placement = placement_of(self.placement, self.import_from, self.trust)
-            self._policies[key] = policy
+            self._policies[key] = self.placed(registry.policy_named(name, self.import_from, trust))
         return self._policies[key]
+
+    def placed(self, policy: Policy) -> Policy:
+        """Return a new policy after giving it the placement of the table, if it is a pipeline without one."""
+        if self.placement is not None and isinstance(policy, Pipeline) and policy.placement is None:
+            policy.placement = placement_of(self.placement, self.import_from, self.trust)
+        return policy
 
     # --- jobs ----------------------------------------------------------------------------------------
 
@@ -505,7 +519,7 @@ def sha256_of(file: str) -> str:
 @lru_cache(maxsize=16)
 def _sha256(file: str, *version: int) -> str:
     """Return the SHA-256 of a file, computed once for each version of it."""
-    return hashlib.sha256(read_bytes(file)).hexdigest()
+    return sha256_of_content(file)
 
 
 def _check_hash(file: str, sha256: str | None) -> None:

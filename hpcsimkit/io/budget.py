@@ -1,7 +1,8 @@
-"""Limits of reading: maximum sizes of files, logs, numbers and clusters.
+"""Limits of input: maximum sizes of files, logs, numbers, clusters and samples.
 
-A small file can expand to gigabytes (a compressed file of zeros, a machine file with a count of 10^9).
-Readers check these limits while they read and reject larger input with a one-line message that says how to
+A small file or number can expand to gigabytes (a compressed file of zeros, a machine file with a count of
+10^9, a billion sampled sequences). Readers check these limits while they read, tables of settings when they
+are made, and reject larger input with a one-line message that says how to
 raise the limit: ``--limit NAME=NUMBER`` on the command line, or the environment variable ``HPCSIMKIT_LIMITS``
 (``"jobs=50000000, bytes=8 GiB"``), which worker processes inherit.
 """
@@ -35,7 +36,7 @@ VARIABLE = "HPCSIMKIT_LIMITS"
 
 
 class Limit(NamedTuple):
-    """A reading limit."""
+    """A limit of input."""
 
     default: int
     counted: str
@@ -51,9 +52,10 @@ LIMITS = MappingProxyType(
         "nesting": Limit(50, "levels of nested values"),
         "toml": Limit(2**20, "bytes in a TOML file"),
         "machines": Limit(10**6, "machines"),
+        "sequences": Limit(10**4, "sampled sequences"),
     }
 )
-"""Reading limits by name."""
+"""Limits by name."""
 
 
 def limit_of(name: str) -> int:

@@ -13,6 +13,8 @@ from typing import Any
 
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 
 __all__ = ["csv_text", "json_record", "json_value", "toml_values"]
 
@@ -95,7 +97,7 @@ def json_value(text: str, where: object) -> Any:
     return value
 
 
-def json_record(file: Path) -> dict[str, Any]:
+def json_record(file: Path, form: Format) -> dict[str, Any]:
     """Return the JSON object in a file of a results folder.
 
     A run that is resumed repeats work without a record, so an unreadable one is no error.
@@ -104,6 +106,8 @@ def json_record(file: Path) -> dict[str, Any]:
     ----------
     file : Path
         Path of the file.
+    form : Format
+        Format of the file.
 
     Returns
     -------
@@ -112,12 +116,12 @@ def json_record(file: Path) -> dict[str, Any]:
 
     Examples
     --------
-    >>> json_record(Path("no-such-file.json"))
+    >>> json_record(Path("no-such-file.json"), Format.TASK)
     {}
     """
     try:
-        record = json_value(file.read_text(encoding="utf-8"), file)
-    except (OSError, ValueError, WorkloadError):
+        record = json_value(read_bytes(file, form).decode(), file)
+    except (ValueError, WorkloadError):
         return {}
     return record if isinstance(record, dict) else {}
 

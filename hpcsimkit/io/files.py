@@ -1,13 +1,19 @@
-"""Reading and writing of whole files: gzip or plain, detected by content; writing is atomic."""
+"""Reading and writing of whole files: gzip or plain, detected by content; writing is atomic.
+
+All files that the kit reads are read here, each as a :class:`~hpcsimkit.io.formats.Format`. Reading raises an
+audit event, ``hpcsimkit.read``, with the name of the format and the path.
+"""
 
 from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import io
 import os
 import re
 import stat
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,14 +22,20 @@ from typing import BinaryIO, cast
 
 from hpcsimkit.errors import StorageError, WorkloadError
 from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
+from hpcsimkit.io.formats import Format
 
 __all__ = [
     "BYTE_ORDER_MARK",
-    "GZIP_MAGIC",
+    "READ",
+    "is_compressed",
+    "is_file",
+    "is_folder",
     "make_folder",
     "not_followed",
     "read_bytes",
     "read_start",
+    "sha256_of_content",
+    "single_name",
     "unlinked",
     "write_bytes",
 ]
@@ -36,14 +48,55 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PART = 1 << 18
 """Number of bytes per read."""
 
+READ = "hpcsimkit.read"
+"""Audit event of a file that is read, with the name of its format and its path."""
 
-def read_bytes(path: str | os.PathLike[str], *, lines: bool = False) -> bytes:
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a file; False for a text that cannot be a path, such as a long one.
+
+    >>> is_file("x" * 5000), is_file("a\\0b")
+    (False, False)
+    """
+    return os.path.isfile(path)  # noqa: PTH113 - the method of a path raises errors
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a folder; see :func:`is_file`."""
+    return os.path.isdir(path)  # noqa: PTH112 - as above
+
+
+def single_name(name: str) -> str:
+    """Return a name that a text from a file gives to a file or folder, if it leads to no other folder.
+
+    Raises
+    ------
+    StorageError
+        The text is a path.
+
+    Examples
+    --------
+    >>> single_name("KTH-SP2-rest")
+    'KTH-SP2-rest'
+    >>> single_name("../bashrc")
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.StorageError: '../bashrc' is no name of a file or folder: it leads elsewhere
+    """
+    if not name or name in (".", "..") or {"/", "\\", "\0"} & set(name):
+        raise StorageError(f"{name!r} is no name of a file or folder: it leads elsewhere")
+    return name
+
+
+def read_bytes(path: str | os.PathLike[str], form: Format, *, lines: bool = False) -> bytes:
     """Return the content of a regular file, decompressed if it is gzip, irrespective of its name.
 
     Parameters
     ----------
     path : str or path
         Path of the file.
+    form : Format
+        Format of the file.
     lines : bool
         Whether the file consists of text lines, with limits of their number and length. Default: False.
 
@@ -53,6 +106,7 @@ def read_bytes(path: str | os.PathLike[str], *, lines: bool = False) -> bytes:
         The file is missing, a directory, a pipe or a device, unreadable, beyond a limit of
         :mod:`hpcsimkit.io.budget`, or truncated or damaged gzip.
     """
+    sys.audit(READ, form.name, os.fspath(path))
     content = io.BytesIO()
     for part in _parts(path, _LineCount(path) if lines else None):
         content.write(part)
@@ -61,6 +115,8 @@ def read_bytes(path: str | os.PathLike[str], *, lines: bool = False) -> bytes:
 
 def read_start(path: str | os.PathLike[str], length: int) -> bytes:
     """Return the first bytes of a file, decompressed as in :func:`read_bytes`; fewer if it is shorter.
+
+    They tell the format of a file, as which it is then read.
 
     Parameters
     ----------
@@ -75,6 +131,32 @@ def read_start(path: str | os.PathLike[str], length: int) -> bytes:
         if len(start) >= length:
             break
     return start[:length]
+
+
+def is_compressed(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is compressed with gzip.
+
+    Raises
+    ------
+    WorkloadError
+        The file cannot be read; see :func:`read_bytes`.
+    """
+    with _opened(path) as file:
+        return isinstance(file, gzip.GzipFile)
+
+
+def sha256_of_content(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of the content of a file, decompressed as in :func:`read_bytes`.
+
+    Raises
+    ------
+    WorkloadError
+        The file cannot be read; see :func:`read_bytes`.
+    """
+    digest = hashlib.sha256()
+    for part in _parts(path, None):
+        digest.update(part)
+    return digest.hexdigest()
 
 
 class _LineCount:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
 
-__all__ = ["message_text", "printable", "show", "warn"]
+__all__ = ["message_text", "printable", "printable_warnings", "show", "warn"]
 
 WORD_SHOWN = 240
 """Maximum length of a word in a message [characters]; longer words are shortened in the middle."""
@@ -86,6 +92,42 @@ def warn(line: str) -> None:
         Text of an error, or of a warning after which the command continues.
     """
     print("hpcsimkit:", message_text(line), file=sys.stderr)
+
+
+@contextmanager
+def printable_warnings() -> Iterator[None]:
+    """Print warnings of Python and of libraries by `warn`, until the end of a block.
+
+    Their texts may quote names from files: matplotlib names each character that a font does not have. So may
+    log messages of libraries; those without a handler are printed, too.
+    """
+    shown, last = warnings.showwarning, logging.lastResort
+    warnings.showwarning = _show_warning
+    logging.lastResort = _Logged(logging.WARNING)
+    try:
+        yield
+    finally:
+        warnings.showwarning, logging.lastResort = shown, last
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning in one line, with the signature of :func:`warnings.showwarning`."""
+    warn(f"{category.__name__}: {message} ({Path(filename).name}:{lineno})")
+
+
+class _Logged(logging.Handler):
+    """Handler of messages that no other one takes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message in one line."""
+        warn(f"{record.name}: {record.getMessage()}")
 
 
 def _without_middle(text: str, length: int) -> str:

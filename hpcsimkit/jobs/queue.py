@@ -111,7 +111,7 @@ class JobQueue:
         self._mirror: NDArray[np.int64] | None = None
         self._mirrored = DEEP
         self._gone = 0
-        self._informed: list[QueueOrder] = []
+        self._informed: list[Callable[[Job], None]] = []
         self._oldest: tuple[int, list[Job]] | None = None  # cache, valid until a job leaves
         # In stored order. The first `_gone` entries of a long queue have already left.
         self.jobs: list[Job] = []
@@ -189,14 +189,17 @@ class JobQueue:
 
     # --- updates (by the system only) ----------------------------------------------------------------
 
-    def inform(self, order: QueueOrder) -> None:
-        """Let another order than that of the queue learn of the jobs that join."""
-        self._informed.append(order)
+    def inform(self, arrive: Callable[[Job], None]) -> None:
+        """Let another order than that of the queue learn of the jobs that join, by its ``arrive(job)``."""
+        self._informed.append(arrive)
+
+    def forget_scores(self) -> None:
+        """Compute the scores of the waiting jobs anew before they are next needed, if the order has any."""
 
     def add(self, job: Job, estimate: int) -> None:
         """Add a job."""
-        for order in self._informed:
-            order.arrive(job)
+        for arrive in self._informed:
+            arrive(job)
         key, size = self._key(job), self._size_of(job)
         try:
             if key != key:
@@ -354,9 +357,13 @@ class ScoredQueue(JobQueue):
         """Sort positions in :attr:`table` by score."""
         return positions[np.argsort(self.scores[positions], kind="stable")]
 
+    def forget_scores(self) -> None:
+        """Compute the scores of the waiting jobs anew before they are next needed."""
+        self._scores = None
+
     def add(self, job: Job, estimate: int) -> None:
         """Add a job; all scores are recomputed."""
-        self._scores = None
+        self.forget_scores()
         self._order.arrive(job)
         super().add(job, estimate)
 

@@ -1,4 +1,4 @@
-"""Step functions over time: numbers of waiting jobs, busy nodes, smallest waiting job."""
+"""Step functions over time: numbers of waiting jobs and busy nodes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["NO_JOB", "Curve", "Steps", "Sweep"]
+__all__ = ["Curve", "Steps", "Sweep"]
 
 Integers = NDArray[np.int64]
-
-NO_JOB = np.iinfo(np.int64).max
-"""Size of the smallest waiting job if no job waits: larger than any machine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,35 +135,9 @@ class Sweep:
         """Waiting jobs and busy nodes as step functions."""
         return Steps.of(self.time, self.waiting, self.busy)
 
-    @property
-    def smallest_waiting(self) -> Integers:
-        """Nodes of the smallest waiting job from each instant to the next, `NO_JOB` if no job waits."""
-        return _smallest_covering(self.submit, self.start, self.nodes, len(self.time))
-
     def _level(self, *changes: tuple[Integers, Any]) -> Integers:
         """Return the cumulative sum of changes (positions of instants, amounts)."""
         total = np.zeros(len(self.time), dtype=np.int64)
         for instants, amount in changes:
             np.add.at(total, instants, amount)
         return np.cumsum(total)
-
-
-def _smallest_covering(first: Integers, stop: Integers, value: Integers, size: int) -> Integers:
-    """Return for each position below `size` the smallest value with a range [first, stop) that covers it.
-
-    The algorithm fills a sparse table from the top: a range is covered by two overlapping blocks of 2^k
-    positions, and a block of 2^k by two of 2^(k-1). Its cost is O((ranges + size) log size), without a loop
-    over the ranges.
-    """
-    smallest = np.full(size, NO_JOB, dtype=np.int64)
-    length = stop - first
-    level = np.frexp(length)[1] - 1  # floor(log2), -1 for empty ranges
-    for k in range(int(level.max(initial=-1)), -1, -1):
-        block = 1 << k
-        here = np.flatnonzero(level == k)
-        np.minimum.at(smallest, first[here], value[here])
-        np.minimum.at(smallest, stop[here] - block, value[here])
-        if k:
-            half = block // 2
-            smallest[half:] = np.minimum(smallest[half:], smallest[:-half])
-    return smallest

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from types import FrameType, TracebackType
 from typing import ClassVar, NamedTuple
 
@@ -184,12 +186,14 @@ class Guard:
 
     Attributes
     ----------
-    active : list of Guard
-        The active guards of the process, from the outermost to the innermost.
+    active : dict of int to list of Guard
+        The active guards of each thread, from the outermost to the innermost.
     entries : int
         Number of times that the context was entered.
     system : System or None
         System of the run, once it has begun.
+    advances : bool
+        Whether events and passes of the run are processed; not while it waits for an answer to a decision.
 
     Examples
     --------
@@ -200,13 +204,14 @@ class Guard:
     hpcsimkit.errors.PolicyError: mine at t=7 s, in <module>: ZeroDivisionError: division by zero (...:2)
     """
 
-    active: ClassVar[list[Guard]] = []
+    active: ClassVar[defaultdict[int, list[Guard]]] = defaultdict(list)
 
     def __init__(self, name: str, clock: Clock) -> None:
         self.name = name
         self.clock = clock
         self.system: System | None = None
         self.entries = 0
+        self.advances = False
         self.failure: HpcsimkitError | None = None
 
     @property
@@ -223,12 +228,12 @@ class Guard:
         if self.failure is not None:
             raise self.failure
         self.entries += 1
-        self.active.append(self)
+        self.active[get_ident()].append(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        self.active.pop()
+        self.active[get_ident()].pop()
         if error is None:
             return
         told = self.told(error)

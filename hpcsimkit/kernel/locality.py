@@ -19,12 +19,16 @@ COMPUTE_BOUND, NETWORK_BOUND = 0, 1
 DEPTH, BREADTH = "depth", "breadth"
 """Styles of an allocation: pack (depth-first, as few machines as possible) and spread (breadth-first)."""
 
+PROCESSORS = ("cpus", "gpus")
+"""Resources that communicate."""
+
 
 class KindLocality(ServiceTime):
     """Penalties of CuSH's two job types, linear in the job's time and in its size.
 
     The penalty is ``kappa x seconds x size`` if the style of the allocation does not suit the job type,
-    otherwise zero. The size is the larger of the job's shares of the cluster's CPUs and GPUs.
+    otherwise zero. The size is the larger of the job's shares of the cluster's CPUs and GPUs; memory, which
+    does not communicate, does not count.
 
     The paper (Domeniconi et al., CuSH, DRL4KDD 2019, section 3.1) shows that such penalties exist and which
     style each job type prefers, but gives no numbers. Those of :data:`LOCALITIES` were fitted to the
@@ -69,7 +73,13 @@ class KindLocality(ServiceTime):
         return self.network_crowded * seconds * self._size(job, cluster) if style == DEPTH else 0.0
 
     def _size(self, job: Job, cluster: Machines) -> float:
-        return cluster.need(job).dominant_share if self.nodes is None else _fewest(job, cluster) / self.nodes
+        return _share(job, cluster) if self.nodes is None else _fewest(job, cluster) / self.nodes
+
+
+def _share(job: Job, cluster: Machines) -> float:
+    """Return the larger of the job's shares of the cluster's CPUs and GPUs."""
+    each = zip(cluster.resources, cluster.need(job).totals(), cluster.totals, strict=True)
+    return max((asked / there for name, asked, there in each if name in PROCESSORS and there), default=0.0)
 
 
 def _fewest(job: Job, cluster: Machines) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.cluster.base import Room
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
@@ -191,7 +192,7 @@ class Pipeline(Policy):
         ):
             return None
         if not self._plain:
-            return self._run_fitting(system) if self.fitting else self._run(system)
+            return self._run_in_full(system)
         place, reserved = system.cluster.place, self._reserved
         while queue.jobs:
             job = self._first(queue)
@@ -221,11 +222,21 @@ class Pipeline(Policy):
             return kept
         return queue.oldest(self.window)[0] if self.window else queue.first()
 
+    def _run_in_full(self, system: System) -> Asking:
+        """Run a pass of any pipeline."""
+        if self._planned is not None:
+            return self._run_planned(system, self._planned)
+        return self._run_fitting(system) if self.fitting else self._run(system)
+
+    def _run_planned(self, system: System, planned: Backfiller) -> Asking:
+        """Run a pass of a backfiller that plans, and request the pass that its plan then needs."""
+        planned.plan(system)
+        yield from self._run(system)
+        system.wake(planned.next_pass(system), planned=True)
+
     def _run(self, system: System) -> Asking:
         """Run a pass that yields the decisions of open seats."""
         planned, queue = self._planned, system.queue
-        if planned is not None:
-            planned.plan(system)
         while queue.jobs:
             seat = self.order if isinstance(self.order, External) else None
             selected: Job | None = (yield from self._select(system, seat)) if seat else self._first(queue)
@@ -366,15 +377,17 @@ class Pipeline(Policy):
         placement = self.placement
         if placement is None:
             return system.cluster.place(job, level)
-        if system.cluster.limited and not system.cluster.fits(job, level):
-            return None
+        # Also asked where limits refuse the job: a random placement draws what it draws without limits.
+        cluster = system.cluster
+        allowed = not isinstance(cluster, LimitedMachines) or cluster.allows(job, level)
         if isinstance(placement, External):
             base: Placement = placement.base or Placement()
             options = base.options(job, level, system)
             asking = ask(placement, _among(options, "placement", system, job))
-            allocation = (yield from asking) if options else None
+            allocation = (yield from asking) if options and allowed else None
         else:
-            allocation = placement.place(job, level, system)
+            found = placement.place(job, level, system)
+            allocation = found if allowed else None
         _check_place(placement, job, allocation, level, system)
         return allocation
 

@@ -162,6 +162,13 @@ class Backfiller(Stage):
         """Return whether the plan allows a waiting job to start now (only if :attr:`plans`)."""
         return True
 
+    def next_pass(self, system: System) -> int | None:
+        """Return the time [s] at which the plan needs a pass, or None (only if :attr:`plans`).
+
+        It is asked for at the end of each pass, and replaces the one before.
+        """
+        return None
+
 
 class Estimator(Stage):
     """Run-time estimate used by the scheduler; by default the requested time.

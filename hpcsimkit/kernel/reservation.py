@@ -82,7 +82,7 @@ class EASY(SettlingBackfiller):
         if self.candidates is not None:
             self.candidates.reset(system)
             if self.candidates.dynamic and self.candidates is not system.order:
-                system.queue.inform(self.candidates)
+                system.queue.inform(self.candidates.arrive)
         self._head: Job | None = None
         self.settled = self.seen_pass = -1
         self._shadow_time = 0

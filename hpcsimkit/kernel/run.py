@@ -6,6 +6,8 @@ import copy
 from abc import ABC, abstractmethod
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from simpy.events import Event
 
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
@@ -85,6 +87,8 @@ class Run(Scheduler):
         The SimPy environment.
     cut_short : list of int
         Rows of the jobs that exceed their wall-time limit due to the locality model.
+    served : dict of int to int
+        Run time [s] of each started job by its row, under the locality model; empty without one.
 
     Raises
     ------
@@ -100,7 +104,9 @@ class Run(Scheduler):
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
         self.dependencies = Dependencies(workload) if parameters.setup.dependencies else None
         self.begun = parameters.setup.begun
+        self._service_time = parameters.setup.service_time
         self.cut_short: list[int] = []
+        self.served: dict[int, int] = {}
         policy, cluster = self._scheduled(parameters)
         super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers))
         self.guard.system = self.system
@@ -115,6 +121,14 @@ class Run(Scheduler):
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         """Return the policy and the cluster of the run."""
         return parameters.policy, parameters.cluster
+
+    @property
+    def rejected_jobs(self) -> NDArray[np.bool_] | None:
+        """Which jobs have been rejected, bool, shape (jobs,); None for none."""
+        state = self.system.state
+        if State.REJECTED not in state:
+            return None
+        return np.frombuffer(bytes(state), dtype=np.uint8) == State.REJECTED
 
     # --- the course of the run -------------------------------------------------------------------------
 
@@ -196,20 +210,23 @@ class Run(Scheduler):
 
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Schedule the end of a job that has just started."""
-        seconds = job.run_time if self.system.service_time is None else self._served(job, allocation)
+        seconds = (
+            job.run_time if self.parameters.setup.service_time is None else self._served(job, allocation)
+        )
         self._schedule_end(job, seconds)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
 
     def _served(self, job: Job, allocation: Allocation) -> int:
         """Return the run time of a job with its allocation under the locality model [s]."""
-        parameters, model = self.parameters, self.system.service_time
+        parameters, model = self.parameters, self._service_time
         assert model is not None
         seconds = model.actual(parameters.workload.jobs[job.index], allocation, self.system.cluster)
-        if parameters.setup.walltime != "kill" or seconds <= job.requested_time:
-            return seconds
-        self.cut_short.append(job.index)
-        return job.requested_time
+        if parameters.setup.walltime == "kill" and seconds > job.requested_time:
+            self.cut_short.append(job.index)
+            seconds = job.requested_time
+        self.served[job.index] = seconds
+        return seconds
 
     def on_reject(self, job: Job) -> None:
         """Reject the jobs that depend on a rejected job."""

@@ -89,6 +89,7 @@ class Scheduler(Listener):
         self._pass: Generator[Decision, Any, None] | None = None
         self._pass_seconds = 0.0
         self._wakes: set[int] = set()
+        self._planned_pass: int | None = None
         self._idle_wakes = IdleWakes()
         self.policy = policy
         self._policy = copy.deepcopy(policy)
@@ -117,6 +118,13 @@ class Scheduler(Listener):
             self._wakes.add(time_of_wake)
             Instant(self.clock, ARRIVAL, time_of_wake - self.system.now, [self._wake])
 
+    def on_plan(self, at: int | None) -> None:
+        """Schedule the wake-up that the plan needs; an event scheduled for another time has no effect."""
+        planned = None if at is None else self.wake_time(at)
+        if planned is not None and planned != self._planned_pass:
+            Instant(self.clock, ARRIVAL, planned - self.system.now, [self._wake_as_planned])
+        self._planned_pass = planned
+
     def on_block(self, job: Job) -> None:
         """Notify the observers of a blocked job."""
         for notify in self.callbacks.on_block:
@@ -137,6 +145,11 @@ class Scheduler(Listener):
             self.pass_wanted = True
             if self._idle_wakes.too_many(self.system):
                 raise stalled(self.system)
+
+    def _wake_as_planned(self, event: Event) -> None:
+        if self._planned_pass == self.clock.now:
+            self._planned_pass = None
+            self._wake(event)
 
     # --- passes ----------------------------------------------------------------------------------------
 

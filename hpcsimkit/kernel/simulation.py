@@ -28,6 +28,7 @@ from hpcsimkit.kernel.service_time import as_service_time
 from hpcsimkit.kernel.setup import OPTIONS, Setup
 from hpcsimkit.kernel.simulators import Pausing, pausing, taking
 from hpcsimkit.kernel.system import System
+from hpcsimkit.kernel.verification import verify
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -107,6 +108,7 @@ class Simulation:
         self._over = False
         self._seconds = 0.0
         self._result: Result | None = None  # of another simulator
+        self._finished: Result | None = None  # of a run that may pause
 
     @property
     def system(self) -> System:
@@ -145,9 +147,14 @@ class Simulation:
             A seat is open.
         StalledError
             Jobs are waiting that can never start.
+        ImpossibleScheduleError
+            The schedule breaks a rule.
         """
         if self._result is None and self._run is None and (simulator := taking(self)) is not None:
-            self._result = simulator.run(self)
+            result = simulator.run(self)
+            with self.guard:
+                verify(self, result)
+            self._result = result
         if self._result is not None:
             return self._result
         with gc_frozen():
@@ -197,13 +204,16 @@ class Simulation:
             with self.guard:
                 if self._run is None:
                     self._run = pausing(self, *self._at_seats) or run_of(self)
+                self.guard.advances = True
                 if decision is not None:
                     self._run.resume(decision, choice)
                 self._run.advance()
         except EmptySchedule:
             with self.guard:
-                self._begun().finish()
+                self._finish()
             self._over = True
+        finally:
+            self.guard.advances = False
 
     def answer(self, choice: Any) -> None:
         """Answer the pending decision with one of its options; raise a UsageError if that is impossible."""
@@ -214,7 +224,9 @@ class Simulation:
         decision, choice = self._chosen(position)
         began = time.perf_counter()
         with self.guard:
+            self.guard.advances = True
             self._begun().resume(decision, choice)
+        self.guard.advances = False
         self._seconds += time.perf_counter() - began
 
     def proceed(self, position: int) -> Decision | None:
@@ -245,29 +257,47 @@ class Simulation:
         raise UsageError("the run has not begun yet: call run() or next_decision() first")
 
     def result(self) -> Result:
-        """Return the result of a finished run."""
-        if not self._over:
+        """Return the result of a finished run.
+
+        Raises
+        ------
+        UsageError
+            The run is not over yet.
+        ImpossibleScheduleError
+            The schedule breaks a rule.
+        """
+        self.guard.check()
+        if self._finished is None:
             raise UsageError("the run is not over yet")
-        system = self.system
-        with self.guard:  # a policy may have corrupted the system
-            return Result(
-                workload=system.workload,
-                policy=self.name,
-                size=self.cluster.size,
-                submit_time=system.column("submit_time"),
-                start_time=np.array(system.starts, dtype=np.int64),
-                end_time=np.array(system.finishes, dtype=np.int64),
-                mode=np.frombuffer(bytes(system.modes), dtype=np.uint8),
-                killed=self._killed(),
-                seed=self.setup.seed,
-                options=self.options,
-                choices=tuple(self.choices),
-                seconds=self._seconds,
-                passes=system.passes,
-                placements=Placements.of(system.cluster, system.allocations, system.events),
-                started_in=self._started_in(system),
-                simulator=self._begun().simulator,
-            )
+        return replace(self._finished, seconds=self._seconds)
+
+    def _finish(self) -> None:
+        """End a run in which no event is left, and keep its result if the schedule is possible."""
+        run = self._begun()
+        run.finish()
+        result = self._made(run.system)
+        verify(self, result, run.rejected_jobs, None if self.setup.service_time is None else run.served)
+        self._finished = result
+
+    def _made(self, system: System) -> Result:
+        """Return the result of a run in which no event is left."""
+        return Result(
+            workload=system.workload,
+            policy=self.name,
+            size=self.cluster.size,
+            submit_time=system.column("submit_time"),
+            start_time=np.array(system.starts, dtype=np.int64),
+            end_time=np.array(system.finishes, dtype=np.int64),
+            mode=np.frombuffer(bytes(system.modes), dtype=np.uint8),
+            killed=self._killed(),
+            seed=self.setup.seed,
+            options=self.options,
+            choices=tuple(self.choices),
+            passes=system.passes,
+            placements=Placements.of(system.cluster, system.allocations, system.events),
+            started_in=self._started_in(system),
+            simulator=self._begun().simulator,
+        )
 
     def _started_in(self, system: System) -> NDArray[np.str_] | None:
         """Return the partition in which each job started, or None without partitions."""

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from hpcsimkit.kernel.decision import Decision
     from hpcsimkit.kernel.system import System
@@ -60,12 +63,21 @@ class Pausing(Protocol):
         The pending decision.
     cut_short : list of int
         Rows of the jobs that exceed their wall-time limit due to the locality model.
+    served : dict of int to int
+        Run time [s] of each started job by its row, under the locality model; empty without one.
+    rejected_jobs : array of bool, shape (jobs,), or None
+        Whether each job has been rejected; None for none.
     """
 
     simulator: str
     system: System
     decision: Decision | None
     cut_short: list[int]
+    served: dict[int, int]
+
+    @property
+    def rejected_jobs(self) -> NDArray[np.bool_] | None:
+        """Which jobs have been rejected, bool, shape (jobs,); None for none."""
 
     def advance(self) -> None:
         """Run to the next decision; raise an EmptySchedule if there is none."""

@@ -14,5 +14,8 @@ class Stage(Parameters):
     open = False
     """Whether the decision is left to an agent (see :class:`~hpcsimkit.kernel.decision.External`)."""
 
+    draws = False
+    """Whether runs with other seeds may differ: the stage draws random numbers from ``system.random()``."""
+
     def reset(self, system: System) -> None:
         """Prepare the run's own copy before the first event; randomness comes from ``system.random()``."""

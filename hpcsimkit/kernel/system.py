@@ -98,6 +98,9 @@ class Listener:
     def on_wake(self, at: int) -> None:
         """Called when the policy has requested a pass at a future time [s]."""
 
+    def on_plan(self, at: int | None) -> None:
+        """Called when the policy has planned a pass at a future time [s], or none."""
+
     def on_block(self, job: Job) -> None:
         """Called when the head of the queue does not fit, before other jobs are backfilled."""
 
@@ -401,20 +404,31 @@ class System:
         self.queue.remove(job)
         self.listener.on_reject(job)
 
-    def wake(self, at: int) -> None:
+    def wake(self, at: int | None, *, planned: bool = False) -> None:
         """Schedule a pass at a future time [s], irrespective of other events.
+
+        Parameters
+        ----------
+        at : int or None
+            The time; None, if `planned`, for no such pass.
+        planned : bool
+            Whether this pass replaces the one that was planned before, as a plan that has changed needs no
+            pass at its old time. By default, it takes place beside all others.
 
         Raises
         ------
         ScheduleError
             The time is not in the future, is not a whole second, or is too far ahead.
         """
-        if not self.now < at <= self.now + TIME_LIMIT or at != int(at):
+        if at is None and planned:
+            self.listener.on_plan(None)
+            return
+        if at is None or not self.now < at <= self.now + TIME_LIMIT or at != int(at):
             raise ScheduleError(
                 f"wake-up at t={at} s asked for at t={self.now} s: it must be a whole second that lies ahead"
                 f" (by 10^11 s at most)"
             )
-        self.listener.on_wake(int(at))
+        (self.listener.on_plan if planned else self.listener.on_wake)(int(at))
 
     def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
         who = f"job {job.id} at t={self.now} s"

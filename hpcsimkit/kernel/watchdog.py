@@ -54,9 +54,13 @@ class Progress(NamedTuple):
     submissions_left: int
 
     @classmethod
-    def now(cls) -> Progress | None:
-        """Return the progress of the current run of the process; None between runs."""
-        guard = next(iter(Guard.active), None)
+    def now(cls, thread: int) -> Progress | None:
+        """Return the progress of the outermost run of a thread that advances; None if there is none.
+
+        Encoders and rewards of an agent, and the updates of its learner, belong to no pass: the run waits for
+        an answer. Simulations that they run are watched by themselves.
+        """
+        guard = next((each for each in Guard.active.get(thread, ()) if each.advances), None)
         if guard is None:
             return None
         system = guard.system
@@ -67,7 +71,8 @@ class Progress(NamedTuple):
 class Watchdog:
     """Context manager that reports a hanging pass once, without stopping it.
 
-    A thread checks the progress of the run periodically; it ends with the context. Native code that holds
+    A thread checks the progress of the run periodically; it ends with the context. Only passes and events
+    count, not the time for which a run waits for the answer to a decision. Native code that holds
     Python's interpreter lock blocks the thread, and also Ctrl-C.
 
     Parameters
@@ -108,7 +113,7 @@ class Watchdog:
         """Check the progress periodically until the context ends."""
         before, looks = None, 0
         while not self._over.wait(self._patience / LOOKS):
-            progress = Progress.now()
+            progress = Progress.now(self._watched)
             looks = looks + 1 if progress is not None and progress == before else 0
             before = progress
             if looks == LOOKS and progress is not None:

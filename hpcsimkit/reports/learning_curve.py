@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.reports.figures import (
     INK,
     MUTED,
@@ -69,7 +70,7 @@ def read_curve(path: str | os.PathLike[str]) -> dict[str, Floats]:
     WorkloadError
         The file cannot be read.
     """
-    rows = list(csv.DictReader(read_bytes(path).decode("utf-8", errors="replace").splitlines()))
+    rows = list(csv.DictReader(read_bytes(path, Format.CURVE).decode("utf-8", errors="replace").splitlines()))
     try:
         curve = {
             name: np.array([float(row[name] or "nan") for row in rows]) for name in (rows[0] if rows else ())

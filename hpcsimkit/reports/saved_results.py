@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from hpcsimkit.errors import HpcsimkitError, UsageError, WorkloadError
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import MODE_NAMES, Result
@@ -71,7 +73,8 @@ class SavedResults:
             raise UsageError(f"{place}: a results folder is needed, found {_kind(place)}")
         if not (place / "provenance.json").is_file():
             raise UsageError(f"{place}: a results folder is needed, found one without provenance.json")
-        provenance, metrics = _json(place / "provenance.json"), _json(place / "metrics.json")
+        provenance = _json(place / "provenance.json", Format.PROVENANCE)
+        metrics = _json(place / "metrics.json", Format.METRICS)
         try:
             files = {name: _stem(about["file"]) for name, about in provenance["policies"].items()}
             about = provenance["workload"]
@@ -101,7 +104,7 @@ class SavedResults:
                 columns = {**result.workload.columns, "executable": column}
                 result = replace(result, workload=replace(result.workload, columns=columns))
             results[policy] = result
-        return cls(results, metrics, provenance, _text(place / "experiment.toml"))
+        return cls(results, metrics, provenance, _text(place / "experiment.toml", Format.EXPERIMENT))
 
 
 def _stem(name: Any) -> str:
@@ -200,12 +203,12 @@ def _table(file: Path, needed: Sequence[str]) -> pyarrow.Table:
         column_types={"machine": string()}, null_values=[""], strings_can_be_null=True
     )
     try:
-        refuse_beyond("bytes", file.stat().st_size, file)
+        content = io.BytesIO(read_bytes(file, Format.TABLE))
         if file.suffix == ".parquet":
-            _check_size(file)
-            table = parquet.read_table(file)
+            _check_size(parquet.read_metadata(content), file)
+            table = parquet.read_table(content)
         else:
-            table = csv.read_csv(file, convert_options=options)
+            table = csv.read_csv(content, convert_options=options)
     except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: a table of jobs is needed, cannot be read: {_first_line(error)}") from None
     missing = [column for column in needed if column not in table.column_names]
@@ -214,11 +217,8 @@ def _table(file: Path, needed: Sequence[str]) -> pyarrow.Table:
     return table
 
 
-def _check_size(file: Path) -> None:
+def _check_size(about: pyarrow.parquet.FileMetaData, file: Path) -> None:
     """Reject a compressed table with a declared size over the limits; a small file can declare any size."""
-    from pyarrow import parquet
-
-    about = parquet.read_metadata(file)
     groups = map(about.row_group, range(about.num_row_groups))
     refuse_beyond("jobs", about.num_rows, file)
     refuse_beyond("bytes", sum(group.total_byte_size for group in groups), file)
@@ -255,8 +255,8 @@ def _modes(table: pyarrow.Table) -> NDArray[np.uint8]:
     return np.asarray(numbers, dtype=np.uint8)
 
 
-def _json(file: Path) -> dict[str, Any]:
-    text = _text(file)
+def _json(file: Path, form: Format) -> dict[str, Any]:
+    text = _text(file, form)
     try:
         value = json_value(text, file)
     except ValueError as error:
@@ -266,9 +266,9 @@ def _json(file: Path) -> dict[str, Any]:
     return value
 
 
-def _text(file: Path) -> str:
+def _text(file: Path, form: Format) -> str:
     try:
-        return read_bytes(file).decode("utf-8")
+        return read_bytes(file, form).decode("utf-8")
     except WorkloadError as error:
         raise UsageError(str(error)) from None
     except UnicodeDecodeError as error:

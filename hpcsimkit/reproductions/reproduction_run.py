@@ -25,6 +25,7 @@ from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import RIVALS, Field, measured_fields
@@ -105,7 +106,7 @@ class ReproductionRun:
             say(line)
         with in_use(self.place):
             remove_temporary_files(self.place)
-            if not self._asked.items() <= json_record(self.place / RECORD).items():
+            if not self._asked.items() <= json_record(self.place / RECORD, Format.REPRODUCTION).items():
                 self._record(self._asked)
             try:
                 self._perform(quiet, say)
@@ -201,7 +202,7 @@ class ReproductionRun:
             raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
         if not self.place.is_dir() or not any(map(_says_something, self.place.iterdir())):
             return
-        record = json_record(self.place / RECORD)
+        record = json_record(self.place / RECORD, Format.REPRODUCTION)
         if record.get("system") != self.system:
             found = f"a reproduction of {record['system']}" if "system" in record else "other files"
             raise UsageError(f"{self.place}: a new folder, or one of {self.system}, is needed; found {found}")

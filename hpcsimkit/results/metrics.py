@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Literal
+from functools import cache, lru_cache
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.io.catalogue import loaded, plug_ins
+from hpcsimkit.results.lost_capacity import Spans, lost_capacity
 from hpcsimkit.results.resource_metrics import (
     RESOURCE_NAMES,
     gpu_fragmentation,
@@ -25,6 +26,8 @@ from hpcsimkit.results.result import MODE_NAMES, Result
 
 __all__ = ["METRICS", "Metric", "Selection", "evaluate", "select"]
 
+Kind = TypeVar("Kind", bound=np.generic)
+Found = TypeVar("Found")
 Integers = NDArray[np.int64]
 Function = Callable[[Result, "Selection"], float]
 Quantity = Callable[[Result], NDArray[np.float64]]
@@ -45,13 +48,26 @@ class Selection:
     jobs: NDArray[np.bool_]
     begin: int
     end: int
-    _found: dict[Any, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+    _found: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    _values: dict[Any, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
 
     def values(self, quantity: Quantity, result: Result) -> NDArray[np.float64]:
-        """Return a quantity of the selected jobs that ran, computed once for all statistics of it."""
-        if (quantity, result) not in self._found:
-            self._found[quantity, result] = quantity(result)[self.jobs & result.finished]
-        return self._found[quantity, result]
+        """Return a quantity of the selected jobs that ran, computed once for statistics in succession."""
+        if (quantity, result) not in self._values:
+            self._values.clear()  # of a long log, each quantity fills as much memory as a column of it
+            self._values[quantity, result] = self.of(quantity(result), result)
+        return self._values[quantity, result]
+
+    def of(self, column: NDArray[Kind], result: Result) -> NDArray[Kind]:
+        """Return the values of a column for the selected jobs that ran."""
+        ran = self.once(_ran, result)
+        return column if self.once(_all_ran, result) else column[ran]
+
+    def once(self, compute: Callable[[Result, Selection], Found], result: Result) -> Found:
+        """Return what a function computes of a result and this selection, computed once."""
+        if (compute, result) not in self._found:
+            self._found[compute, result] = compute(result, self)
+        return self._found[compute, result]
 
 
 @dataclass(frozen=True)
@@ -155,23 +171,21 @@ def _named(metric: str | Metric) -> tuple[str, Metric]:
 
 # --- metrics of jobs -------------------------------------------------------------------------------------
 
-Statistic = Callable[[NDArray[np.float64]], Any]
-
-_STATISTICS: Mapping[str, tuple[str, str, Statistic]] = {
-    "mean": ("mean_i {}", "mean {}", np.mean),
-    "median": ("median_i {}", "median {}", np.median),
-    "p95": (
-        "95th percentile_i {}",
-        "95th percentile of the {}, interpolated linearly",
-        lambda x: np.percentile(x, 95),
-    ),
-    "p99": (
-        "99th percentile_i {}",
-        "99th percentile of the {}, interpolated linearly",
-        lambda x: np.percentile(x, 99),
-    ),
-    "max": ("max_i {}", "longest {}", np.max),
+_STATISTICS: Mapping[str, tuple[str, str]] = {
+    "mean": ("mean_i {}", "mean {}"),
+    "median": ("median_i {}", "median {}"),
+    "p95": ("95th percentile_i {}", "95th percentile of the {}, interpolated linearly"),
+    "p99": ("99th percentile_i {}", "99th percentile of the {}, interpolated linearly"),
+    "max": ("max_i {}", "longest {}"),
 }
+
+PERCENTILES: Mapping[str, int] = {"median": 50, "p95": 95, "p99": 99}
+"""Statistics that one partition of the values gives."""
+
+
+def _bounded_slowdown(result: Result) -> NDArray[np.float64]:
+    return result.bounded_slowdown()
+
 
 _QUANTITIES: Mapping[str, tuple[Quantity, str, str, str, tuple[str, ...]]] = {
     "wait_time": (
@@ -196,7 +210,7 @@ _QUANTITIES: Mapping[str, tuple[Quantity, str, str, str, tuple[str, ...]]] = {
         ("mean", "max"),
     ),
     "bounded_slowdown": (
-        lambda result: result.bounded_slowdown(),
+        _bounded_slowdown,
         "1",
         "max(1, response_i / max(run_i, 10 s))",
         "bounded slowdown (threshold 10 s)",
@@ -223,7 +237,7 @@ def _of_jobs() -> Iterator[Metric]:
     """Yield the statistics of per-job quantities."""
     for quantity, (values, unit, formula, words, statistics) in _QUANTITIES.items():
         for name in statistics:
-            how, summary, statistic = _STATISTICS[name]
+            how, summary = _STATISTICS[name]
             text = summary.format(words)
             if unit == "1":
                 text = text.replace("longest", "largest")
@@ -233,16 +247,45 @@ def _of_jobs() -> Iterator[Metric]:
                 how.format(f"({formula})"),
                 "lower",
                 text[0].upper() + text[1:],
-                _over_jobs(values, statistic),
+                _over_jobs(values, name),
             )
 
 
-def _over_jobs(quantity: Quantity, statistic: Statistic) -> Function:
+def _over_jobs(quantity: Quantity, statistic: str) -> Function:
+    if statistic in PERCENTILES:
+        percentiles = _percentiles(quantity)
+        return lambda result, selection: selection.once(percentiles, result)[statistic]
+    compute: Callable[..., Any] = np.mean if statistic == "mean" else np.max
+
     def function(result: Result, selection: Selection) -> float:
         values = selection.values(quantity, result)
-        return float(statistic(values)) if len(values) else float("nan")
+        return float(compute(values)) if len(values) else float("nan")
 
     return function
+
+
+@cache
+def _percentiles(quantity: Quantity) -> Callable[[Result, Selection], dict[str, float]]:
+    """Return the function that computes all percentiles of a quantity."""
+
+    def compute(result: Result, selection: Selection) -> dict[str, float]:
+        values = selection.values(quantity, result)
+        if not len(values):
+            return dict.fromkeys(PERCENTILES, float("nan"))
+        found = np.percentile(values, list(PERCENTILES.values()))
+        return dict(zip(PERCENTILES, found.tolist(), strict=True))
+
+    return compute
+
+
+def _ran(result: Result, selection: Selection) -> NDArray[np.bool_]:
+    """Return which selected jobs ran."""
+    return selection.jobs & result.finished
+
+
+def _all_ran(result: Result, selection: Selection) -> bool:
+    """Return whether all jobs of the log are selected and ran."""
+    return bool(selection.once(_ran, result).all())
 
 
 def _jobs(result: Result, selection: Selection) -> float:
@@ -250,27 +293,33 @@ def _jobs(result: Result, selection: Selection) -> float:
 
 
 def _rejected(result: Result, selection: Selection) -> float:
-    return float(np.count_nonzero(selection.jobs & ~result.finished))
+    return _jobs(result, selection) - float(np.count_nonzero(selection.once(_ran, result)))
 
 
 def _killed(result: Result, selection: Selection) -> float:
-    return float(np.count_nonzero(selection.jobs & result.finished & result.killed))
+    return float(np.count_nonzero(selection.of(result.killed, result)))
 
 
 def _locality_penalty_share(result: Result, selection: Selection) -> float:
-    ran = selection.jobs & result.finished
-    in_log = float(result.workload.column("run_time")[ran].sum())
-    return _share(float(locality_penalty(result)[ran].sum()), in_log)
+    added = selection.values(locality_penalty, result)
+    if np.isnan(added).any():  # there is no locality model
+        return float("nan")
+    return _share(float(added.sum()), float(selection.of(result.workload.column("run_time"), result).sum()))
 
 
 def _user_fairness(result: Result, selection: Selection) -> float:
     """Compute Jain's index of the users' mean bounded slowdowns; jobs of unknown users are ignored."""
-    users = result.workload.column("user")
-    rows = selection.jobs & result.finished & (users >= 0)
-    if not rows.any():
+    users = selection.of(result.workload.column("user"), result)
+    known = users >= 0
+    if not known.any():
         return float("nan")
-    _, user = np.unique(users[rows], return_inverse=True)
-    mean = np.bincount(user, weights=result.bounded_slowdown()[rows]) / np.bincount(user)
+    slowdown = selection.values(_bounded_slowdown, result)
+    if not known.all():
+        users, slowdown = users[known], slowdown[known]
+    if users.max() > len(users):  # some numbers stand for no user
+        users = np.unique(users, return_inverse=True)[1]
+    jobs = np.bincount(users)
+    mean = np.bincount(users, weights=slowdown)[jobs > 0] / jobs[jobs > 0]
     return float(mean.sum() ** 2 / (len(mean) * (mean**2).sum()))
 
 
@@ -278,47 +327,68 @@ def _user_fairness(result: Result, selection: Selection) -> float:
 
 
 def _makespan(result: Result, selection: Selection) -> float:
-    ran = selection.jobs & result.finished
-    if not ran.any():
+    ended = selection.of(result.end_time, result)
+    if not len(ended):
         return float("nan")
-    return float(result.end_time[ran].max() - result.submit_time[selection.jobs].min())
+    return float(ended.max() - _first_submission(result, selection))
+
+
+def _first_submission(result: Result, selection: Selection) -> int:
+    """Return the first submission of a selected job, also of one that never ran [s]."""
+    return int(result.submit_time.min(where=selection.jobs, initial=np.iinfo(np.int64).max))
 
 
 def _utilisation(result: Result, selection: Selection) -> float:
-    ran = result.finished
-    start = np.clip(result.start_time[ran], selection.begin, selection.end)
-    end = np.clip(result.end_time[ran], selection.begin, selection.end)
-    return _share_of_machine(result.amount[ran], end - start, result, selection)
+    """Integrate the nodes in use by all jobs of the log."""
+    jobs = _spans(result)
+    seconds = np.clip(jobs.end, selection.begin, selection.end)
+    seconds -= np.clip(jobs.start, selection.begin, selection.end)
+    return _share_of_machine(_sum_of_products(jobs.nodes, seconds), result, selection)
 
 
 def _loss_of_capacity(result: Result, selection: Selection) -> float:
     """Integrate the idle nodes over the time in which the smallest waiting job would fit them."""
-    sweep = result.sweep()
-    idle = result.size - sweep.busy
-    length = np.diff(np.append(np.clip(sweep.time, selection.begin, selection.end), selection.end))
-    lost = np.where(sweep.smallest_waiting <= idle, idle, 0)
-    return _share_of_machine(lost, length, result, selection)
+    lost = lost_capacity(_spans(result), result.size, selection.begin, selection.end)
+    return _share_of_machine(lost, result, selection)
 
 
-def _share_started(mode: str, weight: Callable[[Result], NDArray[np.float64]]) -> Function:
+def _spans(result: Result) -> Spans:
+    """Return the times and nodes of all jobs that ran."""
+    spans, ran = Spans(result.submit_time, result.start_time, result.end_time, result.amount), result.finished
+    return spans if ran.all() else spans.at(ran)
+
+
+def _share_started(mode: str, sums: Callable[[Result, Selection], NDArray[np.float64]]) -> Function:
     number = MODE_NAMES.index(mode)
 
     def function(result: Result, selection: Selection) -> float:
-        ran = selection.jobs & result.finished
-        weights = weight(result)[ran]
-        return _share(float(weights[result.mode[ran] == number].sum()), float(weights.sum()))
+        found = selection.once(sums, result)
+        return _share(float(found[number]), float(found.sum()))
 
     return function
 
 
-def _node_seconds(result: Result) -> NDArray[np.float64]:
-    return result.run_time * result.amount
+def _jobs_by_mode(result: Result, selection: Selection) -> NDArray[np.float64]:
+    mode = selection.of(result.mode, result)
+    return np.bincount(mode, minlength=len(MODE_NAMES)).astype(float)
 
 
-def _share_of_machine(nodes: Integers, seconds: Integers, result: Result, selection: Selection) -> float:
-    """Return the sum of nodes x seconds as a fraction of the machine's capacity."""
-    area = float(np.dot(nodes.astype(float), seconds.astype(float)))
-    return _share(area, result.size * (selection.end - selection.begin))
+def _node_seconds_by_mode(result: Result, selection: Selection) -> NDArray[np.float64]:
+    mode = selection.of(result.mode, result)
+    seconds = selection.of(result.end_time, result) - selection.of(result.start_time, result)
+    nodes = selection.of(result.amount, result)
+    return np.array([_sum_of_products(mode == each, nodes, seconds) for each in range(len(MODE_NAMES))])
+
+
+def _sum_of_products(*columns: NDArray[Any]) -> float:
+    """Return the sum over jobs of the products of columns, in floating point, without copies of columns."""
+    operands = [each for column in columns for each in (column, [0])]
+    return float(np.einsum(*operands, [], dtype=np.float64))
+
+
+def _share_of_machine(node_seconds: float, result: Result, selection: Selection) -> float:
+    """Return node-seconds as a fraction of the machine's capacity."""
+    return _share(node_seconds, result.size * (selection.end - selection.begin))
 
 
 def _share(part: float, whole: float) -> float:
@@ -419,7 +489,7 @@ def _of_start_modes() -> Iterator[Metric]:
             f"jobs with mode {mode} / jobs that ran",
             "none",
             f"Share of the jobs started {words}",
-            _share_started(mode, lambda r: np.ones(len(r))),
+            _share_started(mode, _jobs_by_mode),
         )
         yield Metric(
             f"{mode}_area_share",
@@ -427,7 +497,7 @@ def _of_start_modes() -> Iterator[Metric]:
             f"node-seconds of jobs with mode {mode} / node-seconds of all",
             "none",
             f"Share of the node-seconds of jobs started {words}",
-            _share_started(mode, _node_seconds),
+            _share_started(mode, _node_seconds_by_mode),
         )
 
 

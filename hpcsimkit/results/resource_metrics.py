@@ -51,17 +51,19 @@ def normalised_turnaround(result: Result) -> Floats:
     Domeniconi, Lee & Morari, "CuSH: cognitive scheduler for heterogeneous high performance computing system",
     DRL4KDD 2019.
     """
-    service = np.maximum(result.run_time, 1)
-    return (result.wait_time + service) / service
+    service, turnaround = np.maximum(result.run_time, 1), result.wait_time
+    turnaround += service
+    turnaround /= service
+    return turnaround
 
 
 def locality_penalty(result: Result) -> Floats:
     """Return the increase in run time of each job due to its placement [s], shape (jobs,).
 
-    NaN if the run had no locality model.
+    NaN if the run had no locality model, in an array that cannot be changed.
     """
     if "service_time" not in result.options:
-        return np.full(len(result), np.nan)
+        return np.broadcast_to(np.nan, len(result))
     return result.run_time - result.workload.column("run_time")
 
 

@@ -149,10 +149,15 @@ class Result:
         threshold : float
             Lower bound of the run time [s], > 0. Default: 10.
         """
-        return np.maximum(1.0, self.response_time / np.maximum(self.run_time, threshold))
+        run_time = np.maximum(self.end_time - self.start_time, threshold)
+        ratio = (self.end_time - self.submit_time) / run_time
+        return self._where_finished(np.maximum(ratio, 1.0, out=ratio))
 
-    def _where_finished(self, values: NDArray[np.int64]) -> Seconds:
-        return np.where(self.finished, values, np.nan)
+    def _where_finished(self, values: NDArray[np.int64] | Seconds) -> Seconds:
+        values, finished = values.astype(np.float64, copy=False), self.finished
+        if not finished.all():
+            values[~finished] = np.nan
+        return values
 
     # --- quantities of the schedule ------------------------------------------------------------------
 
@@ -300,7 +305,7 @@ class Result:
             "Policy": self.policy,
             "Seed": str(self.seed),
             "Options": options,
-            **({} if self.placements is None else {"Processors": f"{self.unit} of {self._machine}"}),
+            **({} if self.placements is None else {"Processors": f"{self.unit} of {self.machine}"}),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -334,12 +339,12 @@ class Result:
         rows = dict(self._rows())
         return (
             f"<Result of {self.policy} on {self.workload.name}: {rows['Jobs']} jobs on "
-            f"{self._machine}, mean wait {rows['Mean wait']}>"
+            f"{self.machine}, mean wait {rows['Mean wait']}>"
         )
 
     @property
-    def _machine(self) -> str:
-        """The machine in words."""
+    def machine(self) -> str:
+        """The machine in words: its nodes, or its machines with their resources."""
         return f"{self.size} nodes" if self.placements is None else self.placements.cluster.summary
 
     def _repr_html_(self) -> str:
@@ -359,7 +364,7 @@ class Result:
         return [
             ("Policy", self.policy),
             ("Workload", self.workload.name),
-            ("Machine", self._machine),
+            ("Machine", self.machine),
             ("Jobs", f"{jobs:,}" + (f", {rejected:,} of them rejected" if rejected else "")),
             ("Mean wait", wait),
             ("Mean bounded slowdown", slowdown),

@@ -17,6 +17,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.placements import Placements
@@ -92,7 +93,7 @@ def save(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a result; see :meth:`Result.load`."""
-    content = read_bytes(path)
+    content = read_bytes(path, Format.RESULT)
     try:
         arrays = arrays_in(content, path)
         about = json_value(str(arrays["about"]), path)

@@ -7,7 +7,7 @@ intervals, bias-corrected and accelerated (BCa: Efron, Journal of the American S
 values. With fewer than about ten replicates they are too narrow.
 
 Replicates are independent repetitions of a simulation: sequences of jobs of an evaluation, seeds of a model
-of workloads, periods of a log.
+of workloads, periods of a log. Copies of a schedule are none; see :mod:`hpcsimkit.results.replicates`.
 """
 
 from __future__ import annotations
@@ -335,12 +335,15 @@ class Ranking:
         p-value of Friedman's test, corrected for ties.
     critical_difference : float
         Difference of two average ranks above which Nemenyi's test is significant.
+    left_out : int
+        Number of replicates that are not ranked, as a policy has no value there. Default: 0.
     """
 
     ranks: Mapping[str, float]
     replicates: int
     friedman: float
     critical_difference: float
+    left_out: int = 0
 
     @property
     def groups(self) -> list[tuple[str, ...]]:

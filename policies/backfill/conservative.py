@@ -59,17 +59,14 @@ class Conservative(Backfiller):
         self._seen_ends = self._seen_corrections = self._seen_rejections = 0
         self._seen_version = -1
         self._vacated = 0
-        self._broken = False
+        self._broken = self._overrun = False
 
     def plan(self, system: System) -> None:
         """Update the plan with starts, ends and arrivals, and find the reservations that are due."""
         now = system.now
         self._take_in_starts(system, self._due)
         self._profile.advance(now)
-        for row in system.rejected[self._seen_rejections :]:
-            self._broken = row in self._slots or self._broken
-            self._forget(row)
-        self._seen_rejections = len(system.rejected)
+        self._take_in_rejections(system)
         overrun = system.running.overrun(now)
         held = bool(self._due)
         corrected = system.corrections != self._seen_corrections
@@ -81,11 +78,11 @@ class Conservative(Backfiller):
             self._compress(system)
         self._seen_ends = len(system.ended)
         self._seen_corrections = system.corrections
-        self._broken = overrun
+        self._broken = self._overrun = overrun
         for job in system.newcomers:
             if job.index not in self._slots and job in system.queue:
                 self._welcome(job, system)
-        self._find_due(system, overrun)
+        self._find_due(now)
 
     def due(self, job: Job, system: System) -> bool:
         """Return whether the job's reservation is due and its resource demand is available."""
@@ -98,6 +95,20 @@ class Conservative(Backfiller):
         self._asked.add(job.index)
         slot = self._slots[job.index]
         return self._profile.level(slot.estimate, system.free, slot.allocation)
+
+    def next_pass(self, system: System) -> int | None:
+        """Return the start of the first reservation that lies ahead [s], or None.
+
+        While a job exceeds its estimate, its expected end of "one second from now" is no time to wait for: a
+        reservation that starts then waits for this job, or for another that ends by then or exceeds its
+        estimate as well.
+        """
+        self._take_in_rejections(system)
+        if self._overrun:
+            soonest = system.now + 1
+            return min((slot.start for slot in self._slots.values() if slot.start > soonest), default=None)
+        self._drop_stale()
+        return self._due_times[0][0] if self._due_times else None
 
     def fill(self, head: Job, system: System) -> Iterator[Job]:
         """Yield the jobs that are due, in policy order."""
@@ -121,6 +132,13 @@ class Conservative(Backfiller):
             if self._profile.replace(start, start + estimate, planned, system.given(row)):
                 self._vacated = max(self._vacated, start + estimate)
             self._forget(row)
+
+    def _take_in_rejections(self, system: System) -> None:
+        """Remove the jobs that have left the queue without a start; a plan that counted on them is void."""
+        for row in system.rejected[self._seen_rejections :]:
+            self._broken = row in self._slots or self._broken
+            self._forget(row)
+        self._seen_rejections = len(system.rejected)
 
     def _forget(self, row: int) -> None:
         """Remove a job that is no longer waiting."""
@@ -200,13 +218,10 @@ class Conservative(Backfiller):
             start, allocation = self._profile.earliest(system.jobs[row], estimate, system.now)
             self._put(row, Slot(start, estimate, allocation))
 
-    def _find_due(self, system: System, overrun: bool) -> None:
-        """Collect the reservations that are due now, and request a pass at the start of the next one."""
+    def _find_due(self, now: int) -> None:
+        """Collect the reservations that are due now."""
         self._drop_stale()
         self._due = set()
-        while self._due_times and self._due_times[0][0] <= system.now:
+        while self._due_times and self._due_times[0][0] <= now:
             self._due.add(heappop(self._due_times)[1])
             self._drop_stale()
-        # While a job exceeds its estimate, its expected end of "one second from now" is no time to wait for.
-        if self._due_times and self._due_times[0][0] > system.now + overrun:
-            system.wake(self._due_times[0][0])

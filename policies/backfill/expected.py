@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.backfill.limited_profile import LimitedProfile
 from hpcsimkit.policies.backfill.machine_profile import MachineProfile, TotalsProfile
 from hpcsimkit.policies.backfill.profile import LevelProfile, Profile
 
@@ -16,10 +18,10 @@ def needs_machines(job: Job, system: System) -> bool:
     """Return whether the choice of machines matters for a job.
 
     It matters for per-node requests, exclusive machines and required features; it does not matter for pooled
-    requests and on counted nodes. With limits of the amounts in use, profiles hold machines in any case.
+    requests and on counted nodes.
     """
     cluster = system.cluster
-    return isinstance(cluster, Machines) and (cluster.limited or not cluster.need(job).by_totals)
+    return isinstance(cluster, Machines) and not cluster.need(job).by_totals
 
 
 def expected(system: System, on_machines: bool) -> LevelProfile:
@@ -45,6 +47,9 @@ def _all_of(system: System, on_machines: bool) -> LevelProfile:
     cluster, now, free = system.cluster, system.now, system.free
     if isinstance(cluster, Nodes):
         return Profile(now, free)
-    if cluster.limited or not isinstance(cluster, Machines):
+    if not isinstance(cluster, Machines):
         return LevelProfile(cluster, now, free)
-    return MachineProfile(cluster, now, free) if on_machines else TotalsProfile(cluster, now, free)
+    kind = MachineProfile if on_machines else TotalsProfile
+    if isinstance(cluster, LimitedMachines):
+        return LimitedProfile(cluster, kind(cluster.unlimited, now, free), free)
+    return kind(cluster, now, free)

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from typing import Any, Protocol
 
 import numpy as np
 
-from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
+from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.jobs.job import Job
 
 __all__ = ["LevelProfile", "Profile"]
+
+
+class Capacity(Protocol):
+    """The part of a cluster that a profile uses."""
+
+    def fits(self, job: Job, level: Any) -> bool:
+        """Return whether a job fits a level."""
+
+    def place(self, job: Job, level: Any) -> Any:
+        """Return an allocation for a job that fits the level."""
+
+    def common(self, level: Any, other: Any) -> Any:
+        """Return the capacity that is available in both levels."""
+
+    def equal(self, level: Any, other: Any) -> bool:
+        """Return whether two levels are the same capacity."""
 
 
 class LevelProfile:
@@ -20,7 +37,7 @@ class LevelProfile:
 
     Parameters
     ----------
-    cluster : Cluster
+    cluster : Capacity
         The cluster.
     now : int
         Start of the profile [s].
@@ -39,7 +56,7 @@ class LevelProfile:
     (10, 2, [1, 2, 4])
     """
 
-    def __init__(self, cluster: AnyCluster, now: int, level: Level) -> None:
+    def __init__(self, cluster: Capacity, now: int, level: Level) -> None:
         self.cluster = cluster
         self.times = [now]
         self.levels = [level]

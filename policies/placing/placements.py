@@ -36,6 +36,19 @@ __all__ = [
 
 Scores = NDArray[np.float64]
 
+GRID = 2.0**40
+"""Number of steps into which a share of 1 is divided when shares are compared."""
+
+
+def on_grid(shares: Scores) -> Scores:
+    """Return sums of shares rounded to multiples of 2^-40, which rounding errors do not tell apart.
+
+    >>> (0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1, *on_grid(np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1])).tolist())
+    (False, 0.5999999999994543, 0.5999999999994543)
+    """
+    rounded: Scores = np.rint(shares * GRID) / GRID
+    return rounded
+
 
 def margins(level: MachineLevel, capacity: MachineLevel) -> Scores:
     """Return the free share of each machine, averaged over the resources that it has.
@@ -48,7 +61,7 @@ def margins(level: MachineLevel, capacity: MachineLevel) -> Scores:
     Returns
     -------
     array of float64, shape (..., machines)
-        The free shares, in [0, 1]; 1 for a machine without resources.
+        The free shares, in [0, 1], as multiples of 2^-40; 1 for a machine without resources.
 
     Examples
     --------
@@ -57,10 +70,10 @@ def margins(level: MachineLevel, capacity: MachineLevel) -> Scores:
     [0.375, 0.25]
     """
     total = np.zeros(level.shape[:-1])
-    for k in range(capacity.shape[-1]):  # one by one, so that equal machines have exactly equal sums
+    for k in range(capacity.shape[-1]):
         total += level[..., k] / np.maximum(capacity[..., k], 1)
     kinds = np.count_nonzero(capacity, axis=-1)
-    return np.where(kinds > 0, total / np.maximum(kinds, 1), 1.0)
+    return np.where(kinds > 0, on_grid(total / np.maximum(kinds, 1)), 1.0)
 
 
 class MachineOrder(Placement):
@@ -85,6 +98,8 @@ class MachineOrder(Placement):
 
     def scores(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Any:
         """Return one score for each usable machine; smaller is better.
+
+        With several rows of scores, shape (rows, usable), each row decides ties in the rows before it.
 
         Parameters
         ----------
@@ -132,6 +147,8 @@ class MachineOrder(Placement):
     def _ranked(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Places:
         """Return the machines, best first."""
         scores = np.asarray(self.scores(need, machines, level, system))
+        if scores.ndim == 2 and scores.shape[1:] == machines.shape and not np.isnan(scores).any():
+            return machines[np.lexsort(scores[::-1])]
         order = scores.argsort(kind="stable") if scores.shape == machines.shape else machines[:0]
         if len(order) < len(machines) or (len(order) and (last := scores[order[-1]]) != last):
             raise ScheduleError(
@@ -203,6 +220,8 @@ class RoundRobin(MachineOrder):
 class RandomPlacement(MachineOrder):
     """Placement on usable machines chosen uniformly at random."""
 
+    draws = True
+
     def reset(self, system: System) -> None:
         """Create a random number generator of the run."""
         self._random = system.random()
@@ -226,19 +245,20 @@ class DepthFirst(MachineOrder):
     ranks_all = True
 
     def scores(self, need: Need, machines: Places, level: MachineLevel, system: System) -> Scores:
-        """Return minus the weighted coverage of each machine, with the capacity left over as tie-breaker."""
+        """Return minus the weighted coverage of each machine and, to break ties, the capacity left over."""
         if not need.spread:
             return _left_over(need, machines, level)
         there = _there(machines, level)
-        scores, weights = np.zeros(len(there)), _weights(need, there)
+        covered, left, weights = np.zeros(len(there)), np.zeros(len(there)), _weights(need, there)
         for k, (largest, amount) in enumerate(zip(need.shape.largest.tolist(), need.totals(), strict=True)):
             column = there[:, k]
             if amount >= largest:  # no machine has more than the job needs
-                scores -= column * weights[k]
+                covered += column * weights[k]
             else:
                 given = np.minimum(column, amount)
-                scores += (column - given) * (1e-6 / largest) - given * weights[k]
-        return scores
+                covered += given * weights[k]
+                left += (column - given) / largest
+        return np.stack([-on_grid(covered), on_grid(left)])
 
 
 def _there(machines: Places, level: MachineLevel) -> MachineLevel:

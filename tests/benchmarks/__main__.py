@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import agents, corners, machines, partitions, shares, simulators, sweeps
+from tests.benchmarks import agents, corners, machines, partitions, shares, simulators, sweeps, verification
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -115,6 +115,12 @@ def measure_compiled(source: str, policy: str, repetitions: int) -> dict[str, fl
     return {**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
+def measure_evaluation(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Compute all metrics of a compiled simulation; returns their ratio to its time, and peak memory."""
+    found = simulators.evaluated(workload_of(source), policy, repetitions)
+    return {**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
 def measure_trials(source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Run a policy that simulates others on the first 5 000 jobs of a log."""
     return simulators.trials(workload_of(source).first(5_000), policy, repetitions)
@@ -123,6 +129,11 @@ def measure_trials(source: str, policy: str, repetitions: int) -> dict[str, floa
 def measure_corner(source: str, policy: str, repetitions: int) -> dict[str, Any]:
     """Simulate a workload on which the SimPy kernel is slow; returns jobs/s and shares of functions."""
     return corners.corner(TRACES, workload_of, source, policy, repetitions)
+
+
+def measure_verification(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate a workload with both simulators; returns the share of the verification of the schedule."""
+    return verification.share(TRACES, workload_of, source, policy, repetitions)
 
 
 def measure_partition(source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -205,8 +216,10 @@ MEASURES = {
     "compare": measure_compare,
     "speed": measure_speed,
     "compiled": measure_compiled,
+    "evaluate": measure_evaluation,
     "trials": measure_trials,
     "partition": measure_partition,
+    "verification": measure_verification,
     "corners": measure_corner,
     "first": simulators.first,
     **{name: partial(measure, TRACES) for name, measure in (
@@ -262,6 +275,10 @@ QUICK = [
 ]
 ALL = [
     *QUICK,
+    ("verification", "KTH-SP2", "fcfs+easy", 3),
+    ("verification", "HPC2N", "fcfs+easy", 1),
+    ("verification", "lublin:100000", "fcfs+easy", 1),
+    ("verification", "beocat-03/20000", "fcfs+best-fit+easy", 1),
     ("shares", "window", "random", 1),
     ("shares", "pairs", "random", 4),
     ("shares", "inspector", "random", 4),
@@ -323,6 +340,8 @@ ALL = [
     ("compiled", "burst:200000", "fcfs+easy", 5),
     ("compiled", "lublin:1000000", "fcfs+easy", 9),
     ("compiled", "lublin:10000000", "fcfs+easy", 3),
+    ("evaluate", "lublin:1000000", "fcfs+easy", 5),
+    ("evaluate", "lublin:10000000", "fcfs+easy", 3),
     ("trials", "KTH-SP2", "looking-ahead+easy", 2),
     ("trials", "HPC2N", "looking-ahead+easy", 2),
     ("first", "from the cache", "fcfs+conservative", 3),
@@ -381,8 +400,16 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(f"{found['processor']:.3f} s of processor time")
     if "longest_queue" in found:
         cells.append(f"{found['longest_queue']:,.0f} jobs wait at most  peak {found['peak_mib']:,.0f} MiB")
+    if "of_simulation" in found:
+        cells.append(
+            f"{found['of_simulation']:.2f} of the simulation's time  peak {found['peak_mib']:,.0f} MiB"
+        )
     if "of_no_partition" in found:
         cells.append(f"{found['of_no_partition']:.3f} of the time without a partition")
+    if "of_compiled" in found:
+        cells.append(
+            f"of this, the verification takes {found['of_compiled']:.1%}; on SimPy {found['of_simpy']:.2%}"
+        )
     if measure == "shares":
         cells.extend(f"{part} {share:.0f} %" for part, share in found.items() if part != "seconds")
     if measure == "workers":

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["compiled", "first", "speed", "trials"]
+__all__ = ["compiled", "evaluated", "first", "speed", "trials"]
 
 
 def _least(action: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
@@ -55,6 +55,21 @@ def compiled(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
     started_before = np.searchsorted(np.sort(result.start_time), np.sort(result.submit_time), side="left")
     return {"seconds": seconds, "per_second": len(workload) / seconds,
             "longest_queue": float((jobs - started_before).max())}  # fmt: skip
+
+
+def evaluated(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
+    """Compute all metrics of a compiled simulation; returns the seconds, and their ratio to those of the run."""
+    from hpcsimkit.experiments.parts.registry import make
+    from hpcsimkit.kernel.simulation import Simulation
+    from hpcsimkit.results.metrics import evaluate
+
+    def simulate(jobs: Any = workload) -> Any:
+        return Simulation(jobs, make(policy), simulator="compiled").run()
+
+    simulate(workload.first(10))  # is loaded
+    simulation, result = _least(simulate, repetitions)
+    seconds, _ = _least(lambda: evaluate(result), repetitions)
+    return {"seconds": seconds, "of_simulation": seconds / simulation}
 
 
 def trials(workload: Any, policy: str, repetitions: int) -> dict[str, float]:

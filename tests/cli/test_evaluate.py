@@ -197,8 +197,27 @@ def test_a_single_sequence_proves_nothing(cli, model, tmp_path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     row = next(line for line in outcome.out.splitlines() if line.startswith("fcfs+easy"))
     assert row.split("  ")[-1].strip() in ("0, 0, 1", "0, 1, 0", "1, 0, 0")
-    assert row.split()[-6:-3] == ["-", "-", "-"]
+    assert row.count("one replicate") == 2, "in place of the p-values of both tests"
     assert outcome.out.endswith("results: results/shortest-on-lublin-256/report.html\n")
+
+
+def test_a_sequence_that_was_sampled_twice_counts_once(cli, model, tmp_path) -> None:
+    """A log of 60 jobs has one sequence of 60: six samples are the same, and of 59 there are two."""
+    cli("generate", "lublin", "--nodes", 16, "--jobs", 60, "-o", "short.swf", "-q")
+    for jobs, number in ((60, 1), (59, 2)):
+        out = f"of-{jobs}"
+        flags = ["--sequences", 6, "--jobs", jobs, "--metric", "mean_wait_time", "--metric", "utilisation"]
+        outcome = cli("evaluate", model, "short.swf", "-p", "fcfs", *flags, "--out", out)
+        assert outcome.code == 0, outcome.err
+        assert ("one replicate" in outcome.out) is (number == 1)
+        rows = [row for row in rows_of(tmp_path / out) if row["policy"] == "fcfs"]
+        waits = {row["first_job"]: float(row["mean_wait_time"]) for row in rows}
+        assert (len(rows), len(waits)) == (6, number)
+        found = json.loads((tmp_path / out / "evaluation.json").read_text())["metrics"]["mean_wait_time"]
+        assert found["policies"]["fcfs"]["mean"] == pytest.approx(np.mean(list(waits.values())))
+        against = found["agent_minus"]["fcfs"]
+        assert sum(against[name] for name in ("wins", "ties", "losses")) == number
+        assert (against["t_test"] is None) is (number == 1)
 
 
 # --- parts of the user's own ------------------------------------------------------------------------------

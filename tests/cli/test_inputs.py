@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import socket
 import tracemalloc
@@ -21,6 +22,7 @@ from hpcsimkit.errors import ScheduleError, UsageError, WorkloadError
 from hpcsimkit.io.budget import LIMITS, VARIABLE, limit_of, raise_limits, restored_limits
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.units import memory_bytes
 from hpcsimkit.results.result import Result
 from hpcsimkit.run import _parser
@@ -377,6 +379,41 @@ def test_control_characters_of_a_model_are_shown(cli, tmp_path) -> None:
     assert "\x1b" not in line and "\x07" not in line
 
 
+LOUD = f'''
+import logging
+import warnings
+
+from hpcsimkit import Order
+
+
+class Loud(Order):
+    """Warns, as a library might, of a name."""
+
+    def key(self, job):
+        warnings.warn({EVIL!r})
+        logging.getLogger("library").warning({EVIL!r})
+        return 0
+'''
+
+
+def test_warnings_of_libraries_are_escaped(cli, tmp_path, monkeypatch) -> None:
+    (tmp_path / "loud.py").write_text(LOUD)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # those of pytest
+    code, _, err = cli("compare", "-p", "loud.py:Loud", "--jobs", 5, "--no-report", "-q", "--out", "out")
+    assert code == 0 and err.replace("\n", "").isprintable()
+    assert "hpcsimkit: UserWarning: \\x1b[31m\\x1b]0;pwned\\x07\\u202e (loud.py:" in err
+    assert "hpcsimkit: library: \\x1b[31m\\x1b]0;pwned\\x07\\u202e\n" in err
+
+
+@pytest.mark.pictures
+def test_characters_without_a_glyph_are_escaped(cli, tmp_path) -> None:
+    """matplotlib names those of the title of a picture."""
+    (tmp_path / f"no{EVIL}.swf").write_text("1 0 1 9 1 -1 -1 1 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
+    code, _, err = cli("describe", f"no{EVIL}.swf", "--nodes", 4, "-q", "-o", "out.png")
+    assert code == 0 and "Glyph 7 (\\x07) missing" in err
+    assert err.replace("\n", "").isprintable()
+
+
 def test_long_names_are_cut(cli) -> None:
     line = cli("describe", "x" * 10_000 + ".swf").line()
     assert (
@@ -465,6 +502,40 @@ def test_limits_that_are_not_understood(cli, limit, message) -> None:
     assert message in cli("describe", "x.swf", "--limit", limit).line()
 
 
+BILLION = 10**9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("evaluate", "agent.hpcsim", "--sequences", BILLION), "--sequences: at most 10000 sampled sequences"),
+        (("train", "t.toml"), "t.toml:2: validation.windows: at most 10000 sampled sequences"),
+        (("generate", "lublin", "--jobs", BILLION, "-o", "x.swf"), "generate.jobs: at most 10000000 jobs"),
+        (("generate", "mimic", "tiny.swf", "--jobs", BILLION, "-o", "x.swf"), "--jobs: at most 10000000 jobs"),
+        (("compare", "--jobs", BILLION), "generate.jobs: at most 10000000 jobs"),
+        (("sweep", "-p", "fcfs", "--axis", f"seed=0:{BILLION}"), "--axis: seed: count must be from 1 to 100000"),
+    ],
+)  # fmt: skip
+def test_huge_numbers_are_refused_before_memory_is_taken(cli, log, arguments, line) -> None:
+    Path("t.toml").write_text(f"[validation]\nwindows = {BILLION}\n")
+    Path("tiny.swf").write_bytes(log.read_bytes())
+    tracemalloc.start()
+    try:
+        found = cli(*arguments).line()
+        assert tracemalloc.get_traced_memory()[1] < 2e8
+    finally:
+        tracemalloc.stop()
+    assert found.startswith(line)
+    assert f"found {BILLION}" in found
+
+
+def test_a_limit_of_sequences_can_be_raised(cli) -> None:
+    """The number is accepted then, and the next thing is looked at."""
+    arguments = ("evaluate", "agent.hpcsim", "--sequences", 10_001)
+    assert "found 10001; if they are meant: --limit sequences=10001" in cli(*arguments).line()
+    assert "agent.hpcsim" in cli(*arguments, "--limit", "sequences=10001").line()
+
+
 def test_limits_of_the_environment(cli, log, monkeypatch) -> None:
     monkeypatch.setenv(VARIABLE, "jobs=3, machines=7")
     assert (limit_of("jobs"), limit_of("machines"), limit_of("digits")) == (3, 7, LIMITS["digits"].default)
@@ -488,7 +559,7 @@ def test_limits_are_taken_back() -> None:
 def test_no_real_log_comes_near_the_limits(shared: Path) -> None:
     """The largest log at hand, as its text is read: less than a tenth of each limit."""
     largest = max((shared / "traces").rglob("*.swf.gz"), key=lambda path: path.stat().st_size)
-    content = read_bytes(largest, lines=True)
+    content = read_bytes(largest, Format.SWF, lines=True)
     assert len(content) < LIMITS["bytes"].default / 10
     assert content.count(b"\n") < LIMITS["jobs"].default / 10
     assert max(map(len, content.split(b"\n"))) < LIMITS["line"].default / 10

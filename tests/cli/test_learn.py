@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hpcsimkit.workloads import write_job_table
 from tests.cli.conftest import CLI
 from tests.experiments.learn.test_learn import SMALL
+from tests.experiments.learn.test_learn_on_machines import JOBS
 
 
 def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
@@ -44,6 +46,24 @@ def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
     assert "| small |" in cli("learn", "--collect", "studies").out
 
 
+def test_learn_on_machines_and_in_partitions(cli: CLI, tmp_path: Path) -> None:
+    """The option that the error of a log with requests names is one of this command."""
+    write_job_table(JOBS, tmp_path / "small.csv")
+    (tmp_path / "machines.toml").write_text(
+        '[[machines]]\nname = "thin"\ncount = 3\ncpus = 8\nmemory = "16 GiB"\n'
+        '[[machines]]\nname = "gpu"\ncount = 2\ncpus = 8\ngpus = 2\nmemory = "32 GiB"\n'
+    )
+    (tmp_path / "partitions.toml").write_text(
+        '[[partitions]]\nname = "cpu"\nmachines = ["thin1", "thin2", "thin3"]\n'
+        '[[partitions]]\nname = "gpu"\nmachines = ["gpu1", "gpu2"]\n'
+    )
+    assert "say of which machines: --machines FILE" in cli("learn", "small.csv").line()
+    flags = ["--machines", "machines.toml", "--partitions", "partitions.toml"]
+    assert "--guard needs a cluster without partitions" in cli("learn", "small.csv", *flags, "--guard").line()
+    short = cli("learn", "small.csv", *flags, "--jobs", "9")
+    assert "at least 3 weeks are needed to learn" in short.only_line()
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -54,6 +74,9 @@ def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
         (["--objective", "mean weight"], "unknown metric 'mean_weight'"),
         (["--evaluations", "5"], "--evaluations must be greater than or equal to 20, found 5"),
         (["--beside", "f3+esy"], "unknown policy"),
+        (["--machines", "nowhere.toml"], "nowhere.toml"),
+        (["--partitions", "nowhere.toml"], "nowhere.toml"),
+        (["--placement", "best-fit"], "'placement' needs 'machines'"),
         (["--jobs", "9"], "at least 3 weeks are needed to learn, found 0"),
         (["--collect", "nowhere"], "nowhere: folders with complete studies are needed, found none"),
     ],

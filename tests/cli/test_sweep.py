@@ -106,6 +106,50 @@ def test_shards_and_what_they_collect(cli: CLI, file: Path, tmp_path: Path) -> N
     assert len(rows_of(tmp_path / "out")) == 12
 
 
+def test_seeds_of_a_log_make_no_p_values(cli: CLI, tmp_path: Path) -> None:
+    """Twelve times the same schedules gave t-tests of 1e-174 and twelve wins: a policy runs once, and it is said."""
+    assert cli("generate", "lublin", "--nodes", 16, "--jobs", 200, "-o", "log.swf", "-q").code == 0
+    policies = ["fcfs+easy", "sjf+easy", "saf+easy"]
+    flags = [flag for policy in policies for flag in ("-p", policy)]
+    outcome = cli("sweep", "log.swf", "--jobs", 100, "--axis", "seed=0:12", *flags, "--out", "out")
+    assert outcome.code == 0, outcome.err
+    rows = rows_of(tmp_path / "out")
+    assert [(row["policy"], row["seed"]) for row in rows] == [(policy, "") for policy in policies]
+    remark = (
+        "seed: fcfs+easy, sjf+easy and saf+easy ran once: on a log, a seed changes only policies that draw"
+    )
+    assert json.loads((tmp_path / "out" / "provenance.json").read_text())["remarks"][-1].startswith(remark)
+    assert remark in outcome.out and "(" not in outcome.out.splitlines()[1], "there are no intervals"
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert remark in page and "<td>one replicate</td>" in page and "Average ranks" not in page
+    tables = tmp_path / "out" / "tables"
+    latex = (tables / "mean_wait_time_differences.tex").read_text()
+    assert latex.count("one replicate") == 4 and remark in latex and "*" not in latex
+    (first, _) = csv.DictReader((tables / "mean_wait_time_differences.csv").read_text().splitlines())
+    assert (first["t_test_holm"], first["wilcoxon_holm"], first["replicates"]) == ("", "", "1")
+    assert remark in first["remarks"]
+    assert not list(tables.glob("*_ranks.*")) and not list(
+        (tmp_path / "out" / "pictures").glob("*_differences.*")
+    )
+
+
+def test_windows_are_counted_before_they_run(cli: CLI, tmp_path: Path) -> None:
+    cli("generate", "lublin", "--nodes", 16, "--jobs", 200, "-o", "log.swf", "-q")
+    line = cli("sweep", "log.swf", "--axis", "period=1 second", "--out", "out").line()
+    assert (
+        line
+        == "the sweep has more than 20 000 cells (windows of a log count one by one); with --yes they run"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_shard_without_cells(cli: CLI, file: Path, tmp_path: Path) -> None:
+    """As in an array of jobs with more parts than there are cells."""
+    no_cells = "shard 13/14 has no cells: the sweep has 12\n"
+    assert cli("sweep", "s.toml", "--out", "out", "--shard", "13/14") == (0, no_cells, "")
+    assert cli("sweep", "s.toml", "--out", "out", "--shard", "14/14", "-q") == (0, "", "")
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -178,7 +222,13 @@ def test_killed_and_gone_on(start: Start, apart: CLI, file: Path, tmp_path: Path
 def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 1/0 and not"))
     outcome = apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out")
-    assert (outcome.code, outcome.err) == (0, "")
+    some_failed = "hpcsimkit: 6 of 12 cells failed; reasons are in out\n"
+    assert (outcome.code, outcome.err) == (3, some_failed)
+    assert apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out", "-q") == (
+        3,
+        "",
+        some_failed,
+    ), "also of cells that failed before, and quietly"
     assert re.search(
         r"^failed: \d of 12 cells: mine:Slow at t=\d+ s, in Slow for job 1: Zero", outcome.out, re.M
     )
@@ -195,7 +245,7 @@ def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path
 def test_failure_of_all_cells(apart: CLI, file: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 1/0 and not"))
     outcome = apart("sweep", "s.toml", "-p", "mine:Slow", "--out", "out")
-    assert outcome.code == 2
+    assert outcome.code == 3
     assert outcome.err == "hpcsimkit: all 6 cells failed; reasons are in out\n"
     assert "results: out/" in outcome.out, "the table has the reasons"
     assert apart("sweep", "--status", "out").code == 0

@@ -23,7 +23,12 @@ def test_numbers_and_files(cli: CLI, tmp_path: Path) -> None:
     outcome = cli("validate", "waits.swf", "--out", "out")
     assert outcome.code == 0, outcome.err
     assert "75.0 % of 4 jobs within 10 min" in outcome.out
-    assert "agreement of fcfs+easy with the recorded waits: poor" in outcome.out
+    assert "agreement of fcfs+easy with the record: poor (starts fair, waits poor, use fair; " in outcome.out
+    marks = pandas.read_csv(tmp_path / "out" / "agreement.csv")
+    assert marks["part"].tolist() == ["starts", "waits", "waits", "use"]
+    assert marks["value"][0] == 0.75 and (marks["good"][0], marks["fair"][0]) == (0.9, 0.7)
+    rows = [line.split()[-4:-1] for line in outcome.out.splitlines() if line.startswith(("starts ", "use "))]
+    assert [row[1:] for row in rows] == [["0.9", "0.7"], ["0.05", "0.15"]], "the thresholds are printed"
     table = pandas.read_csv(tmp_path / "out" / "validation.csv")
     assert table["by"].tolist() == ["all", "size", "size", "size"]
     assert table["recorded"][0] == (0 + 45 + 150 + 835) / 4
@@ -34,7 +39,20 @@ def test_the_recorded_policy_agrees(cli: CLI, tmp_path: Path) -> None:
     (tmp_path / "waits.swf").write_text(WAITS)
     outcome = cli("validate", "waits.swf", "-p", "recorded", "--out", "out")
     assert "start times: 0 s off in the median, 0 s at 90 %; 100.0 % of 4 jobs" in outcome.out
-    assert "agreement of recorded with the recorded waits: good" in outcome.out
+    assert "agreement of recorded with the record: good (starts good, waits good, use good; " in outcome.out
+
+
+def test_the_tolerance_is_the_interval_of_the_scheduler(cli: CLI, tmp_path: Path) -> None:
+    """The option, else the scheduling period, else 60 s; an other one makes other results."""
+    (tmp_path / "waits.swf").write_text(WAITS)
+    for number, (flags, tolerance) in enumerate(
+        [([], 60), (["--period", "30"], 30), (["--period", "30", "--tolerance", "7.5"], 7.5)]
+    ):
+        outcome = cli("validate", "waits.swf", *flags, "--out", f"out{number}")
+        assert f"waits up to {tolerance:g} s apart are equal)" in outcome.out
+    assert cli("validate", "waits.swf", "--tolerance", "-1").code == 2
+    line = cli("validate", "waits.swf", "--tolerance", "1", "--out", "out0").line()
+    assert "out0: other results" in line or "tolerance" in line
 
 
 def test_by_partition(cli: CLI, tmp_path: Path) -> None:

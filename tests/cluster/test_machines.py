@@ -22,6 +22,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.request_table import NeedTable
 from hpcsimkit.cluster.room import FORBIDDEN, MachineRoom
 from hpcsimkit.errors import HpcsimkitError, ScheduleError, UsageError, WorkloadError
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job, Request
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -331,6 +332,40 @@ def test_easy_with_a_spread_head_counts_totals_only() -> None:
     assert placed(result)[2:] == [(10, "node1 node2"), (2, "node2"), (15, "node1")]
 
 
+@pytest.mark.parametrize("simulator", ["simpy", "compiled"])
+@pytest.mark.parametrize("placement", ["first-fit", "best-fit", "worst-fit"])
+def test_easy_lets_a_whole_machine_go_that_a_spread_head_can_spare(placement: str, simulator: str) -> None:
+    """B needs 15 of 22 CPUs at 20: C may have d, of 4 CPUs, for long; D, on 8 CPUs, must wait."""
+    cluster = Machines(list("adbe"), ["cpus"], [[8], [4], [2], [8]])
+    jobs = [
+        asked(0, 20, cpus=8, exclusive=True), asked(1, 5, cpus=15, spread=True),
+        asked(5, 30, cpus=3, exclusive=True), asked(6, 30, cpus=3, exclusive=True),
+    ]  # fmt: skip
+    result = run_on(cluster, jobs, make(f"fcfs+{placement}+easy"), simulator=simulator)
+    assert placed(result)[1:3] == [(20, "a b e"), (5, "d")]
+    assert result.start_time[3] == 25
+
+
+@pytest.mark.parametrize("simulator", ["simpy", "compiled"])
+@pytest.mark.parametrize(
+    ("cpus", "head", "start"),
+    [
+        ([1, 1, 4], 4, 5),  # 2 CPUs are left, so one on each machine
+        ([4, 2, 1], 4, 5),  # 3 CPUs are left, and the head needs only the first machine
+        ([4, 2, 1], 5, 25),  # 2 CPUs are left
+    ],
+)
+def test_easy_lets_two_whole_machines_go_that_a_spread_head_can_spare(
+    cpus: list[int], head: int, start: int, simulator: str
+) -> None:
+    cluster = Machines(list("abc"), ["cpus"], [[each] for each in cpus])
+    jobs = [
+        asked(0, 20, cpus=4, exclusive=True), asked(1, 5, cpus=head, spread=True),
+        asked(5, 30, cpus=1, nodes=2, exclusive=True),
+    ]  # fmt: skip
+    assert run_on(cluster, jobs, WITH_EASY, simulator=simulator).start_time.tolist() == [0, 20, start]
+
+
 def test_jobs_of_logs_that_know_processors_only_take_cpus_anywhere() -> None:
     log = Workload({"submit_time": [0, 0], "run_time": [5, 5], "nodes": [6, 3]})
     assert placed(run_on(TWO, log, FIRST_COME)) == [(0, "node1 node2"), (5, "node1")]
@@ -471,7 +506,9 @@ def test_room_behind_a_head_lets_it_start_in_time(data: st.DataObject) -> None:
         assert all(each in harmless for each in allowed)
         assert all(cluster.holds(job, each, within) for each in allowed)
     own_machines = not cluster.need(head_job).spread and not cluster.need(job).spread
-    totals = cluster.need(head_job).by_totals and not request.exclusive
+    need = cluster.need(job)
+    alone = not need.spread and need.nodes == 1  # a whole machine, but for its amounts
+    totals = cluster.need(head_job).by_totals and (not request.exclusive or alone)
     if (own_machines and len(cluster.need(job).counts) < 2) or totals:
         assert (within is not None) == bool(harmless)
 

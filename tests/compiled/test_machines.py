@@ -22,8 +22,11 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.workloads import read_job_table
 from tests.compiled.test_equality import ORDERS, SHARED, SHARES, assert_equal_schedules, by_shares
-from tests.kernel.machine_cases import KINDS, cases
-from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines
+from tests.drawn import examples
+from tests.kernel import naive_machines
+from tests.kernel.machine_cases import KINDS, cases, exceeding
+from tests.kernel.machine_cases import given as amounts_given
+from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines, run_on
 from tests.kernel.test_machine_references import FILES, beocat, nine
 
 PLACEMENTS = ["", "+first-fit", "+best-fit", "+worst-fit"]
@@ -106,6 +109,28 @@ test_random_workloads_by_score = settings(max_examples=50)(
 )
 test_random_predictions = settings(max_examples=50)(drawn(["easy++"], UNSCORED, [""])(check_random))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(MANY(check_random)))
+
+
+def test_conservative_beside_jobs_that_exceed_equals_the_naive_simulator() -> None:
+    exceeded = []
+
+    @examples(1.5)
+    @given(
+        cases(["one machine", "some machines", "totals", "mixed"], most=14),
+        st.sampled_from(["fcfs", "sjf"]),
+        st.integers(0, 2**32),
+    )
+    def check(case: tuple[Machines, list[Asked]], order: str, seed: int) -> None:
+        cluster, wanted = case[0], exceeding(case[1], seed)
+        key = {"fcfs": lambda job: job.submit, "sjf": lambda job: job.estimate}[order]
+        expected, places, _, passes = naive_machines.conservative(cluster, wanted, key)
+        found = run_on(cluster, wanted, make(f"{order}+conservative"), simulator="compiled")
+        assert found.start_time.tolist() == expected
+        assert amounts_given(found) == places
+        exceeded.append(passes > 0)
+
+    check()
+    assert sum(exceeded) > 0.25 * len(exceeded)
 
 
 def check_shares(

@@ -160,7 +160,7 @@ def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(loading, "KINDS", {})
     assert loading.least_jobs("listing-plan") == loading.WHEN_NEW // 5
     (tmp_path / "listing-plan").mkdir()
-    (tmp_path / "listing-plan" / "loop.simulate.nbi").touch()
+    (tmp_path / "listing-plan" / "simulate.compiled").touch()
     assert loading.least_jobs("listing-plan") == loading.WHEN_COMPILED // 5
     assert loading.least_jobs("listing") == loading.WHEN_NEW
     monkeypatch.setitem(loading.KINDS, "listing", print)
@@ -192,7 +192,7 @@ def test_ready_is_what_auto_takes_at_once(
     simulation = Simulation(jobs, make("fcfs"))
     assert not support.is_ready(simulation)
     (tmp_path / "sizes").mkdir()
-    (tmp_path / "sizes" / "loop.simulate.nbi").touch()
+    (tmp_path / "sizes" / "simulate.compiled").touch()
     assert support.is_ready(simulation)
     assert not support.is_ready(Simulation(jobs.first(len(jobs) - 1), make("fcfs")))
     assert not support.is_ready(Simulation(jobs, make("fcfs"), simulator="simpy"))
@@ -207,7 +207,7 @@ def test_a_line_on_a_terminal_before_it_compiles(
     monkeypatch.setattr(loading, "KINDS", {})
     if compiled:
         (tmp_path / "plan").mkdir()
-        (tmp_path / "plan" / "loop.simulate.nbi").touch()
+        (tmp_path / "plan" / "simulate.compiled").touch()
     stream = io.StringIO()
     stream.isatty = lambda: terminal  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", stream)

@@ -13,6 +13,7 @@ import pytest
 from hpcsimkit.errors import StorageError, WorkloadError
 from hpcsimkit.io.budget import restored_limits
 from hpcsimkit.io.files import make_folder, read_bytes, read_start, unlinked, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in
 
 
@@ -39,7 +40,7 @@ def test_compressed_files_of_equal_content_are_equal(tmp_path: Path) -> None:
         write_bytes(tmp_path / name, b"1 2 3\n")
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
     renamed = (tmp_path / "a.gz").rename(tmp_path / "a.swf")
-    assert read_bytes(renamed) == b"1 2 3\n"  # by content, not by name
+    assert read_bytes(renamed, Format.SWF) == b"1 2 3\n"  # by content, not by name
     assert read_start(renamed, 3) == b"1 2"
 
 
@@ -73,7 +74,7 @@ def test_what_is_not_read(
     file = tmp_path / "log.swf"
     file.write_bytes(content)
     with pytest.raises(WorkloadError) as caught:
-        read_bytes(file)
+        read_bytes(file, Format.SWF)
     assert str(caught.value).startswith(f"{file}: ") and problem in str(caught.value)
 
 
@@ -81,9 +82,9 @@ def test_pipes_and_folders_are_no_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, kind in ((tmp_path / "pipe", "a pipe"), (tmp_path, "a directory")):
         with pytest.raises(WorkloadError, match=f"a file is needed, found {kind}$"):
-            read_bytes(path)
+            read_bytes(path, Format.SWF)
     with pytest.raises(WorkloadError, match=r"no such file$"):
-        read_bytes(tmp_path / "none")
+        read_bytes(tmp_path / "none", Format.SWF)
 
 
 def test_limits_are_restored() -> None:

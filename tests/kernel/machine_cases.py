@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
@@ -40,6 +42,7 @@ KINDS = {
     "totals": Kind(spread=(True,), nodes=(1, 2)),
     "mixed": Kind(spread=(False, True), nodes=(1, 1, 2)),
     "counts": Kind(exclusive=(False, False, True), nodes=(1, 2, 2, 3), constraint=("", "b", *COUNTS)),
+    "whole": Kind(spread=(False, True), exclusive=(False, True), nodes=(1, 1, 2)),
     "anything": Kind(
         spread=(False, False, True),
         exclusive=(False, False, True),
@@ -80,6 +83,17 @@ def cases(
             )
         )
     return cluster, [job if fits_empty(job, cluster) else smaller(job) for job in jobs]
+
+
+def exceeding(jobs: Sequence[Asked], seed: int) -> list[Asked]:
+    """Return the jobs with run times of up to a minute, two thirds of which exceed the requested time."""
+    numbers = np.random.default_rng(seed)
+    longer = []
+    for job in jobs:
+        run = int(job.run * numbers.integers(1, 6))
+        requested = max(1, int(run * numbers.choice([0.2, 0.5, 1.5])))
+        longer.append(replace(job, run=run, requested=requested))
+    return longer
 
 
 def smaller(job: Asked) -> Asked:

@@ -144,6 +144,11 @@ def beside(site: Site, head: Job, job: Job, free: Free, later: Free) -> Given | 
     if head.takes_any and not job.exclusive:
         found = site.place(job, free)
         return found if found is not None and site.place(head, minus(later, found)) is not None else None
+    if head.takes_any and not job.spread:  # whole machines, each so small that the head could lose n like it
+        small = [spared(site, head, job, number, later) for number in range(len(free))]
+        found = site.place(job, [there if fine else NOTHING for there, fine in zip(free, small, strict=True)])
+        if found is not None:
+            return found
     if head.spread or job.spread:  # a sufficient rule: the head keeps its first places
         return site.place(job, least(free, minus(later, site.place(head, later))))
     # Of the machines that could host a part of the head and could not beside the job, it may use those only
@@ -164,6 +169,13 @@ def beside(site: Site, head: Job, job: Job, free: Free, later: Free) -> Given | 
             lost.append(number)
     usable = [number for number in usable if number not in critical or number in lost]
     return site.place(job, [there if n in usable else NOTHING for n, there in enumerate(free)])
+
+
+def spared(site: Site, head: Job, job: Job, number: int, later: Free) -> bool:
+    """Would the totals suffice for the head beside as many machines like this one as the job takes?"""
+    there = totals_of(later)
+    taken = [job.nodes * amount for amount in site.empty[number]]
+    return all(a - b >= c for a, b, c in zip(there, taken, head.amounts, strict=True) if c)
 
 
 class Plan:
@@ -250,11 +262,12 @@ def reservations(cluster: Machines, asked: list[Asked], count: int | None, key=l
 
 
 def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.submit):
-    """Conservative with compression, for run <= estimate; returns starts, given, and first promises.
+    """Conservative with compression; returns starts, given, first promises, and passes beside jobs that exceed.
 
     A reservation holds machines, first fit among what is free throughout; but totals only as long as all jobs
     that hold reservations take any machines in any mix. If that has changed when a job ends or arrives, all are
-    put at their earliest holes, in the order of their starts.
+    put at their earliest holes, in the order of their starts; and so they are while a job exceeds its estimate,
+    and in the first pass after.
     """
     site, jobs = Site(cluster), [Job(each, cluster.resources) for each in asked]
     given: list[Given] = [{} for _ in jobs]
@@ -262,13 +275,16 @@ def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.subm
     planned: dict[int, int] = {}  # planned start of every waiting job
     held: dict[int, Given] = {}  # what its reservation holds: machines, or nothing while only totals count
     busy: dict[int, int] = {}  # when running jobs are expected to end
-    on_machines = False
+    on_machines = exceeded = False
+    soonest = 0  # before which no running job is expected to end
+    exceeding = 0  # passes beside jobs that exceed their estimates
+    next_start: list[int] = []  # of a reservation, after the last pass
 
     def without(j: int) -> Plan:
         """The plan of running jobs and of all reservations but for one."""
         plan = Plan(site, on_machines)
         for i, end in busy.items():
-            plan.enter(0, end, given[i])
+            plan.enter(0, max(end, soonest), given[i])
         for i, begin in planned.items():
             if i != j:
                 plan.enter(begin, begin + jobs[i].estimate, held[i], list(jobs[i].amounts))
@@ -278,24 +294,32 @@ def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.subm
         held[j] = without(j).holds(jobs[j], at)
         planned[j] = at
 
-    def hold_what_is_needed(by, now):
+    def hold_what_is_needed(by, now, anew=False):
         nonlocal on_machines
         wanted = any(not jobs[j].takes_any for j in by)
-        if wanted != on_machines:
+        if wanted != on_machines or anew:
             on_machines = wanted
             before = dict(planned)
             planned.clear()
             for j in sorted(before, key=lambda j: (before[j], j)):
                 put(j, without(j).earliest(jobs[j], now))
-                assert planned[j] <= before[j]
+                assert anew or planned[j] <= before[j]
 
     def schedule(now, waiting, ended, arrived, starts, running):
+        nonlocal soonest, exceeded, exceeding
         for j in ended:
             del busy[j]
+        next_start.clear()
+        if not waiting:
+            return []
         queue = sorted(waiting, key=lambda j: key(jobs[j]))
-        if ended:
-            hold_what_is_needed(planned, now)
-        for j in [j for j in queue if j in planned] if ended else []:
+        soonest = now + 1
+        exceeds = any(end <= now for end in busy.values())
+        anew, exceeded = exceeds or exceeded, exceeds
+        exceeding += exceeds
+        if ended or anew:
+            hold_what_is_needed(planned, now, anew)
+        for j in [j for j in queue if j in planned] if ended and not anew else []:
             at = without(j).earliest(jobs[j], now)
             if at < planned[j]:
                 put(j, at)
@@ -308,7 +332,8 @@ def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.subm
             given[j] = without(j).where(jobs[j], now, site.free([given[i] for i in busy]))
             del planned[j]
             busy[j] = now + jobs[j].estimate
+        next_start.extend(sorted(at for at in planned.values() if at > now + exceeds)[:1])
         return started
 
     times = [(job.submit, job.run) for job in jobs]
-    return _clock(times, schedule, lambda: list(planned.values())), given, promises
+    return _clock(times, schedule, lambda: list(next_start)), given, promises, exceeding

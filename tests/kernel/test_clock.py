@@ -125,6 +125,45 @@ def test_long_times_stay_exact() -> None:
     assert starts(jobs, "fcfs+easy") == [10**11 - 1, 2 * 10**11 - 1]
 
 
+def test_a_planned_pass_replaces_the_one_before() -> None:
+    """A (0 s to 20 s) and B, at 3 s, wait. The plans are 9, then 5, then 9 again, then 12; the call at 7 remains."""
+    plans = {0: 9, 3: 5, 5: 9, 7: 12, 12: None}
+    seen = []
+
+    class Plans(Policy):
+        def schedule(self, system: System) -> None:
+            seen.append(system.now)
+            if system.now == 0:
+                system.start(system.queue.first())
+                system.wake(7)
+            if system.now in plans:
+                system.wake(plans[system.now], planned=True)
+            if system.now == 20:
+                for job in system.queue:
+                    system.start(job)
+
+    assert starts(workload([(0, 20, 20, 1), (0, 1, 1, 1), (3, 1, 1, 1)], 4), Plans()) == [0, 20, 20]
+    assert seen == [0, 3, 5, 7, 12, 20]
+
+
+def test_a_plan_may_return_to_an_earlier_time() -> None:
+    """9, then 5, then 9 again: one pass at 9, although two were scheduled."""
+    plans: dict[int, int | None] = {0: 9, 3: 5, 5: 9, 9: None}
+    seen = []
+
+    class Plans(Policy):
+        def schedule(self, system: System) -> None:
+            seen.append(system.now)
+            if system.now in plans:
+                system.wake(plans[system.now], planned=True)
+            for job in list(system.queue) if system.now in (0, 20, 21) else ():
+                if system.fits(job):
+                    system.start(job)
+
+    assert starts(workload([(0, 20, 20, 1), (0, 1, 1, 1), (3, 1, 1, 1)], 1), Plans()) == [0, 20, 21]
+    assert seen == [0, 3, 5, 9, 20, 21]
+
+
 def test_wake_up_calls_are_instants() -> None:
     """The policy starts nothing before it is woken at 7."""
 

@@ -56,7 +56,7 @@ def test_schedules_equal_the_naive_simulator(name: str) -> None:
         policy = make(name)
         if backfilling == "conservative":
             killed = [replace(job, run=min(job.run, job.requested or job.run)) for job in jobs]
-            expected, places, _ = naive_machines.conservative(cluster, killed)
+            expected, places, *_ = naive_machines.conservative(cluster, killed)
             result = run_on(cluster, jobs, policy, walltime="kill")
         else:
             policy.backfiller = Reservations(2) if backfilling == "easy-k(2)" else policy.backfiller

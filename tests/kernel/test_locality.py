@@ -64,6 +64,17 @@ def test_penalties_are_kappa_times_seconds_times_size(
     assert model.actual(many, ON_ONE[style], cluster) == round(10 + kappa * 10 * large)
 
 
+def test_memory_does_not_count_in_the_size() -> None:
+    """A asks for all memory only; B for half of the CPUs, an eighth of the GPUs and all memory."""
+    cluster, model = Machines.of(1, cpus=4, gpus=8, memory="3 B"), KindLocality(0.0, 2.0)
+    memory = asked(0, 1, memory=3, kind=NETWORK_BOUND)
+    packed = Pipeline(placement=DepthFirst())
+    assert run_on(cluster, [memory], packed, service_time=model).end_time.tolist() == [1]
+    request = Request(("cpus", "gpus", "memory"), (2, 1, 3))
+    both = Job(0, 1, 0, 10, 10, 1, request=request, kind=NETWORK_BOUND)
+    assert model.penalty(both, 10, Allocation([0], [[2, 1, 3]], DEPTH), cluster) == 2.0 * 10 * 0.5
+
+
 def test_size_in_nodes() -> None:
     """n / 128 with n the fewest nodes that could hold the job, whatever the size of the cluster."""
     model = KindLocality(0.1, 2.0, nodes=128)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +23,14 @@ from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.observers import Promises, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, SJF, Conservative, Reservations, SlurmMultifactor
 from hpcsimkit.policies.catalogue import CATALOGUE
 from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.result import Result
+from tests.drawn import examples
+from tests.kernel.machine_cases import cases
+from tests.kernel.machine_helpers import Asked, jobs_on_machines
 from tests.kernel.naive_partitions import NaiveJob, NaivePartition, naive_starts
 
 NAMES = ("a", "b", "c")
@@ -185,6 +192,7 @@ def shared_case(
     ]
     cluster = Partitions(parts, machines)
     jobs = 25
+    users = np.random.default_rng((seed, 2)).integers(0, 4, jobs)
     columns = {
         "submit_time": np.sort(rng.integers(0, 40, jobs)),
         "run_time": rng.integers(0, 20, jobs),
@@ -193,6 +201,7 @@ def shared_case(
         "cpus": rng.integers(1, 4, jobs),
         "partition": rng.integers(0, len(LABELS), jobs),
         "group": rng.integers(-1, 4, jobs),
+        "user": users,
     }
     labels = {"partition": LABELS, "group": tuple(f"group{number}" for number in range(4))}
     workload = Workload(columns, labels=labels, resources=("cpus",))
@@ -209,30 +218,31 @@ def shared_case(
             and job.nodes <= at_once[place].get("nodes", 100)
             and (job.group == -1 or job.group in members[place])
         ]
-        naive.append(
-            NaiveJob(job.index, job.submit_time, job.run_time, job.requested_time, job.nodes, cpus, able)
-        )
+        times = job.submit_time, job.run_time, job.requested_time
+        naive.append(NaiveJob(job.index, *times, job.nodes, cpus, able, job.user))
     naive_parts = [NaivePartition(*each) for each in zip(sets, tiers, own, strict=True)]
     for part, each in zip(naive_parts, at_once, strict=True):
         part.most_nodes, part.most_cpus = each.get("nodes", 1000), each.get("cpus", 1000)
     return workload, cluster, naive, naive_parts
 
 
-def assert_as_naive(seed: int, order: str, backfilling: str) -> None:
+def assert_as_naive(seed: int, order: str, backfilling: str) -> int:
+    """Compare start times, and return the number of planned passes beside a job that exceeds its estimate."""
     workload, cluster, jobs, partitions = shared_case(seed, limits=True)
     found = Simulation(workload, make(f"{order}+{backfilling}"), cluster).run().start_time.tolist()
     assert found == naive_starts(jobs, partitions, list(CPUS), order, backfilling), seed
+    return sum(partition.exceeding for partition in partitions)
 
 
-@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
+@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy", "conservative"])
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 def test_shared_machines_as_the_page_says(order: str, backfilling: str) -> None:
-    for seed in range(35):
-        assert_as_naive(seed, order, backfilling)
+    exceeding = sum(assert_as_naive(seed, order, backfilling) for seed in range(35))
+    assert (exceeding > 100) == (backfilling == "conservative")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
+@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy", "conservative"])
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 def test_thousands_on_shared_machines(order: str, backfilling: str) -> None:
     for seed in range(1000, 2000):
@@ -351,6 +361,58 @@ def test_a_limit_of_what_is_plenty_is_a_smaller_cluster(order: str, backfilling:
             cluster = Partitions([Partition("a", in_use={limit: 9})], machines)
             found = Simulation(jobs, make(f"{order}+{backfilling}"), cluster, seed=seed).run()
             assert found.start_time.tolist() == expected.start_time.tolist(), (seed, limit)
+
+
+@pytest.mark.parametrize("backfilling", backfillings)
+@examples(0.1)
+@given(
+    cases(most=12), st.sampled_from(["fcfs", "sjf", "wfp3", "slurm"]), st.sampled_from(sorted(CATALOGUE["placement"])),
+    st.sampled_from(["run", "kill"]), st.integers(0, 99), st.sampled_from([0, 1]),
+)  # fmt: skip
+def test_a_limit_that_never_binds_changes_nothing(
+    backfilling: str,
+    case: tuple[Machines, list[Asked]],
+    order: str,
+    placement: str,
+    walltime: str,
+    seed: int,
+    more: int,
+) -> None:
+    """As much as there is, or more, of each resource, and more nodes than all jobs together use."""
+    machines, asked = case
+    rng = np.random.default_rng(seed)
+    jobs = jobs_on_machines(asked)
+    jobs = Workload(
+        {**jobs.columns, "partition": rng.integers(0, 3, len(jobs)), "user": rng.integers(0, 2, len(jobs))},
+        labels={**jobs.labels, "partition": ("a", "b", "a,b")},
+        resources=jobs.resources,
+    )
+    some = list(rng.choice(machines.names, int(rng.integers(1, len(machines) + 1)), replace=False))
+    enough = {name: total + more for name, total in zip(machines.resources, machines.totals, strict=True)}
+    enough["nodes"] = int(jobs.nodes.sum()) + more
+
+    def starts(**limits: dict[str, int]) -> list[list[Any]]:
+        cluster = Partitions([Partition("a", machines=some, **limits), Partition("b", **limits)], machines)  # type: ignore[arg-type]
+        fitting = jobs.without(cluster.misfits(jobs), "fits nowhere")
+        policy = make(f"{order}+{placement}+{backfilling}")
+        found = Simulation(fitting, policy, cluster, seed=seed, walltime=walltime).run()
+        assert found.placements is not None
+        return [found.start_time.tolist(), found.mode.tolist(), found.placements.words()]
+
+    assert starts(in_use=enough) == starts()
+
+
+@pytest.mark.parametrize("limits", [{}, {"cpus": 24}, {"cpus": 1000, "nodes": 1}])
+@pytest.mark.parametrize("backfilling", ["easy-k", "conservative", "conservative-replan"])
+def test_reservations_of_pooled_requests_hold_totals_whatever_the_limits(
+    backfilling: str, limits: dict[str, int]
+) -> None:
+    """Of 24 CPUs, B has 16 until 5 s, and C 14 from then on: D, of 4, starts at 3 s, when A ends."""
+    columns = {"submit_time": [0, 1, 1, 3], "run_time": [3, 4, 5, 5], "nodes": [7, 16, 14, 4]}
+    workload = Workload({**columns, "partition": [0] * 4}, labels={"partition": ("a",)})
+    cluster = Partitions([Partition("a", in_use=limits)], Machines.of(3, cpus=8))
+    found = Simulation(workload, make(f"fcfs+{backfilling}"), cluster).run()
+    assert found.start_time.tolist() == [0, 1, 5, 3]
 
 
 @pytest.mark.parametrize("placement", sorted(CATALOGUE["placement"]))
@@ -574,6 +636,135 @@ def test_slurm_counts_the_usage_of_a_partition_or_of_the_cluster(usage: str, fir
     assert starts[5 - first] == 60
     with pytest.raises(UsageError, match="slurm: usage needs 'partition' or 'cluster', found 'mine'"):
         Simulation(workload, Pipeline(order=SlurmMultifactor(usage="mine")), shared).run()
+
+
+def test_slurm_counts_users_whose_jobs_started_at_once_in_another_partition() -> None:
+    """User 3 of partition x is entitled to a third of all, so that C goes before D.
+
+    At 31 s, C has priority 2000 and D 1931.8 if three users share the cluster, and 2076.0 if only two do.
+
+    x   ...AAAAAAAAAAAAAAAAAAAA
+    y   ...............BBBBBBBBBBBBBBBBBCCCDDDDDDDDDDDDD
+        ...............BBBBBBBBBBBBBBBBBCCC
+        ...............BBBBBBBBBBBBBBBBBCCC
+        ................................CCC
+    """
+    columns = {"submit_time": [3, 15, 25, 31], "run_time": [20, 17, 3, 13], "requested_time": [7, 17, 21, 6]}
+    columns |= {"nodes": [1, 3, 4, 1], "user": [3, 1, 0, 1], "partition": [0, 1, 1, 1]}
+    workload = Workload(columns, labels={"partition": ("x", "y")})
+    cluster = Partitions([Partition("x", nodes=1), Partition("y", nodes=4)])
+    order = SlurmMultifactor(half_life=50, usage="cluster", qos=0)
+    found = Simulation(workload, Pipeline(order=order), cluster).run()
+    assert found.start_time.tolist() == [3, 15, 32, 35]
+
+
+def test_slurm_compares_requests_with_the_longest_in_any_partition() -> None:
+    """B asks for 10 s and C for 20 s, 90 s later: of 20 s that is half, of the 1000 s of A only a hundredth."""
+    columns = {"submit_time": [0, 0, 1, 91], "run_time": [1, 95, 9, 9], "requested_time": [1000, 95, 20, 10]}
+    columns |= {"nodes": [1] * 4, "user": [0] * 4, "partition": [0, 1, 1, 1]}
+    workload = Workload(columns, labels={"partition": ("x", "y")})
+    cluster = Partitions([Partition("x", nodes=1), Partition("y", nodes=1)])
+    for usage, expected in (("partition", [0, 0, 104, 95]), ("cluster", [0, 0, 95, 104])):
+        order = SlurmMultifactor(max_age=1000, fair_share=0, usage=usage)
+        found = Simulation(workload, Pipeline(order=order), cluster).run()
+        assert found.start_time.tolist() == expected, usage
+
+
+def test_slurm_learns_of_an_arrival_elsewhere_after_a_pass_of_the_same_instant() -> None:
+    """E arrives in x at 95 s, when D has run for 0 s in y, where the waiting jobs have been sorted by then.
+
+    Only with its request of 1000 s as the longest one, B (requests 20 s, from 1 s on) goes before C (10 s, 91 s).
+    """
+    columns = {"submit_time": [0, 1, 91, 2, 2], "run_time": [95, 9, 9, 0, 9]}
+    columns |= {"requested_time": [95, 20, 10, 1, 1000], "nodes": [1] * 5, "user": [0] * 5}
+    columns |= {"partition": [1, 1, 1, 1, 0], "preceding": [-1] * 4 + [4], "think_time": [-1] * 4 + [0]}
+    workload = Workload(columns, labels={"partition": ("x", "y")})
+    cluster = Partitions([Partition("x", nodes=1), Partition("y", nodes=1)])
+    order = SlurmMultifactor(max_age=1000, fair_share=0, usage="cluster")
+    found = Simulation(workload, Pipeline(order=order), cluster, dependencies=True).run()
+    assert found.start_time.tolist() == [0, 95, 104, 95, 95]
+
+
+def users_case(seed: int) -> tuple[Workload, Partitions, list[NaiveJob], list[NaivePartition]]:
+    """Return random jobs of one machine each; those of partition "a" start at once, and request more time."""
+    rng = np.random.default_rng(seed)
+    count, sets = 25, ([0, 1], [2, 3], [3, 4])
+    idle = rng.random(count) < 0.4
+    columns = {
+        "submit_time": np.sort(rng.integers(0, 60, count)),
+        "run_time": rng.integers(0, 20, count),
+        "requested_time": np.where(idle, rng.integers(1, 200, count), rng.integers(1, 20, count)),
+        "nodes": np.ones(count, dtype=np.int64),
+        "cpus": np.where(idle, 1, rng.integers(1, 5, count)),
+        "user": rng.integers(0, 8, count),
+        "partition": np.where(idle, 0, rng.choice([1, 2, 4, 4], count)),  # of LABELS
+    }
+    workload = Workload(columns, labels={"partition": LABELS}, resources=("cpus",))
+    machines = Machines([f"m{number}" for number in range(5)], ["cpus"], [[40], [40], [4], [4], [4]])
+    parts = [
+        Partition(name, machines=[f"m{number}" for number in numbers])
+        for name, numbers in zip(NAMES, sets, strict=True)
+    ]
+    naive = [
+        NaiveJob(
+            job.index, job.submit_time, job.run_time, job.requested_time, 1, job.request.amounts[0],
+            [NAMES.index(name) for name in LABELS[job.partition].split(",")], job.user,
+        )
+        for job in workload.jobs
+    ]  # fmt: skip
+    return workload, Partitions(parts, machines), naive, [NaivePartition(each, 0) for each in sets]
+
+
+def assert_slurm_as_naive(case: Callable[[int], Any], seed: int, usage: str, backfilling: str) -> None:
+    workload, cluster, jobs, partitions = case(seed)
+    policy = make(f"slurm(half_life=50,usage={usage!r},qos=0)+{backfilling}")
+    found = Simulation(workload, policy, cluster).run().start_time.tolist()
+    cpus = cluster.whole.capacity[:, 0].tolist()
+    assert found == naive_starts(jobs, partitions, cpus, "slurm", backfilling, usage), seed
+
+
+CASES = {"shared": partial(shared_case, limits=True), "users": users_case}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("usage", ["partition", "cluster"])
+def test_slurm_as_the_page_says(usage: str, case: str) -> None:
+    for seed in range(15):
+        assert_slurm_as_naive(CASES[case], seed, usage, ("none", "easy")[seed % 2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("usage", ["partition", "cluster"])
+@pytest.mark.parametrize("backfilling", ["none", "greedy", "easy"])
+def test_hundreds_of_slurm(usage: str, case: str, backfilling: str) -> None:
+    for seed in range(1000, 1400):
+        assert_slurm_as_naive(CASES[case], seed, usage, backfilling)
+
+
+def test_max_nodes_does_not_limit_pooled_requests() -> None:
+    columns = {"submit_time": [0] * 3, "run_time": [9] * 3, "nodes": [2, 3, 3], "cpus": [1] * 3}
+    columns |= {"partition": [0] * 3, "spread": [0, 0, 1]}
+    workload = Workload(columns, labels={"partition": ("a",)}, resources=("cpus",))
+    cluster = Partitions([Partition("a", max_nodes=2)], Machines.of(3, cpus=4))
+    assert cluster.admitted(workload)[0].tolist() == [True, False, True]
+
+
+def test_a_plan_is_made_anew_when_a_planned_job_starts_in_another_partition() -> None:
+    """D is planned after C in b, at 29 s; C starts in a at 5 s, so that D moves up to 20 s."""
+    columns = {"submit_time": [0, 0, 1, 2], "run_time": [5, 20, 9, 3], "nodes": [2, 1, 2, 2]}
+    workload = Workload({**columns, "partition": [0, 1, 2, 1]}, labels={"partition": ("a", "b", "a,b")})
+    plans: list[tuple[int, str]] = []
+
+    class Spy(Conservative):
+        def _make_anew(self, system: System) -> None:
+            plans.append((system.now, system.partition))
+            super()._make_anew(system)
+
+    cluster = Partitions([Partition("a", nodes=2), Partition("b", nodes=2)])
+    found = Simulation(workload, Pipeline(backfiller=Spy()), cluster).run()
+    assert found.start_time.tolist() == [0, 0, 5, 20]
+    assert plans == [(5, "b")]
 
 
 def test_limits_of_a_job_in_all_and_on_each_node() -> None:

@@ -5,6 +5,8 @@ Rows are (submission, run time, requested time, nodes); jobs are named A, B, C .
 
 from __future__ import annotations
 
+import pytest
+
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.policy import Inspector
@@ -95,6 +97,67 @@ def test_a_reservation_that_falls_due_is_an_instant_of_its_own() -> None:
     """
     rows = [(0, 6, 6, 1), (1, 7, 4, 1), (2, 3, 3, 2), (3, 9, 12, 1)]
     assert starts(workload(rows, 3), "fcfs+conservative") == [0, 1, 8, 5]
+
+
+HOUR = 3600
+
+
+@pytest.mark.parametrize("simulator", ["simpy", "compiled"])
+def test_a_reservation_falls_due_beside_a_job_that_exceeds_its_estimate(simulator: str) -> None:
+    """A asked for 3 h, B for 1 h, and both run for 10 h. C (three nodes) is promised 1 h, D (2 h) 2 h.
+
+    At 1 h B exceeds its estimate: C is now promised a second later, D at 3 h, when A is to end. Nothing ends or arrives
+    at 3 h, but two nodes are free and D is due: C is promised 3 h and a second, and D fits beside it.
+
+    ::
+
+        ...DD.....CCC
+        AAAAAAAAAACCC
+        BBBBBBBBBBCCC
+    """
+    rows = [(0, 10 * HOUR, 3 * HOUR, 1), (0, 10 * HOUR, HOUR, 1), (0, 60, HOUR, 3), (0, 60, 2 * HOUR, 1)]
+    found = starts(workload(rows, 4), "fcfs+conservative", simulator=simulator)
+    assert found == [0, 0, 10 * HOUR, 3 * HOUR]
+
+
+class Asks(Inspector):
+    """Records when it is asked about which job, and rejects job 2 at one instant."""
+
+    def __init__(self, asked: list[tuple[int, int]], rejects_at: int = -1) -> None:
+        self.asked = asked
+        self.rejects_at = rejects_at
+
+    def __deepcopy__(self, memo: object) -> Asks:
+        return self  # the run's own copy records here
+
+    def accept(self, job: Job, system: System) -> bool:
+        self.asked.append((system.now, job.id))
+        if job.id == 2 and system.now == self.rejects_at:
+            system.reject(job)
+        return True
+
+
+def test_a_reservation_that_was_moved_up_causes_no_pass_at_its_old_time() -> None:
+    """B is promised 10 and starts at 4, as A ends early; C is promised 20, then 14. Nothing happens at 10.
+
+    ::
+
+        AAAABBBBBBBBBBBBBBBBCC
+    """
+    asked: list[tuple[int, int]] = []
+    policy = Pipeline(inspector=Asks(asked), backfiller=Conservative())
+    rows = [(0, 4, 10, 1), (1, 16, 10, 1), (2, 2, 2, 1)]
+    assert starts(workload(rows, 1), policy) == [0, 4, 20]
+    assert asked == [(0, 1), (1, 2), (2, 2), (4, 2), (4, 3), (14, 3), (20, 3)]
+
+
+def test_the_reservation_of_a_rejected_job_causes_no_pass() -> None:
+    """A asked for 10 s and runs 30. B, promised 10, is rejected at 2, when C is promised 15: there is a pass then."""
+    asked: list[tuple[int, int]] = []
+    policy = Pipeline(inspector=Asks(asked, rejects_at=2), backfiller=Conservative())
+    rows = [(0, 30, 10, 1), (1, 5, 5, 1), (2, 2, 2, 1)]
+    assert starts(workload(rows, 1), policy) == [0, -1, 30]
+    assert asked == [(0, 1), (1, 2), (2, 2), (2, 3), (15, 3), (30, 3)]
 
 
 def test_a_zero_length_job_frees_its_reservation_in_the_same_instant() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.guard import Guard
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
@@ -114,6 +116,73 @@ def test_nothing_is_told_between_runs() -> None:
     told = Told()
     with Watchdog(seconds=0.05, tell=told):
         threading.Event().wait(0.3)
+    assert told.lines == []
+
+
+def test_what_happens_while_a_run_waits_for_an_answer_is_no_pass() -> None:
+    """Neither updates of a learner count, nor its encoders and rewards, which are called under the guard."""
+    told = Told()
+    simulation = Simulation(workload(ROWS, 4), Pipeline(External()))
+    with Watchdog(seconds=0.05, tell=told):
+        while (decision := simulation.next_decision()) is not None:
+            threading.Event().wait(0.15)
+            with simulation.guard:
+                threading.Event().wait(0.15)
+            simulation.answer(decision.default)
+    assert told.lines == []
+
+
+def test_runs_of_other_threads_are_not_watched() -> None:
+    """Another thread is within a pass, and this one began its own after it, while a learner updates."""
+    told, entered, updated = Told(), threading.Event(), threading.Event()
+
+    class Waits(Policy):
+        def schedule(self, system: Any) -> None:
+            entered.set()
+            assert updated.wait(60)
+            system.start(system.queue.first())
+
+    class Begins(Policy):
+        """Its pass begins before that of the other thread, and pauses after it."""
+
+        def schedule(self, system: Any) -> Any:
+            other.start()
+            assert entered.wait(60)
+            yield Decision("order", system, None, lambda: [system.queue.first()], lambda: None)
+            system.start(system.queue.first())
+
+        def __deepcopy__(self, memory: Any) -> Begins:
+            return self
+
+    jobs = workload([(0, 5, 5, 1)], 1)
+    other = threading.Thread(target=lambda: Simulation(jobs, Waits()).run())
+    simulation = Simulation(jobs, Begins())
+    with Watchdog(seconds=0.05, tell=told):
+        simulation.next_decision()
+        threading.Event().wait(0.3)
+    updated.set()
+    other.join()
+    assert told.lines == []
+    assert simulation.proceed(0) is None and not Guard.active[threading.get_ident()]
+
+
+def test_a_run_before_the_first_event_of_another_is_watched_by_itself() -> None:
+    """Such as that of the baseline with which a reward compares an episode."""
+
+    class Baseline(Observer):
+        def on_begin(self, system: Any) -> None:
+            system.another(Slow()).run()
+
+    class Slow(Policy):
+        def schedule(self, system: Any) -> None:
+            threading.Event().wait(0.1)
+            system.wake(system.now + 1)
+            if system.passes > 15:
+                system.start(system.queue.first())
+
+    told = Told()
+    with Watchdog(seconds=0.5, tell=told):
+        Simulation(workload([(0, 5, 5, 1)], 1), Pipeline(), observers=[Baseline()]).run()
     assert told.lines == []
 
 

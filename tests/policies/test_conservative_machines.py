@@ -27,7 +27,7 @@ from hpcsimkit.policies.placing.placements import WorstFit
 from tests.drawn import examples
 from tests.kernel import naive_machines
 from tests.kernel.helpers import rows_and_size, starts, workload
-from tests.kernel.machine_cases import KINDS, cases, given
+from tests.kernel.machine_cases import KINDS, cases, exceeding, given
 from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines, level_of, one_job, placed, run_on
 
 TWO = Machines(["a", "b"], ["cpus"], [[2], [2]])
@@ -275,11 +275,30 @@ ORDERS = {
 def test_equals_the_naive_simulator(kind: str, data: st.DataObject, order: str) -> None:
     cluster, jobs = data.draw(cases([kind]))
     killed = [replace(job, run=min(job.run, job.requested)) for job in jobs]
-    expected, places, promised = naive_machines.conservative(cluster, killed, ORDERS[order])
+    expected, places, promised, _ = naive_machines.conservative(cluster, killed, ORDERS[order])
     result = run_on(cluster, jobs, make(f"{order}+conservative"), walltime="kill")
     assert result.start_time.tolist() == expected
     assert given(result) == places
     assert all(start <= promise for start, promise in zip(expected, promised, strict=True))
+
+
+@pytest.mark.parametrize("share", [0.8, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_the_naive_simulator_beside_jobs_that_exceed(kind: str, share: float) -> None:
+    exceeded = []
+
+    @examples(share)
+    @drawn(case=cases([kind], most=14), order=st.sampled_from(sorted(ORDERS)), seed=st.integers(0, 2**32))
+    def check(case: tuple[Machines, list[Asked]], order: str, seed: int) -> None:
+        cluster, jobs = case[0], exceeding(case[1], seed)
+        expected, places, _, passes = naive_machines.conservative(cluster, jobs, ORDERS[order])
+        result = run_on(cluster, jobs, make(f"{order}+conservative"), simulator="simpy")
+        assert result.start_time.tolist() == expected
+        assert given(result) == places
+        exceeded.append(passes > 0)
+
+    check()
+    assert sum(exceeded) > 0.25 * len(exceeded)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -305,7 +324,7 @@ def test_the_naive_ones_by_hand() -> None:
     """As in the first tests of this file."""
     jobs = [replace(job, requested=job.run) for job in CROSSING]
     places = [{0: (1,)}, {1: (2,)}, {0: (2,)}, {1: (1,)}]
-    assert naive_machines.conservative(TWO, jobs) == ([0, 0, 5, 5], places, [0, 0, 5, 5])
+    assert naive_machines.conservative(TWO, jobs) == ([0, 0, 5, 5], places, [0, 0, 5, 5], 0)
     assert naive_machines.reservations(TWO, jobs, 2) == ([0, 0, 5, 5], places)
     assert naive_machines.easy(TWO, jobs) == ([0, 0, 5, 2], [{0: (1,)}, {1: (2,)}, {1: (2,)}, {0: (1,)}])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -399,6 +400,61 @@ def test_depth_first_uses_the_fewest_machines_of_one_resource(
 ) -> None:
     used, possible = machines_in_use(*case, DepthFirst())
     assert used == possible[0]
+
+
+def test_depth_first_breaks_ties_by_what_is_left_over_and_then_by_number() -> None:
+    """All give both CPUs; 1/2 + 1 of the largest machine are left of A, 1/2 + 1/2 + 1/2 of B, 5/2 of C."""
+    cluster = Machines(list("abc"), RESOURCES, [[2, 2, 8], [4, 2, 4], [4, 4, 8]])
+    request = Request(("cpus",), (2,), spread=True)
+    assert gives(place(DepthFirst(), request, 1, cluster.capacity, cluster)) == {0: (2, 0, 0)}
+    # One byte more of ten million is no tie, even if all CPUs of the machine are left over.
+    cluster = Machines(list("ab"), RESOURCES, [[0, 0, 6_000_000], [4, 0, 6_000_001]])
+    request = Request(("memory",), (10_000_000,), spread=True)
+    given = gives(place(DepthFirst(), request, 1, cluster.capacity, cluster))
+    assert given == {0: (0, 0, 3_999_999), 1: (0, 0, 6_000_001)}
+
+
+def in_fractions(
+    name: str, amounts: Sequence[int], level: list[list[int]], capacity: list[list[int]]
+) -> list[int]:
+    """Rank machines for a pooled request by the words of the page, without any rounding."""
+    asked = [k for k, amount in enumerate(amounts) if amount]
+    alone = {}
+    for k in asked:
+        most = sorted((row[k] for row in level), reverse=True)
+        alone[k] = next(n for n in range(1, len(level) + 1) if sum(most[:n]) >= amounts[k])
+
+    def key(machine: int) -> tuple[Fraction, ...]:
+        there, whole = level[machine], capacity[machine]
+        left = [max(has - amount, 0) for has, amount in zip(there, amounts, strict=True)]
+        if name == "depth":
+            covers = sum(Fraction(there[k] - left[k], amounts[k]) * alone[k] ** 2 for k in asked)
+            largest = [max(1, *column) for column in zip(*capacity, strict=True)]
+            return -covers, Fraction(sum(map(Fraction, left, largest)))
+        shares = [Fraction(rest, has) for rest, has in zip(left, whole, strict=True) if has]
+        share = sum(shares) / len(shares) if shares else Fraction(1)
+        return (share if name == "best" else -share,)
+
+    return sorted(range(len(level)), key=key)
+
+
+@pytest.mark.parametrize("name", ["depth", "best", "worst"])
+def test_no_rounding_error_breaks_a_tie(name: str) -> None:
+    rng, ranked = np.random.default_rng(0), 0
+    for _ in range(1000):
+        count = int(rng.integers(2, 7))
+        capacity = rng.integers(0, 13, (count, 3))
+        cluster = Machines([f"m{number}" for number in range(count)], RESOURCES, capacity)
+        level = level_of(rng.integers(0, capacity + 1).tolist())
+        amounts = rng.integers(0, 8, 3) * rng.integers(0, 2, 3)
+        need = cluster.need(one_job(Request(RESOURCES, tuple(amounts.tolist()), spread=True)))
+        if not amounts.any() or not need.fits(level):
+            continue
+        scores = np.atleast_2d(PLACEMENTS[name].scores(need, np.arange(count), level, None))
+        expected = in_fractions(name, amounts.tolist(), level.tolist(), capacity.tolist())
+        assert np.lexsort(scores[::-1]).tolist() == expected
+        ranked += 1
+    assert ranked > 500
 
 
 def test_depth_first_is_seldom_far_from_the_fewest_machines() -> None:

@@ -17,7 +17,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.reports.sweep.pictures import draw_metric
 from hpcsimkit.reports.sweep.plots import plot_intervals, plot_means, plot_ranks
 from hpcsimkit.reports.sweep.report import write_sweep_report
-from hpcsimkit.reports.sweep.summaries import differences, means, ranks
+from hpcsimkit.reports.sweep.summaries import differences, mean_ratios, means, ranks, ratios
 from hpcsimkit.reports.sweep.table import SweepTable
 from hpcsimkit.reports.sweep.texts import headline, rank_note, tables_of
 from hpcsimkit.results.statistics import Mean, Ranking, compared, mean_of
@@ -170,6 +170,163 @@ def test_headline() -> None:
     ]
 
 
+# --- copies --------------------------------------------------------------------------------------------
+
+
+def hashed(cells: pd.DataFrame, *without: str) -> pd.DataFrame:
+    """Cells with hashes: the value of the metric is the schedule, but for policies whose seed has no effect."""
+    changed = cells.copy()
+    for policy in without:
+        own = changed["policy"] == policy
+        changed.loc[own, WAIT] = changed.loc[own].groupby([n for n in ("load_factor", "period") if n in cells])[
+            WAIT
+        ].transform("first") if {"load_factor", "period"} & {*cells} else changed.loc[own, WAIT].iloc[0]  # fmt: skip
+    return changed.assign(workload_sha256="jobs", schedule_sha256=changed[WAIT].map("{:.3f}".format))
+
+
+def test_copies_count_once() -> None:
+    """Twelve seeds of a log without effect are one replicate, with loads as well as without."""
+    for axes in ({**SEEDS, "seed": range(12)}, {**LOADS, "seed": range(12)}):
+        table = SweepTable.of(hashed(cells_of(axes), *POLICIES), axes, ["seed"])
+        one = {**axes, "seed": [0]}
+        alone = SweepTable.of(cells_of(one), one, ["seed"])
+        assert table.repetitions == 1 and len(table.copies) == len(table.cells) * 11 / 12
+        for by in ((), table.settings):
+            pd.testing.assert_frame_equal(means(table, WAIT, by), means(alone, WAIT, by))
+            pd.testing.assert_frame_equal(differences(table, WAIT, by), differences(alone, WAIT, by))
+        assert ranks(table, WAIT) is None
+        assert headline(table).splitlines()[1].split()[:2] == headline(alone).splitlines()[1].split()[:2]
+        assert not [each for each in draw_metric(table, WAIT) if each.name.endswith(("differences", "ranks"))]
+
+
+def test_equal_starts_of_other_jobs_are_no_copies() -> None:
+    cells = cells_of(SEEDS).assign(schedule_sha256="all start at once", workload_sha256=range(12))
+    assert SweepTable.of(cells, SEEDS, ["seed"]).repetitions == 4
+    assert SweepTable.of(cells.drop(columns="workload_sha256"), SEEDS, ["seed"]).repetitions == 1
+
+
+def test_a_policy_that_draws_among_others() -> None:
+    """Alone it has twelve replicates, beside a policy that has one schedule in each window as many as windows."""
+    axes: Axes = {"policy": ["fcfs", "random"], "seed": range(3), "period": ["a", "b", "c", "d"]}
+    cells = cells_of(axes)
+    cells[WAIT] += 1000 * cells["period"].map("abcd".index)
+    cells = hashed(cells, "fcfs")
+    table = SweepTable.of(cells, axes, ["seed", "period"])
+    assert means(table, WAIT).set_index("policy")["replicates"].to_dict() == {"fcfs": 4, "random": 12}
+    (row,) = differences(table, WAIT).to_dict("records")
+    assert row["replicates"] == 4
+    assert row["difference"] == (90 + 190 + 290) / 3 - 100, "in each window"
+    once = cells[(cells["policy"] == "random") | (cells["seed"] == 0)].copy()
+    once["seed"] = once["seed"].where(once["policy"] == "random")  # planned once, without a seed
+    planned = SweepTable.of(once, axes, ["seed", "period"], without_seed=["fcfs"])
+    pd.testing.assert_frame_equal(differences(planned, WAIT), differences(table, WAIT))
+    pd.testing.assert_frame_equal(means(planned, WAIT), means(table, WAIT))
+    assert len(planned.cells) == 4 + 12 and planned.copies.empty
+
+
+def test_a_failed_cell_is_no_copy() -> None:
+    cells = hashed(cells_of(SEEDS), *POLICIES)
+    failed = cells["seed"] == 1
+    cells.loc[failed, ["status", "reason", "schedule_sha256"]] = "failed", "no luck", None
+    found = means(SweepTable.of(cells, SEEDS, ["seed"]), WAIT)
+    assert found["replicates"].tolist() == [1, 1, 1] and found["left_out"].tolist() == [1, 1, 1]
+
+
+def test_all_outputs_say_one_replicate(tmp_path: Path) -> None:
+    place = written(
+        tmp_path / "out", hashed(cells_of(SEEDS), *POLICIES), SEEDS, replicates=["seed"], metrics=[WAIT]
+    )
+    page = write_sweep_report(place)[-1].read_text()
+    remark = "copies: 9 cells of 12 repeat the schedule of another one and do not count"
+    assert remark in page and "One replicate: no axis of this sweep" in page
+    assert page.count("<td>one replicate</td>") == 4, "both p-values of two policies"
+    latex = (place / "tables" / f"{WAIT}_differences.tex").read_text()
+    assert r"fcfs+easy & -10 & -10.0 \% & one replicate & one replicate \\" in latex
+    assert rf"\footnotesize {remark}" in latex and "*" not in latex
+    table = pd.read_csv(place / "tables" / f"{WAIT}_differences.csv")
+    assert table["replicates"].tolist() == [1, 1] and table["wilcoxon_holm"].isna().all()
+    assert table["remarks"].str.startswith(remark).all()
+    assert pd.read_csv(place / "tables" / "means.csv")["low"].isna().all()
+
+
+# --- ratios --------------------------------------------------------------------------------------------
+
+
+def logs_of(waits: Mapping[str, Sequence[float]]) -> SweepTable:
+    """Waits of policies on logs."""
+    rows = [
+        {"policy": policy, "log": f"log {place}", WAIT: wait}
+        for policy, values in waits.items()
+        for place, wait in enumerate(values)
+    ]
+    axes = {name: list(dict.fromkeys(row[name] for row in rows)) for name in ("policy", "log")}
+    return SweepTable.of(pd.DataFrame(rows), axes, metrics=[WAIT])
+
+
+def test_logs_are_compared_by_ratios() -> None:
+    """An hour on one machine and a second on another count alike: 2 and 1/8 have the geometric mean 1/2."""
+    table = logs_of({"a": [3600, 8], "b": [7200, 1], "c": [3600, 16]})
+    found = ratios(table, WAIT)
+    assert found["ratio"].tolist() == [1, 2, 1, 1, 1 / 8, 2]
+    assert found["rank"].tolist() == [1.5, 3, 1.5, 2, 1, 3]
+    summary = mean_ratios(table, WAIT).set_index("policy")
+    assert summary["geometric_mean"].tolist() == pytest.approx([1, 0.5, 2**0.5])
+    assert summary["rank"].tolist() == [1.75, 2, 2.25]
+    assert headline(table).splitlines() == [
+        "policy mean wait time, ratio (rank)",
+        "a                          1 (1.75)",
+        "b                        0.5 (2.00)",
+        "c                      1.414 (2.25)",
+        "Ratios to a under each of 2 values of log. Geometric means over them, and average ranks in brackets.",
+    ]
+    names = [each.name for each in tables_of(table, WAIT)]
+    assert names == [f"{WAIT}_ratios", f"{WAIT}_differences_by_setting", f"{WAIT}_by_log", f"{WAIT}_ranks"]
+
+
+def test_a_ratio_to_zero_is_undefined_and_counted() -> None:
+    table = logs_of({"a": [0, 4, 2], "b": [3, 2, 1], "c": [0, 0, 2]})
+    found = ratios(table, WAIT).set_index(["log", "policy"])
+    assert found.loc["log 0", "undefined"].all() and found.loc["log 0", "ratio"].isna().all()
+    summary = mean_ratios(table, WAIT).set_index("policy")
+    assert summary["geometric_mean"].tolist() == [1, 0.5, 0], "a ratio of 0 is one"
+    assert summary[["conditions", "undefined", "left_out"]].drop_duplicates().values.tolist() == [[2, 1, 0]]
+    lines = headline(table).splitlines()
+    assert lines[2].endswith(" 0.5 of 2 in 3 (2.00)"), "ranks count all logs: 3, 2 and 1"
+    assert lines[-1].endswith(
+        "Undefined, and left out of the means, where a has 0: 1 for the mean wait time."
+    )
+    shown = next(tables_of(table, WAIT)).shown
+    assert shown["ratio"].tolist()[:3] == ["undefined"] * 3
+    nothing = logs_of({"a": [0, 0], "b": [1, 2]})
+    assert headline(nothing).splitlines()[2].split()[1:] == ["undefined", "(2.00)"]
+
+
+def test_a_log_that_failed_is_left_out() -> None:
+    table = logs_of({"a": [4, 4], "b": [2, np.nan]})
+    summary = mean_ratios(table, WAIT).set_index("policy")
+    assert summary.loc["b", ["geometric_mean", "left_out"]].tolist() == [0.5, 1]
+    assert headline(table).splitlines()[2].endswith("0.5 of 1 in 2 (1.00)")
+
+
+def test_loads_are_conditions_and_parameters_of_policies_are_none() -> None:
+    axes: Axes = {"policy": ["a", "b"], "seed": [0, 1], "load_factor": [0.5, 1.5], "policy.window": [1, 2]}
+    table = table_of(axes, "seed", metrics=[WAIT])
+    assert table.conditions == ("load_factor",)
+    assert ratios(table, WAIT)["ratio"].tolist() == [1, 65 / 75, 1, 215 / 225]
+    alone: Axes = {"policy": ["a", "b"], "seed": [0, 1], "policy.window": [1, 2]}
+    assert "interval" not in headline(table_of(alone, "seed", metrics=[WAIT])) and "ratio" not in headline(
+        table_of(alone, "seed", metrics=[WAIT])
+    )
+
+
+def test_ranks_of_several_logs_are_those_of_their_windows() -> None:
+    axes: Axes = {"policy": POLICIES, "log": ["x", "y"], "period": ["day 1", "day 5"]}
+    cells = cells_of(axes)
+    cells.loc[cells["log"] == "y", WAIT] *= 1000
+    found = ranks(SweepTable.of(cells, axes, ["period"]), WAIT)
+    assert found is not None and found.replicates == 4, "windows of the same name are of different logs"
+
+
 # --- reading -------------------------------------------------------------------------------------------
 
 
@@ -258,7 +415,9 @@ def test_pictures_of_all_shapes(shape: str, paper: bool) -> None:
     settings = [axis for axis in ("load_factor", "policy.window") if axis in axes]
     names = {f"{WAIT}_along_{axis.replace('.', '_')}" for axis in settings} or {f"{WAIT}_means"}
     if replicates and len(axes["policy"]) > 1:
-        names |= {f"{WAIT}_differences", f"{WAIT}_ranks"}
+        names.add(f"{WAIT}_ranks")
+    if replicates and len(axes["policy"]) > 1 and "log" not in axes:
+        names.add(f"{WAIT}_differences")
     assert set(pictures) == (names if shape != "one cell" else set())
     for picture in pictures.values():
         width = picture.figure.get_size_inches()[0]
@@ -320,7 +479,7 @@ def test_report_stands_alone_and_is_escaped(tmp_path: Path) -> None:
     assert "Wilcoxon" in text and "a p-value below 0.25" in text
     latex = (place / "tables" / f"{WAIT}_differences.tex").read_text(encoding="utf-8")
     assert r"<b>\&\_\$x\$\%" in latex and r"\toprule" in latex
-    assert pd.read_csv(place / "tables" / "means.csv")["metric"].unique().tolist() == [WAIT, "user_fairness"]
+    assert pd.read_csv(place / "tables" / "ratios.csv")["metric"].unique().tolist() == [WAIT, "user_fairness"]
 
 
 def test_report_says_why_there_are_no_differences(tmp_path: Path) -> None:
@@ -338,7 +497,7 @@ def test_report_says_why_there_are_no_intervals(tmp_path: Path) -> None:
     axes: Axes = {"policy": POLICIES, "load_factor": [0.5, 1]}
     page = write_sweep_report(written(tmp_path / "sweep", cells_of(axes), axes, metrics=[WAIT]))[-1]
     text = page.read_text(encoding="utf-8")
-    assert "There are no replicates" in text and "interval</th>" not in text and "Holm" not in text
+    assert "One replicate: no axis" in text and "interval</th>" not in text and "Holm" not in text
 
 
 @pytest.mark.slow

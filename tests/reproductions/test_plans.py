@@ -12,22 +12,23 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
-from hpcsimkit.reproductions.plans.parts import Parts, kit_part
+from hpcsimkit.reproductions.plans.catalogue import part_named
+from hpcsimkit.reproductions.plans.parts import KIT, Parts
 from hpcsimkit.reproductions.plans.plan import Plan, paper_files
 from hpcsimkit.reproductions.plans.planned import reproduction_named, reproduction_of
 
 
 def test_folders_with_a_plan_are_reproductions() -> None:
     assert {"rlscheduler", "schedinspector", "rlbackfilling"} <= set(PAPERS) <= set(SYSTEMS)
-    assert reproduction_named("rlscheduler") is reproduction_of(PAPERS["rlscheduler"])
+    assert reproduction_named("rlscheduler") is reproduction_of(PAPERS["rlscheduler"], KIT.trust)
     assert not list(PAPERS["rlscheduler"].glob("*.py")), "a paper needs no code of its own"
 
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_what_a_plan_names_is_there(name: str) -> None:
     plan, published = paper_files(PAPERS[name])
-    assert not [each for each in parts_of(plan.model_dump()) if kit_part(each) is None]
-    learners = [kit_part(each.learner) for each in plan.agents.values() if each.learner]
+    assert not [each for each in parts_of(plan.model_dump()) if part_named(each) is None]
+    learners = [part_named(each.learner) for each in plan.agents.values() if each.learner]
     needed = ("of", "size", "train", "agents", "with_others", "requires")
     assert all(hasattr(learner, name) for learner in (Learner, *learners) for name in needed)
     used = {row for each in plan.comparisons.values() for rows in each.rows for row in rows.rows}
@@ -63,10 +64,28 @@ def test_copies_leave_the_original_as_it_is() -> None:
     assert (changed.max_rejections, policy.max_rejections) == (72, Pipeline().max_rejections)
     settings = {"copy": "agents.rlscheduler.settings:PUBLISHED", "episodes": 3}
     assert Parts({}).made(settings).episodes == 3
-    assert kit_part("agents.rlscheduler.settings:PUBLISHED").episodes == 100
+    assert part_named("agents.rlscheduler.settings:PUBLISHED").episodes == 100
     for elsewhere in ("run:typer.run", "io.files:os.system", "kernel.pipeline:missing"):
-        with pytest.raises(UsageError, match="has no part"):
-            kit_part(elsewhere)
+        with pytest.raises(UsageError, match="unknown part"):
+            part_named(elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{order.length}", "str has no value 'length'"),
+        ("{oder}", "unknown variable 'oder'; nearest: order"),
+        ("{oder}-bf", "unknown variable 'oder'; nearest: order"),
+        ("{order:next}", "'{order:next}': "),
+        ({"part": "kernel.pipeline:Pipeline", "ordre": "sjf"}, "'kernel.pipeline:Pipeline': .*'ordre'"),
+        ({"copy": "{policy}", "windows": 4}, "Pipeline has no value 'windows'; nearest: window"),
+        ({"copy": "agents.rlscheduler.settings:PUBLISHED", "episode": 3}, "has no value 'episode'; nearest: episodes"),
+    ],
+)  # fmt: skip
+def test_wrong_attributes_are_one_line(value: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
+        Parts({"order": "sjf", "policy": Pipeline(SJF())}).made(value)
+    assert "\n" not in str(error.value)
 
 
 def test_an_agent_is_made_by_its_name_and_variables() -> None:

@@ -11,6 +11,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.campaign import Campaign
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.io.documents import json_record
+from hpcsimkit.io.formats import Format
 from tests.reproductions.test_reproductions import Counting, run
 
 DAMAGED = {
@@ -31,9 +32,9 @@ def damaged(request: pytest.FixtureRequest) -> bytes:
 def test_a_damaged_record_is_empty(damaged: bytes, tmp_path: Path) -> None:
     file = tmp_path / "record.json"
     file.write_bytes(damaged)
-    assert json_record(file) == {}
+    assert json_record(file, Format.TASK) == {}
     file.write_text('{"seconds": 1}')
-    assert json_record(file) == {"seconds": 1}
+    assert json_record(file, Format.TASK) == {"seconds": 1}
 
 
 def test_a_run_with_a_damaged_record_is_not_finished(damaged: bytes, tmp_path: Path) -> None:

@@ -139,6 +139,13 @@ def test_makespan_begins_with_a_rejected_job(result: Result) -> None:
     assert evaluate(first_rejected)["makespan"] == first_rejected.makespan == 31
 
 
+def test_fairness_with_numbers_that_stand_for_no_user(result: Result) -> None:
+    """Whether users are counted from 0, with gaps or far apart, and whether some are unknown."""
+    for users in ([1, 2, 1, 2, 3], [0, 4, 0, 4, -1], [10**12, 7, 10**12, 7, 0]):
+        workload = dataclasses.replace(result.workload, columns={**result.workload.columns, "user": users})
+        assert evaluate(dataclasses.replace(result, workload=workload))["user_fairness"] == 0.9
+
+
 def test_fairness_without_users_is_not_a_number() -> None:
     workload = Workload({"submit_time": [0], "run_time": [5], "nodes": [1]}, machine_size=1)
     assert np.isnan(evaluate(Simulation(workload, Pipeline()).run())["user_fairness"])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import WorkloadError
-from hpcsimkit.jobs.timeline import NO_JOB, Steps, Sweep
+from hpcsimkit.jobs.timeline import Steps, Sweep
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -193,15 +193,6 @@ def test_timeline_agrees_with_counting_second_by_second(workload: Workload) -> N
         waiting, busy = (int(steps.waiting[at]), int(steps.busy[at])) if at >= 0 else (0, 0)
         assert waiting == np.count_nonzero((result.submit_time <= now) & (now < result.start_time))
         assert busy == workload.nodes[(result.start_time <= now) & (now < result.end_time)].sum()
-
-
-@given(workloads())
-def test_smallest_waiting_job_agrees_with_looking(workload: Workload) -> None:
-    result = Simulation(workload, Pipeline()).run()
-    sweep = result.sweep()
-    for now, smallest in zip(sweep.time.tolist(), sweep.smallest_waiting.tolist(), strict=True):
-        waiting = (result.submit_time <= now) & (now < result.start_time)
-        assert smallest == min(workload.nodes[waiting].tolist(), default=NO_JOB)
 
 
 def test_steps_that_change_nothing_are_left_out() -> None:

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 from hpcsimkit import Pipeline, Simulation, Workload, make
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.reports.validation import draw_validation
 from hpcsimkit.results.residue import CAUSES, Residue
-from hpcsimkit.results.validation import Validation
+from hpcsimkit.results.validation import GRADES, Validation, ks_distance
 
 
 def jobs(waits: list[int], **columns: Any) -> Workload:
@@ -40,20 +43,80 @@ def test_numbers_by_hand() -> None:
     assert rows.ratio["low"] == pytest.approx(2475 / 3475)
     assert rows.wasserstein["low"] == (1000 + 3000) / 2  # 980 and 5970 against 1980 and 2970
     assert rows.ks.to_dict() == {"all jobs": 0.25, "high": 0, "low": 0.5}
-    assert found.grade == "fair"
+    assert found.grades == {"starts": "poor", "waits": "fair", "use": "poor"}
+    assert found.grade == "poor"
 
 
 @pytest.mark.parametrize(
-    ("waits", "grade"),
+    ("waits", "grades"),
     [
-        ([0, 990, 1980, 2970], "good"),
-        ([0, 0, 0, 0], "poor"),
-        ([0, 990, 1980, 4000], "fair"),
-        ([0, 990, 1980, 40_000], "poor"),
+        ([0, 990, 1980, 2970], ["good", "good", "good"]),
+        ([0, 0, 0, 0], ["poor", "poor", "poor"]),
+        ([0, 990, 1980, 3500], ["good", "fair", "fair"]),  # 530 of 4000 s are used later
+        ([0, 990, 1980, 40_000], ["fair", "poor", "poor"]),
     ],
 )
-def test_grades(waits: list[int], grade: str) -> None:
-    assert Validation(Simulation(jobs(waits), Pipeline()).run()).grade == grade
+def test_grades(waits: list[int], grades: list[str]) -> None:
+    found = Validation(Simulation(jobs(waits), Pipeline()).run())
+    assert list(found.grades.values()) == grades
+    assert found.grade == max(grades, key=GRADES.index)
+
+
+def test_measures_by_hand() -> None:
+    """Ten jobs as simulated, and then with a last one that waits 495 s longer: 45 s in the mean."""
+    found = Validation(Simulation(jobs([990 * number for number in range(10)]), Pipeline()).run())
+    assert [mark.value for mark in found.marks] == [1, 0, 1, 0]
+    waits = [990 * number + 495 * (number == 9) for number in range(10)]
+    result = Simulation(jobs(waits), Pipeline()).run()
+    assert Validation(result).marks[2].value == 1, "the means are within 60 s"
+    late = Validation(result, tolerance=10)
+    started, distance, factor, moved = (mark.value for mark in late.marks)
+    assert (started, distance) == (1, pytest.approx(0.1))
+    cut = 8910 - 0.09 * 990, 9405 - 0.09 * 1485  # the 99 % quantile, between the last two of ten waits
+    assert factor == pytest.approx((990 * 36 + cut[1]) / (990 * 36 + cut[0]))
+    assert moved == pytest.approx(495 / 10_000), "495 of 10 000 s at other times"
+
+
+def test_a_wait_of_seconds_is_none() -> None:
+    """As on Eagle: all jobs find a free machine, and wait 1 to 4 s on record."""
+    waits = [1, 4, 4, 1, 0]
+    result = Simulation(
+        jobs(waits, nodes=[1] * 5, submit_time=[0, 5000, 9000, 15_000, 20_000]), Pipeline()
+    ).run()
+    assert Validation(result).grade == "good"
+    exact = Validation(result, tolerance=0)
+    assert exact.grades == {"starts": "good", "waits": "poor", "use": "good"}
+    assert exact.table.ks[0] == 0.8, "four of five waits are not 0"
+    assert Validation(result, tolerance=4).grade == "good" and Validation(result, tolerance=3).grade == "poor"
+
+
+def test_one_held_job_decides_no_grade() -> None:
+    """Of 200 jobs, one waits 50 days on record: the mean is 6 h, the median and nearly all others are 0."""
+    waits = np.zeros(200, dtype=int)
+    waits[100] = 50 * 86_400
+    result = Simulation(jobs(waits.tolist(), submit_time=2000 * np.arange(200)), Pipeline()).run()
+    found = Validation(result)
+    assert found.table.recorded[0] == 21_600 and found.table.simulated[0] == 0
+    assert found.grade == "good"
+
+
+SAMPLES = st.lists(st.integers(0, 50), min_size=1, max_size=12).map(
+    lambda sample: np.array(sample, dtype=float)
+)
+
+
+@pytest.mark.filterwarnings("ignore")  # about its p-value, which is not asked for
+@given(SAMPLES, SAMPLES)
+def test_without_tolerance_the_distance_is_the_usual_one(one: Any, other: Any) -> None:
+    assert ks_distance(one, other) == pytest.approx(stats.ks_2samp(one, other, method="asymp").statistic)
+
+
+@given(SAMPLES, st.lists(st.integers(-6, 6), min_size=12, max_size=12), SAMPLES)
+def test_shifts_within_the_tolerance_do_not_count(one: Any, shifts: list[int], other: Any) -> None:
+    assert ks_distance(one, one + shifts[: len(one)], 6) == 0
+    assert ks_distance(one, other, 6) == ks_distance(other, one, 6)
+    distances = [ks_distance(one, other, tolerance) for tolerance in (0, 3, 6, 50)]
+    assert distances == sorted(distances, reverse=True) and distances[-1] == 0
 
 
 def test_no_job_waits() -> None:

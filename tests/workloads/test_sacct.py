@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -59,6 +60,51 @@ def asked(workload: Workload) -> list[tuple[int, ...]]:
     gib = workload.column("memory") / GIB
     table = np.column_stack([workload.nodes, workload.column("cpus"), workload.column("gpus"), gib])
     return [tuple(row) for row in table.tolist()]
+
+
+# --- the command of the guides -------------------------------------------------------------------------
+
+FIELDS_OF_22_05 = """
+    Account AdminComment AllocCPUS AllocNodes AllocTRES AssocID AveCPU AveCPUFreq AveDiskRead
+    AveDiskWrite AvePages AveRSS AveVMSize BlockID Cluster Comment Constraints ConsumedEnergy
+    ConsumedEnergyRaw Container CPUTime CPUTimeRAW DBIndex DerivedExitCode Elapsed ElapsedRaw Eligible
+    End ExitCode Flags GID Group JobID JobIDRaw JobName Layout MaxDiskRead MaxDiskReadNode
+    MaxDiskReadTask MaxDiskWrite MaxDiskWriteNode MaxDiskWriteTask MaxPages MaxPagesNode MaxPagesTask
+    MaxRSS MaxRSSNode MaxRSSTask MaxVMSize MaxVMSizeNode MaxVMSizeTask McsLabel MinCPU MinCPUNode
+    MinCPUTask NCPUS NNodes NodeList NTasks Partition Priority QOS QOSRAW Reason ReqCPUFreq
+    ReqCPUFreqGov ReqCPUFreqMax ReqCPUFreqMin ReqCPUS ReqMem ReqNodes ReqTRES Reservation ReservationId
+    Start State Submit SubmitLine Suspended SystemComment SystemCPU Timelimit TimelimitRaw TotalCPU
+    TRESUsageInAve TRESUsageInMax TRESUsageInMaxNode TRESUsageInMaxTask TRESUsageInMin
+    TRESUsageInMinNode TRESUsageInMinTask TRESUsageInTot TRESUsageOutAve TRESUsageOutMax
+    TRESUsageOutMaxNode TRESUsageOutMaxTask TRESUsageOutMin TRESUsageOutMinNode TRESUsageOutMinTask
+    TRESUsageOutTot UID User UserCPU WCKey WCKeyID WorkDir
+"""
+"""Fields that ``sacct --helpformat`` lists in Slurm 22.05.8, without those that later releases renamed."""
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = re.compile(r"\bsacct (?:[^`\n]*\\\n)*?[^`\n]*--format[ =]((?:[\w,]|\\+\n *)+)")
+
+
+def test_commands_name_fields_that_slurm_22_05_knows() -> None:
+    """One field too many, and sacct prints an error and no job at all."""
+    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    for folder in ("hpcsimkit", "agents", "policies", "workloads"):
+        texts += (ROOT / folder).rglob("*.py")
+    fields = {
+        f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, found.start()) + 1}": found[1]
+        for path in texts
+        if "_build" not in path.parts
+        for text in [path.read_text(encoding="utf-8")]
+        for found in COMMAND.finditer(text)
+    }
+    where = {place.partition(":")[0] for place in fields}
+    assert where >= {
+        "docs/guides/slurm_log.md", "docs/guides/your_cluster_in_an_afternoon.md", "workloads/readers/sacct.py"
+    }  # fmt: skip
+    for place, text in fields.items():
+        named = [name for name in re.split(r"[,\\\s]+", text) if name]
+        assert len(named) > 10, place
+        assert set(named) - set(FIELDS_OF_22_05.split()) == set(), place
 
 
 # --- one job -------------------------------------------------------------------------------------------

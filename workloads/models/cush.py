@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import amount
@@ -176,7 +177,7 @@ def read_job_sets(path: str | os.PathLike[str]) -> list[Workload]:
     WorkloadError
         If the file cannot be read, lacks a column, has no row, or a cell is not an integer in its range.
     """
-    table = read_csv(path)
+    table = read_csv(path, Format.JOB_SETS)
     table.needs(JOB_SET_FIELDS, "a file of job sets")
     kind_field = next((name for name in table.columns if name.startswith("type")), "type")
     table.needs([kind_field], "a file of job sets")

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
@@ -90,7 +91,7 @@ def read_openb(path: str | os.PathLike[str], *, shares: bool = True, strict: boo
         If the file cannot be read, is no such list, or has no usable job; or, if `strict`, any job is
         unusable.
     """
-    sieve = _sieve(path, OPENB_FIELDS, "a list of openb's pods", strict)
+    sieve = _sieve(path, Format.OPENB, OPENB_FIELDS, "a list of openb's pods", strict)
     cells = sieve.table.columns
     submit, start, end = (
         sieve.parse(name, _or_unknown) for name in ("creation_time", "scheduled_time", "deletion_time")
@@ -154,7 +155,7 @@ def read_philly(path: str | os.PathLike[str], *, strict: bool = False) -> Worklo
         If the file cannot be read, is no such log, or has no usable job; or, if `strict`, any job is
         unusable.
     """
-    sieve = _sieve(path, PHILLY_FIELDS, "a log of Philly", strict)
+    sieve = _sieve(path, Format.PHILLY, PHILLY_FIELDS, "a log of Philly", strict)
     cells = sieve.table.columns
     submit, run = (sieve.parse(name, milliseconds) for name in ("submit_time", "duration"))
     columns = sieve.times(submit, run, np.full(len(run), UNKNOWN))
@@ -208,7 +209,7 @@ def read_eagle(
         If there is no such time zone.
     """
     zone = clock_of(timezone)
-    sieve = _sieve(path, EAGLE_FIELDS, "a log of Eagle", strict)
+    sieve = _sieve(path, Format.EAGLE, EAGLE_FIELDS, "a log of Eagle", strict)
     cells = sieve.table.columns
     submit = sieve.parse("submit_time", moment(zone))
     run, limit = (sieve.parse(name, elapsed) for name in ("run_time", "wallclock_req"))
@@ -239,8 +240,10 @@ def read_eagle(
     return sieve.workload({**columns, **amounts}, resources=tuple(amounts), labels=labels, header=header)
 
 
-def _sieve(path: str | os.PathLike[str], fields: tuple[str, ...], what: str, strict: bool) -> Sieve:
-    table = read_csv(path)
+def _sieve(
+    path: str | os.PathLike[str], form: Format, fields: tuple[str, ...], what: str, strict: bool
+) -> Sieve:
+    table = read_csv(path, form)
     table.needs(fields, what)
     return Sieve(table, strict)
 

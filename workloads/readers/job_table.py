@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.units import MEMORY_UNITS, memory_bytes
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT, LOG_COLUMNS, Column
 from hpcsimkit.jobs.job import UNKNOWN
@@ -117,7 +118,7 @@ def read_job_table(
     """
     if memory_unit not in MEMORY_UNITS:
         raise UsageError(f"memory_unit must be one of {', '.join(MEMORY_UNITS)}, found {memory_unit!r}")
-    table = read_csv(path)
+    table = read_csv(path, Format.JOB_TABLE)
     _check_form(table)
     sieve = Sieve(table, strict)
     rows = len(table)

@@ -4,7 +4,7 @@ A suitable export, with one line per job and all fields that :func:`read_sacct` 
 
     sacct --allusers --allocations --parsable2 --noconvert --starttime 2024-01-01 --endtime 2024-02-01 \\
           --format JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,\\
-    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Restarts,Eligible,NodeList > january.sacct
+    TimelimitRaw,ReqTRES,AllocTRES,Constraints,Eligible,NodeList > january.sacct
 
 The fields are described at https://slurm.schedmd.com/sacct.html.
 """
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.budget import refuse_beyond
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
@@ -238,7 +239,7 @@ def read_sacct(
 
 def _read(path: str | os.PathLike[str]) -> tuple[Table, list[int]]:
     """Return the fields that are read, in the spelling of `FIELDS`, and the numbers of repaired lines."""
-    lines = read_text(path).split("\n")
+    lines = read_text(path, Format.SACCT).split("\n")
     first = next(line for line in lines if line.strip()).strip()
     separator = re.match(r"\w+(\W+)(\w|$)", first)
     delimiter = separator[1] if separator else "|"

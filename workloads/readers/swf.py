@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.files import BYTE_ORDER_MARK, read_bytes, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import LOG_COLUMNS, REQUIRED_COLUMNS, TIME_LIMIT, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
@@ -202,7 +203,7 @@ def swf_workload(
 
 
 def _checked_content(path: str | os.PathLike[str]) -> bytes:
-    content = read_bytes(path, lines=True)
+    content = read_bytes(path, Format.SWF, lines=True)
     if not content.removeprefix(BYTE_ORDER_MARK).strip():
         raise WorkloadError(f"{path}: a log in the Standard Workload Format is needed, found an empty file")
     if b"\0" in content[:65536]:

@@ -15,6 +15,7 @@ import numpy as np
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.files import BYTE_ORDER_MARK, read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 
@@ -131,7 +132,7 @@ def shown(text: str) -> str:
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def read_csv(path: str | os.PathLike[str]) -> Table:
+def read_csv(path: str | os.PathLike[str], form: Format) -> Table:
     """Return the table in a CSV file, plain or gzip; cells that contain commas are in double quotes.
 
     Raises
@@ -139,7 +140,7 @@ def read_csv(path: str | os.PathLike[str]) -> Table:
     WorkloadError
         If the file cannot be read, is empty or binary, or a column name occurs twice in the header.
     """
-    text = read_text(path)
+    text = read_text(path, form)
     refuse_beyond("cells", text.count(","), path)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
 
@@ -155,9 +156,9 @@ def read_csv(path: str | os.PathLike[str]) -> Table:
     return table_of(path, rows())
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], form: Format) -> str:
     """Return the text of a file, plain or gzip, in UTF-8 or Latin-1; raise an error if empty or binary."""
-    content = read_bytes(path, lines=True).removeprefix(BYTE_ORDER_MARK)
+    content = read_bytes(path, form, lines=True).removeprefix(BYTE_ORDER_MARK)
     if b"\0" in content[:65536]:
         raise WorkloadError(f"{path}: a table with a header line is needed, found binary data")
     try:

@@ -13,7 +13,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks.learner_parts import check_agent, check_encoder, check_reward
 from hpcsimkit.experiments.checks.policies import check_policy
 from hpcsimkit.experiments.parts import registry
-from hpcsimkit.experiments.parts.trust import CALLER
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.kernel.policy import Policy
 
 __all__ = ["KINDS", "checked", "part_named"]
@@ -28,7 +28,7 @@ BASES: Mapping[str, type[Any]] = {"encoder": Encoder, "reward": Reward}
 
 
 def part_named(
-    name: str, kind: str | None = None, parts: str | None = None
+    name: str, trust: Trust, kind: str | None = None, parts: str | None = None
 ) -> Policy | Encoder | Reward | Agent:
     """Return the part of a name.
 
@@ -38,6 +38,8 @@ def part_named(
         Path of an agent (``.hpcsim``), name of a policy in the form of
         :func:`~hpcsimkit.experiments.parts.registry.make`, ``module:Name`` or ``file.py:Name`` of an encoder
         or reward, or name of one of the kit, all with optional parameters in parentheses.
+    trust : Trust
+        Permission to import code.
     kind : str, optional
         Kind of the part, one of `KINDS`; by default found from its class. A name of the kit without a kind is
         that of a policy.
@@ -51,14 +53,14 @@ def part_named(
 
     Examples
     --------
-    >>> part_named("QueueWindow(slots=4)", "encoder"), part_named("hpcsimkit.policies:SJF")
+    >>> part_named("QueueWindow(slots=4)", Trust(()), "encoder"), part_named("sjf", Trust(()))
     (QueueWindow(slots=4), Pipeline(order=SJF()))
     """
     made: Any
     if name.endswith(MODEL):
-        made = Agent.load(name, parts=None if parts is None else CALLER.module(parts))
+        made = Agent.load(name, parts=None if parts is None else trust.module(parts))
     else:
-        made = _encoder_or_reward(name, kind) or registry.make(name)
+        made = _encoder_or_reward(name, kind, trust) or registry.policy_named(name, None, trust)
     found = "agent" if isinstance(made, Agent) else "policy"
     found = next((known for known, base in BASES.items() if isinstance(made, base)), found)
     if kind not in (None, found):
@@ -66,13 +68,13 @@ def part_named(
     return made
 
 
-def _encoder_or_reward(name: str, kind: str | None) -> Any:
+def _encoder_or_reward(name: str, kind: str | None, trust: Trust) -> Any:
     """Return the encoder or reward of a name; None if it can only be that of a policy."""
     if kind == "policy" or (kind is None and ":" not in name) or len(registry.split(name)) > 1:
         return None
     component = registry.parsed(name, name)
     if component.code:
-        found = CALLER.imported(component.key)
+        found = trust.imported(component.key)
     elif kind == "agent":
         raise UsageError(f"an agent's file (*{MODEL}) is needed, found {name!r}")
     else:
@@ -117,7 +119,7 @@ def checked(
 
     Examples
     --------
-    >>> print(checked(registry.make("sjf+easy")))  # doctest: +ELLIPSIS
+    >>> print(checked(part_named("sjf+easy", Trust(()))))  # doctest: +ELLIPSIS
     Pipeline(...): passed on 8 workloads, 480 jobs: parameters; capacity, starts and ends; ...
     """
     where: dict[str, Any] = {"cluster": cluster, "seed": seed}

@@ -16,6 +16,7 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.named_parts import metric_named
+from hpcsimkit.experiments.parts.trust import CALLER
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
@@ -60,7 +61,9 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        A row for each run: ``workload, policy, seed``, and the metrics (float, NaN where undefined).
+        A row for each run: ``workload, policy, seed``, the metrics (float, NaN where undefined), and
+        ``schedule_sha256``, by which :class:`~hpcsimkit.reports.sweep.table.SweepTable` recognises copies: a
+        policy that draws no random numbers has the same schedule with every seed.
 
     Raises
     ------
@@ -76,7 +79,8 @@ def compare(
     >>> workload = default_workload(np.random.default_rng(1), jobs=200)
     >>> from dataclasses import replace
     >>> loads = [replace(workload.scale_load(x), name=f"load {x}") for x in (1.0, 1.2)]
-    >>> compare(loads, ["fcfs", "fcfs+easy"], metrics=["mean_wait_time"]).round()
+    >>> table = compare(loads, ["fcfs", "fcfs+easy"], metrics=["mean_wait_time"])
+    >>> table.drop(columns="schedule_sha256").round()
        workload     policy  seed  mean_wait_time
     0  load 1.0       fcfs     0         17985.0
     1  load 1.0  fcfs+easy     0          6317.0
@@ -158,7 +162,8 @@ class ComparisonRun(Task):
         simulation = Simulation(self.workload, self.policy, self.cluster, **self.settings)
         for metric in self.metrics or ():
             _metric(metric)  # a worker imports it, too
-        return evaluate(simulation.run(), names=self.metrics)
+        result = simulation.run()
+        return {**evaluate(result, names=self.metrics), "schedule_sha256": result.hash}
 
 
 def _with_names(workloads: Workload | Iterable[Workload]) -> Iterator[tuple[str, Workload]]:
@@ -178,7 +183,7 @@ def _metric(metric: str | Metric) -> tuple[str, str | Metric]:
     """Return the name of a metric, and the metric; a name is imported."""
     if isinstance(metric, Metric):
         return metric.name, metric
-    metric_named(metric)
+    metric_named(metric, None, CALLER)
     return metric, metric
 
 

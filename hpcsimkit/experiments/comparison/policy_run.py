@@ -14,7 +14,7 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled.support import is_ready, slowness
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.errors import HpcsimkitError, PolicyError
+from hpcsimkit.errors import HpcsimkitError, ImpossibleScheduleError, PolicyError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.parts.trust import importing
 from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS
@@ -159,7 +159,7 @@ class PolicyRun(Task):
             trace = self.results / "traces" / f"{self.name}.jsonl"
             result = simulated(self.policy, policy, self.experiment, self.workload, tell, trace)
             self._write_files(result)
-        except PolicyError:  # its message names the policy
+        except (PolicyError, ImpossibleScheduleError):  # their messages name the policy
             raise
         except HpcsimkitError as error:
             raise type(error)(f"{self.policy}: {error}") from error

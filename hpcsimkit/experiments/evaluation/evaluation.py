@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -25,7 +25,7 @@ from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.learner_parts import heuristic_behind, seated
 from hpcsimkit.experiments.parts.named_parts import known_metrics, metric_named
 from hpcsimkit.experiments.parts.trust import code_in, version_of
-from hpcsimkit.experiments.settings.checked_table import Table
+from hpcsimkit.experiments.settings.checked_table import Table, limited
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.experiments.source import Source, sha256_of
@@ -90,7 +90,7 @@ class Evaluation(Source, Parallel):
     model: str = Field(min_length=1)
     parts: str | None = Field(None, min_length=1)
     policies: list[str] = Field(["fcfs+easy", "sjf+easy"], min_length=1)
-    sequences: int = Field(50, ge=1)
+    sequences: Annotated[int, limited("sequences")] = Field(50, ge=1)
     jobs: int = Field(256, ge=1)
     warmup: int = Field(0, ge=0)
     metrics: list[str] | None = Field(None, min_length=1)
@@ -237,7 +237,7 @@ class Contest:
         """Return the policy behind the seat; a name from the model file has the trust of a file."""
         trust = self.source.trust
         try:
-            return self.source.policy_named(name, trust if self.evaluation.within else trust.of_files)
+            return self.source.policy_of(name, trust if self.evaluation.within else trust.of_files)
         except HpcsimkitError as error:
             raise UsageError(f"--within {self.within}: {error}") from None
 
@@ -278,9 +278,12 @@ class Contest:
         if not self.overlap:
             return ""
         room, jobs = places(self._counting, self.evaluation.jobs), self.evaluation.jobs
+        side_by_side = f"{room} sequence{'s' * (room != 1)} of {jobs} jobs side by side"
+        again = len(self._beginnings) - len({*self._beginnings})
+        copies = f"; {again} of {len(self._beginnings)} were sampled before, and count once" if again else ""
         return (
             f"{100 * self.overlap:.2g} % of the jobs are in several sequences, which makes p-values too "
-            f"small; the log has room for {room} sequence{'s' * (room != 1)} of {jobs} jobs side by side"
+            f"small; the log has room for {side_by_side}{copies}"
         )
 
     @cached_property
@@ -298,7 +301,8 @@ class Contest:
         Returns
         -------
         dict
-            ``first_job`` and ``seed`` of the sequence; ``metrics`` and ``classes`` of jobs
+            ``first_job`` and ``seed`` of the sequence; ``schedules``, hashes of the start times, by which
+            sequences that were sampled twice are recognised; ``metrics`` and ``classes`` of jobs
             (:func:`~hpcsimkit.experiments.evaluation.where.class_sums`) of each policy; ``choices`` of the
             agent (:class:`~hpcsimkit.experiments.evaluation.choices.Choices`).
 
@@ -315,6 +319,7 @@ class Contest:
             "sequence": number,
             "first_job": int(jobs.id[jobs.arrival_order[self.evaluation.warmup]]),
             "seed": scenario.setup.seed,
+            "schedules": {name: result.hash for name, result in results.items()},
             "metrics": {
                 name: _finite(measured(result, scenario, self.measures)) for name, result in results.items()
             },

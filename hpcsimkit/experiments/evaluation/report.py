@@ -44,7 +44,7 @@ def evaluation_page(contest: Contest, verdicts: Sequence[Verdict]) -> str:
         title=contest.about,
         tiles=tiles,
         remarks=list(filter(None, [contest.warning])),
-        headline=_shown(verdict_table(first), note=f"{TESTS}; * below 0.05."),
+        headline=_shown(verdict_table(first), title="Means", note=f"{TESTS}; * below 0.05."),
         swatches={},
         sections=[*(_section(verdict, means=verdict is not first) for verdict in verdicts), _choices(first)],
         failed=None,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped, metric_heading, number_text, plain_table
@@ -15,7 +16,8 @@ from hpcsimkit.experiments.evaluation.evaluation import AGENT, Contest
 from hpcsimkit.experiments.evaluation.where import Outcomes, Part, by_choice, by_class, measure_of
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.results.metrics import METRICS
-from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, compared, mean_of
+from hpcsimkit.results.replicates import distinct, numbered, replicate_of
+from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, mean_of, paired
 
 __all__ = [
     "Verdict",
@@ -27,6 +29,9 @@ __all__ = [
 ]
 
 INTERVAL = f"{CONFIDENCE:.0%} interval".replace("%", " %")
+
+ONE_REPLICATE = "one replicate"
+"""Text in place of a p-value that a single sequence cannot give."""
 
 TOP = 2
 """Number of classes of each criterion on the console: those with the largest shares of the difference."""
@@ -66,9 +71,20 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(metric: str, contest: Contest, outcomes: Outcomes) -> Verdict:
-    """Compare the agent with the other policies by a metric."""
+    """Compare the agent with the other policies by a metric; a sequence sampled twice counts once."""
     values = {name: _values(metric, name, outcomes) for name in contest.policies}
-    means = {name: mean_of(column) for name, column in values.items()}
+    schedules = {name: _schedules(name, outcomes) for name in contest.policies}
+
+    def sample(*names: str) -> Any:
+        columns = (np.array([table[name] for name in names]) for table in (values, schedules))
+        return distinct(*columns)
+
+    def apart(*names: str) -> Outcomes:
+        replicate = replicate_of(np.array([schedules[name] for name in names]))
+        return [outcomes[place] for place in np.unique(replicate, return_index=True)[1]]
+
+    means = {name: mean_of(sample(name)[0]) for name in values}
+    rivals = [name for name in values if name != AGENT]
     sign = {"lower": 1, "higher": -1}.get(METRICS[metric].direction, 0)
     best = min(contest.heuristics, key=lambda name: sign * means[name].mean)
     others = dict.fromkeys([best, contest.behind])
@@ -76,13 +92,18 @@ def verdict_of(metric: str, contest: Contest, outcomes: Outcomes) -> Verdict:
     return Verdict(
         metric,
         means,
-        compared(values[AGENT], {name: each for name, each in values.items() if name != AGENT}),
+        dict(zip(rivals, paired([sample(AGENT, name) for name in rivals]), strict=True)),
         best,
         contest.behind,
-        {name: by_class(outcomes, AGENT, name, measure_of(metric)) for name in others},
-        {name: sum(outcome["choices"][name] for outcome in outcomes) for name in counts},
-        by_choice(outcomes),
+        {name: by_class(apart(AGENT, name), AGENT, name, measure_of(metric)) for name in others},
+        {name: sum(outcome["choices"][name] for outcome in apart(AGENT)) for name in counts},
+        by_choice(apart(AGENT, contest.behind)),
     )
+
+
+def _schedules(policy: str, outcomes: Outcomes) -> NDArray[np.int64]:
+    """Return the number of the schedule of a policy on each sequence, equal for the same jobs and starts."""
+    return numbered([(outcome["first_job"], outcome["schedules"][policy]) for outcome in outcomes])
 
 
 def _values(metric: str, policy: str, outcomes: Outcomes) -> Any:
@@ -197,6 +218,6 @@ def _interval(mean: Mean) -> str:
 
 def _p_value(p: float) -> str:
     if math.isnan(p):
-        return "-"
+        return ONE_REPLICATE
     star = "*" if p < SIGNIFICANT else " "
     return f"{star}{p:.1e}" if p < 0.001 else f"{star}{p:.3f}"

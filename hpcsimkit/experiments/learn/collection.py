@@ -14,6 +14,7 @@ from hpcsimkit.experiments.learn.goal import LONGEST, REFERENCE
 from hpcsimkit.experiments.learn.records import difference_text, markdown
 from hpcsimkit.experiments.learn.study import OUTCOME
 from hpcsimkit.io.documents import json_record
+from hpcsimkit.io.formats import Format
 
 __all__ = ["collected"]
 
@@ -52,7 +53,8 @@ def collected(folder: Path) -> str:
     files = sorted(folder.glob(f"*/{OUTCOME}"))
     if not files:
         raise UsageError(f"{folder}: folders with complete studies are needed, found none")
-    studies = sorted(map(json_record, files), key=lambda study: (study["log"], study["seed"]))
+    outcomes = (json_record(file, Format.TASK) for file in files)
+    studies = sorted(outcomes, key=lambda study: (study["log"], study["seed"]))
     logs = [list(group) for _, group in groupby(studies, key=lambda study: study["log"])]
     parts = ["Logs\n", markdown(HEADS["summary"], _summary(logs))]
     parts += ["Share of the gap to the clairvoyant order that is closed\n", _gaps(logs)]

@@ -16,7 +16,6 @@ from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.sensitivity import TITLES
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
-from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.breakdown import By, classes_of
 from hpcsimkit.results.metrics import METRICS, Selection
 from hpcsimkit.results.result import Result
@@ -100,7 +99,7 @@ def write_records(
         text = frame.to_csv(index=False, lineterminator="\n")
         write_bytes(place / f"{name}.csv", text.encode())
     write_bytes(place / "test.csv", _test_table(outcome).encode())
-    write_bytes(place / "model_card.md", _model_card(place, periods, workload, outcome).encode())
+    write_bytes(place / "model_card.md", _model_card(place, periods, results[policy], outcome).encode())
     write_bytes(place / "report.md", _report(outcome, periods, frames).encode())
 
 
@@ -369,7 +368,7 @@ def _calibration(shares: Mapping[str, float]) -> str:
     return f"run times within the predicted quantile, on the second part: {'; '.join(found)}"
 
 
-def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapping[str, Any]) -> str:
+def _model_card(place: Path, periods: Periods, result: Result, outcome: Mapping[str, Any]) -> str:
     """Return the model card."""
     first, second, third = (begin - periods.learn for begin in periods)
     weeks = [f"{begin // WEEK}" for begin in (first, second, third)]
@@ -378,7 +377,7 @@ def _model_card(place: Path, periods: Periods, workload: Workload, outcome: Mapp
 | | |
 |---|---|
 | Policy | `{outcome["policy"]}` |
-| Log | {outcome["log"]}, {workload.machine_size} nodes, hash of the jobs {workload.hash[:16]} |
+| Log | {outcome["log"]}, {result.machine}, hash of the jobs {result.workload.hash[:16]} |
 | Parts | learned from week {weeks[0]}, chosen from week {weeks[1]}, tested from week {weeks[2]} on |
 | Objective | {" and ".join(outcome["objective"]).replace("_", " ")}, relative to FCFS with EASY |
 | Limit | longest wait at most {outcome["longest_wait"]:g} times that of FCFS with EASY |

@@ -33,6 +33,8 @@ def higher_load(workload: Workload, test: NDArray[np.bool_]) -> Workload:
 def other_users(workload: Workload, test: NDArray[np.bool_]) -> Workload:
     """Return the log with other users, groups and executables in the last part: nothing is known of them.
 
+    They have the names of the former ones, which decide the partitions in which their jobs may run.
+
     Parameters
     ----------
     workload : Workload
@@ -46,12 +48,14 @@ def other_users(workload: Workload, test: NDArray[np.bool_]) -> Workload:
     >>> other_users(w, np.array([False, True, True])).user.tolist()
     [4, 9, -1]
     """
-    columns = dict(workload.columns)
+    columns, labels = dict(workload.columns), dict(workload.labels)
     for name in OWNERS:
         if name in columns:
             known = np.asarray(columns[name])
-            columns[name] = known + (known.max(initial=0) + 1) * (test & (known >= 0))
-    labels = {name: texts for name, texts in workload.labels.items() if name not in OWNERS}
+            others = int(known.max(initial=0)) + 1
+            columns[name] = known + others * (test & (known >= 0))
+            if name in labels:
+                labels[name] = 2 * tuple(workload.label(name, number) for number in range(others))
     return Workload(
         columns,
         machine_size=workload.machine_size,

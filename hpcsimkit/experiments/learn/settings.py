@@ -6,8 +6,10 @@ from pydantic import Field, field_validator
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import Goal
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.settings.engine_table import Parallel
 from hpcsimkit.experiments.source import Source
+from hpcsimkit.kernel.policy import Policy
 
 __all__ = ["Learning"]
 
@@ -66,6 +68,13 @@ class Learning(Source, Parallel):
         except UsageError as error:
             raise ValueError(str(error).removeprefix("--objective: ")) from None
         return objective
+
+    def policy_named(self, name: str) -> Policy:
+        """Return the policy of a name; only those of `beside` may refer to code.
+
+        Other names are made by the study, or read from its files.
+        """
+        return self.policy_of(name, self.trust if name in self.beside else Trust(()))
 
     @property
     def goal(self) -> Goal:

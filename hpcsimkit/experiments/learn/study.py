@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.engine.lock import in_use
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.replacing import check_replacement
@@ -30,9 +31,9 @@ from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
-from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
 
@@ -74,7 +75,8 @@ class Study:
     Raises
     ------
     UsageError
-        The log is too short, or the parts or the names of policies are invalid.
+        The log is too short, the parts or the names of policies are invalid, or a guard is asked for on a
+        cluster with partitions.
     """
 
     def __init__(
@@ -87,7 +89,10 @@ class Study:
         self.periods = Periods.of(workload, settings.choose_from, settings.test_from)
         self.goal = settings.goal
         for name in settings.beside:
-            make(name)  # an invalid name is an error before the search, not after it
+            settings.policy_named(name)  # an invalid name is an error before the search, not after it
+        partitions = settings.scheduled
+        if settings.guard and isinstance(partitions, Partitions) and not partitions.is_whole:
+            raise UsageError("--guard needs a cluster without partitions, since it tries orders on one queue")
         self.store = Store(place / TASKS)
         masks = self.periods.masks(workload)
         empty = next((name for name, mask in masks.items() if not mask.any()), None)
@@ -153,7 +158,7 @@ class Study:
                 f"{self.place}: a new folder, or one of a study, is needed; other files are in it"
             )
         if (self.place / PROVENANCE).is_file():
-            held = json_record(self.place / PROVENANCE).get(SETTINGS)
+            held = json_record(self.place / PROVENANCE, Format.PROVENANCE).get(SETTINGS)
             check_replacement(self.place, held, self.settings.settings(), overwrite=overwrite)
         with in_use(self.place):
             make_folder(self.store.place)
@@ -184,7 +189,7 @@ class Study:
     def _simulated(self, policy: str, part: str, *, records: bool = False) -> Simulated:
         """Return the simulation of a policy on the past or the whole log."""
         jobs = {"past": self.past, "whole": self.workload}[part]
-        return Simulated(policy, jobs, part, self.settings.setup.walltime, records=records)
+        return Simulated(policy, jobs, part, self.settings, records=records)
 
     def _choose(self) -> dict[str, Any]:
         """Return the policy that is searched and chosen on the past, with what led to it."""
@@ -300,7 +305,7 @@ class Study:
         for condition, change in CONDITIONS.items():
             jobs = change(self.workload, test)
             tasks = {
-                policy: Simulated(policy, jobs, condition, settings.setup.walltime)
+                policy: Simulated(policy, jobs, condition, settings)
                 for policy in [*policies, *({REFERENCE} - {*policies})]
             }
             self._perform(list(tasks.values()))

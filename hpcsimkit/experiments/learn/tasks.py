@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.cluster.base import as_cluster
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.compiled.support import obstacle
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.experiments.comparison.policy_run import Ended
+from hpcsimkit.experiments.comparison.policy_run import Ended, inputs_of
 from hpcsimkit.experiments.learn.goal import REFERENCE, Goal, figures_of
 from hpcsimkit.experiments.learn.recipe import RANGES, keys, parameters, start
-from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -32,18 +36,20 @@ from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import KeyColumn
 from hpcsimkit.policies.portfolio.guarded import Guarded
 from hpcsimkit.policies.predicting.quality import Quality
+from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
 __all__ = ["Search", "Simulated", "shaken"]
 
 Floats = NDArray[np.float64]
-Walltime = Literal["run", "kill"]
-
 SCHEDULE = "schedule.npz"
 """File with the schedule of a simulation and, if recorded, the predictions."""
 
 WORTH_COMPILING = 200_000
-"""Number of simulated jobs from which a search takes the compiled simulator, if numba is installed."""
+"""Number of simulated jobs from which a search takes the compiled simulator where it can."""
+
+PARTS = ("job", "machine", "amounts")
+"""Arrays of placements."""
 
 WIDTH, WIDTHS = 0.25, [1.0, 2.0, 1.0, 1.0, 1.0]
 """First standard deviation of a search, and its factors for the dimensions."""
@@ -96,8 +102,8 @@ class Simulated(Task):
         The jobs.
     part : str
         Name of the period that the jobs cover, for the name of the task.
-    walltime : {"run", "kill"}
-        Treatment of jobs that exceed their requested time.
+    settings : Learning
+        Settings of the study: machines, partitions, and the treatment of jobs that exceed their requests.
     records : bool
         Whether predictions are recorded. Default: False.
     """
@@ -109,14 +115,14 @@ class Simulated(Task):
         policy: str,
         workload: Workload,
         part: str,
-        walltime: Walltime,
+        settings: Learning,
         *,
         records: bool = False,
     ) -> None:
         self.policy = policy
         self.workload = workload
         self.part = part
-        self.walltime: Walltime = walltime
+        self.settings = settings
         self.records = records
 
     @property
@@ -135,8 +141,8 @@ class Simulated(Task):
         return len(self.workload)
 
     def inputs(self) -> Any:
-        """Return the policy, the jobs and the options."""
-        return [make(self.policy), self.workload, self.walltime, self.records]
+        """Return the policy, the jobs, the machines and the options."""
+        return [inputs_of(self.policy, self.settings, self.workload), self.records]
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the schedule."""
@@ -147,11 +153,13 @@ class Simulated(Task):
         predictions = recorder.arrays if self.records else {}
         write_arrays(
             folder / SCHEDULE,
+            submit_time=result.submit_time,
             start_time=result.start_time,
             end_time=result.end_time,
             mode=result.mode,
             killed=result.killed,
             **predictions,
+            **_where(result),
         )
         outcome = {"policy": self.policy, "schedule_sha256": result.hash, "seconds": result.seconds}
         if isinstance(simulation.policy, Pipeline) and isinstance(simulation.policy.order, Guarded):
@@ -161,18 +169,13 @@ class Simulated(Task):
         return outcome
 
     def _simulation(self, observers: Sequence[Observer]) -> Simulation:
-        return Simulation(
-            self.workload,
-            make(self.policy),
-            walltime=self.walltime,
-            observers=observers,
-            name=self.policy,
-        )
+        policy, setup = self.settings.policy_named(self.policy), self.settings.setup
+        return Simulation(self.workload, policy, setup=setup, observers=observers, name=self.policy)
 
     def arrays(self, store: Store) -> dict[str, NDArray[Any]]:
         """Return the arrays of a complete simulation: the schedule and, if recorded, the predictions."""
         file = store.folder(self) / SCHEDULE
-        return arrays_in(read_bytes(file), file)
+        return arrays_in(read_bytes(file, Format.TASK_ARRAYS), file)
 
     def calibration(self, store: Store, jobs: NDArray[np.bool_]) -> dict[str, float]:
         """Return the share of some jobs that do not exceed each recorded quantile, by its level."""
@@ -182,19 +185,35 @@ class Simulated(Task):
 
     def result(self, store: Store) -> Result:
         """Return the result of a complete simulation."""
-        found: dict[str, Any] = dict(self.arrays(store))
-        workload = self.workload.killed_at_limit if self.walltime == "kill" else self.workload
-        assert workload.machine_size is not None
+        found, kill = dict(self.arrays(store)), self.settings.setup.walltime == "kill"
+        workload = self.workload.killed_at_limit if kill else self.workload
+        cluster = as_cluster(self.settings.scheduled, workload)
+        machines = cluster.whole if isinstance(cluster, Partitions) else cluster
+        parts = {name: found[f"placements.{name}"] for name in PARTS if f"placements.{name}" in found}
         return Result(
             workload=workload,
             policy=self.policy,
-            size=workload.machine_size,
-            submit_time=workload.column("submit_time"),
+            size=cluster.size,
+            submit_time=found["submit_time"],
             start_time=found["start_time"],
             end_time=found["end_time"],
             mode=found["mode"],
             killed=found["killed"],
+            placements=Placements(machines, len(workload), **parts)
+            if isinstance(machines, Machines)
+            else None,
+            started_in=found.get("started_in"),
         )
+
+
+def _where(result: Result) -> dict[str, NDArray[Any]]:
+    """Return the machines and the partition of each job as arrays by name, so far as there are any."""
+    found: dict[str, NDArray[Any]] = {}
+    if result.placements is not None:
+        found |= {f"placements.{name}": getattr(result.placements, name) for name in PARTS}
+    if result.started_in is not None:
+        found["started_in"] = result.started_in
+    return found
 
 
 class Search(Task):
@@ -268,7 +287,8 @@ class Search(Task):
         """Return the jobs, the recording, the rival, the goal and the effort."""
         parts = {name: mask.astype(np.int64) for name, mask in self.parts.items()}
         effort = [self.evaluations, self.seed, VERSIONS]
-        return [self.workload, parts, self.recording.fingerprint, make(self.rival), self.goal, *effort]
+        rival = self.recording.settings.policy_named(self.rival)
+        return [self.workload, parts, self.recording.fingerprint, rival, self.goal, *effort]
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Search, and return the parameters with their loss."""
@@ -277,7 +297,10 @@ class Search(Task):
         numbers = np.random.default_rng(self.seed)
         versions = [self.workload, *(shaken(self.workload, numbers) for _ in range(VERSIONS - 1))]
         reference, rival = (
-            [self._figures(self._simulated(make(name), each)) for each in versions]
+            [
+                self._figures(self._simulated(self.recording.settings.policy_named(name), each))
+                for each in versions
+            ]
             for name in (REFERENCE, self.rival)
         )
         logarithms = self._logarithms()
@@ -328,10 +351,13 @@ class Search(Task):
 
     def _simulated(self, policy: Policy, version: Workload) -> Result:
         """Return the result of a policy on a version of the past."""
-        compiles = len(version) * self.evaluations >= WORTH_COMPILING and find_spec("numba") is not None
-        walltime = self.recording.walltime
-        simulator: Literal["compiled", "simpy"] = "compiled" if compiles else "simpy"
-        return Simulation(version, policy, walltime=walltime, simulator=simulator).run()
+        settings = self.recording.settings
+        setup = replace(settings.setup, simulator="simpy")
+        simulation = Simulation(version, settings.placed(policy), setup=setup)
+        if len(version) * self.evaluations >= WORTH_COMPILING and obstacle(simulation) is None:
+            compiled = replace(setup, simulator="compiled")
+            simulation = Simulation(version, simulation.policy, setup=compiled)
+        return simulation.run()
 
     def _figures(self, result: Result) -> dict[str, dict[str, float]]:
         """Return the metrics of each part."""

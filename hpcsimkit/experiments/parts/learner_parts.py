@@ -17,7 +17,7 @@ from hpcsimkit.agents.training.returns import NORMALISATIONS
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts import registry
-from hpcsimkit.experiments.parts.trust import CALLER, Trust, importing
+from hpcsimkit.experiments.parts.trust import Trust, importing
 from hpcsimkit.experiments.settings.checked_table import Problem, Table
 from hpcsimkit.io.catalogue import Catalogue
 from hpcsimkit.kernel.decision import External
@@ -174,7 +174,7 @@ def part_of(
     values: Mapping[str, Any],
     given: Mapping[str, Any],
     folder: str | None,
-    trust: Trust = CALLER,
+    trust: Trust,
 ) -> tuple[Any, Problem | None]:
     """Construct an encoder, mask or reward, or return the first problem of its table.
 
@@ -186,17 +186,17 @@ def part_of(
         Table of the component: ``name``, a known one or ``module:Name``, and parameters.
     given : mapping of str to object
         Parameters determined by other settings of the training; None if unavailable.
-    folder : str, optional
+    folder : str or None
         Additional search folder for modules besides the current one.
-    trust : Trust, optional
-        Permission to import code; by default for all code.
+    trust : Trust
+        Permission to import code.
 
     Examples
     --------
     >>> encoder, mask, reward = Part.all("order")
-    >>> part_of(encoder, {"time_scale": 3600.0}, {"slots": 8}, None)
+    >>> part_of(encoder, {"time_scale": 3600.0}, {"slots": 8}, None, Trust(()))
     (QueueWindow(slots=8, time_scale=3600.0), None)
-    >>> part_of(reward, {"treshold": 9.0}, {"slots": 8}, None)
+    >>> part_of(reward, {"treshold": 9.0}, {"slots": 8}, None, Trust(()))
     (None, (('reward', 'treshold'), ': unknown key; nearest: threshold'))
     """
     found, problem = arguments_of(part, values, given, folder, trust)
@@ -211,7 +211,7 @@ def arguments_of(
     values: Mapping[str, Any],
     given: Mapping[str, Any],
     folder: str | None,
-    trust: Trust = CALLER,
+    trust: Trust,
 ) -> tuple[Arguments | None, Problem | None]:
     """Return the class and arguments of :func:`part_of`; parameters as there."""
     kind, name = part.kind, values.get("name", part.default)
@@ -236,7 +236,7 @@ def arguments_of(
 def _policy(key: str, name: str, folder: str | None, trust: Trust) -> tuple[Policy | None, Problem | None]:
     """Construct the policy named by a parameter."""
     try:
-        return registry.make(name, folder, trust), None
+        return registry.policy_named(name, folder, trust), None
     except UsageError as error:
         return None, ((key,), f": {error}")
 
@@ -330,7 +330,7 @@ class TrainerPart(NamedTuple):
         return problem_of(self.trainer)
 
 
-def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER) -> type[Any]:
+def algorithm_named(name: Any, folder: str | None, trust: Trust) -> type[Any]:
     """Return the trainer of an algorithm.
 
     Parameters
@@ -338,10 +338,10 @@ def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER)
     name : str
         Name in :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`, of an entry point of the group
         ``hpcsimkit.algorithms``, ``module:Name`` or ``file.py:Name``.
-    folder : str, optional
+    folder : str or None
         Additional search folder for modules besides the current one.
-    trust : Trust, optional
-        Permission to import code; by default for all code.
+    trust : Trust
+        Permission to import code.
 
     Raises
     ------
@@ -350,7 +350,7 @@ def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER)
 
     Examples
     --------
-    >>> algorithm_named("hpcsimkit.agents.training.ppo:PPO").algorithm
+    >>> algorithm_named("ppo", None, Trust(())).algorithm
     'ppo'
     """
     own = isinstance(name, str) and ":" in name
@@ -368,12 +368,10 @@ def algorithm_named(name: Any, folder: str | None = None, trust: Trust = CALLER)
     return found
 
 
-def former_names(
-    values: Mapping[str, Any], folder: str | None = None, trust: Trust = CALLER
-) -> dict[str, str]:
+def former_names(values: Mapping[str, Any], folder: str | None, trust: Trust) -> dict[str, str]:
     """Return the former names of settings in a table ``[trainer]``, each with the current name.
 
-    >>> former_names({"algorithm": "a2c", "steps": 9, "gamma": 1.0})
+    >>> former_names({"algorithm": "a2c", "steps": 9, "gamma": 1.0}, None, Trust(()))
     {'steps': 'total_timesteps'}
     """
     known = inspect.signature(
@@ -383,7 +381,7 @@ def former_names(
 
 
 def trainer_part(
-    values: Mapping[str, Any], folder: str | None = None, trust: Trust = CALLER
+    values: Mapping[str, Any], folder: str | None, trust: Trust
 ) -> tuple[TrainerPart | None, Problem | None]:
     """Return the trainer of a table ``[trainer]``, or the first problem.
 
@@ -391,7 +389,7 @@ def trainer_part(
     for computation (by default the CPU), and all other keys are settings. Former names of settings
     (:mod:`~hpcsimkit.agents.training.old_names`) are allowed, but not together with the current ones.
 
-    >>> trainer_part({"algorithm": "a2c", "total_timesteps": 0})[1]
+    >>> trainer_part({"algorithm": "a2c", "total_timesteps": 0}, None, Trust(()))[1]
     (('trainer', 'total_timesteps'), ' must be greater than or equal to 1, found 0')
     """
     try:

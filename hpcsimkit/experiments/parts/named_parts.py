@@ -8,8 +8,9 @@ from typing import Any
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError, nearest
-from hpcsimkit.experiments.parts.trust import CALLER, Trust, importing
+from hpcsimkit.experiments.parts.trust import Trust, importing
 from hpcsimkit.io.catalogue import Catalogue
+from hpcsimkit.io.files import is_file
 from hpcsimkit.results.metrics import METRICS, Metric
 from hpcsimkit.workloads.readers.logs import READERS, LogFormat
 
@@ -31,12 +32,12 @@ def is_name(text: object, folder: Path | None = None) -> bool:
     >>> is_name("nine-machines"), is_name("mine.py:cluster"), is_name("machines.toml")
     (True, True, False)
     """
-    if not isinstance(text, str) or ((folder or Path()) / text).is_file():
+    if not isinstance(text, str) or is_file((folder or Path()) / text):
         return False
     return text in MACHINES.places or NAME.fullmatch(text) is not None or text in MACHINES
 
 
-def machines_named(name: str, folder: str | None = None, trust: Trust = CALLER) -> Machines:
+def machines_named(name: str, folder: str | None, trust: Trust) -> Machines:
     """Return the machines of a name.
 
     Parameters
@@ -44,10 +45,10 @@ def machines_named(name: str, folder: str | None = None, trust: Trust = CALLER) 
     name : str
         Name in `MACHINES`, or ``module:Name`` or ``file.py:Name`` of :class:`Machines
         <hpcsimkit.cluster.machines.Machines>`, or of a function without required arguments that returns them.
-    folder : str, optional
+    folder : str or None
         Additional search folder for modules besides the current one.
-    trust : Trust, optional
-        Permission to import code; by default for all code.
+    trust : Trust
+        Permission to import code.
 
     Raises
     ------
@@ -56,7 +57,7 @@ def machines_named(name: str, folder: str | None = None, trust: Trust = CALLER) 
 
     Examples
     --------
-    >>> len(machines_named("nine-machines").names)
+    >>> len(machines_named("nine-machines", None, Trust(())).names)
     9
     """
     found = _named(MACHINES, name, folder, trust)
@@ -67,14 +68,14 @@ def machines_named(name: str, folder: str | None = None, trust: Trust = CALLER) 
     return found
 
 
-def reader_named(name: str, folder: str | None = None, trust: Trust = CALLER) -> LogFormat:
+def reader_named(name: str, folder: str | None, trust: Trust) -> LogFormat:
     """Return the format of logs of a name; parameters and errors are those of :func:`machines_named`.
 
     The name is one of :data:`~hpcsimkit.workloads.readers.logs.READERS`, or refers to a
     :class:`~hpcsimkit.workloads.readers.logs.LogFormat` or a function ``read(path)`` that returns a workload.
 
-    >>> reader_named("swf").name, reader_named("hpcsimkit.workloads:read_sacct").name
-    ('swf', 'hpcsimkit.workloads:read_sacct')
+    >>> reader_named("swf", None, Trust(())).name
+    'swf'
     """
     found = _named(READERS, name, folder, trust)
     if isinstance(found, LogFormat):
@@ -84,13 +85,13 @@ def reader_named(name: str, folder: str | None = None, trust: Trust = CALLER) ->
     return LogFormat(name, found)
 
 
-def metric_named(name: str, folder: str | None = None, trust: Trust = CALLER) -> Metric:
+def metric_named(name: str, folder: str | None, trust: Trust) -> Metric:
     """Return the metric of a name; parameters and errors are those of :func:`machines_named`.
 
     The name is one of :data:`~hpcsimkit.results.metrics.METRICS`, or refers to a
     :class:`~hpcsimkit.results.metrics.Metric`, which is then in that table under this name.
 
-    >>> metric_named("makespan").unit
+    >>> metric_named("makespan", None, Trust(())).unit
     's'
     """
     if ":" in name:

@@ -11,7 +11,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments.parts import registry
-from hpcsimkit.experiments.parts.trust import CALLER, Trust
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.io.units import memory_text
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.locality import LOCALITIES
@@ -34,8 +34,8 @@ FITS_NOWHERE = "fits no machine"
 """Reason for which jobs are skipped on machines without partitions."""
 
 
-def placement_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> Placement:
-    """Return the placement of a name; parameters as for :func:`hpcsimkit.experiments.parts.registry.make`.
+def placement_of(name: str, folder: str | None, trust: Trust) -> Placement:
+    """Return the placement of a name; parameters as for `registry.policy_named`.
 
     Raises
     ------
@@ -44,17 +44,17 @@ def placement_of(name: str, folder: str | None = None, trust: Trust = CALLER) ->
 
     Examples
     --------
-    >>> placement_of("best-fit")
+    >>> placement_of("best-fit", None, Trust(()))
     BestFit()
     """
-    placement: Placement | None = registry.only_stage(registry.make(name, folder, trust), "placement")
+    placement: Placement | None = registry.only_stage(registry.policy_named(name, folder, trust), "placement")
     if placement is None:
         known = ", ".join(entry.name for entry in registry.entries() if entry.kind == "placement")
         raise UsageError(f"{name!r} is no placement alone; placements are {known}")
     return placement
 
 
-def locality_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> ServiceTime:
+def locality_of(name: str, folder: str | None, trust: Trust) -> ServiceTime:
     """Return the locality model of a name: one of `LOCALITIES`, or a user-defined one.
 
     Parameters
@@ -63,10 +63,10 @@ def locality_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> 
         Name in :data:`hpcsimkit.kernel.locality.LOCALITIES`, or ``module:Name`` or ``file.py:Name`` of a
         :class:`~hpcsimkit.kernel.service_time.ServiceTime` (a class without required arguments, or an object)
         or of a function ``penalty(job, seconds, allocation, cluster)``.
-    folder : str, optional
+    folder : str or None
         Additional search folder for modules and files besides the current one.
-    trust : Trust, optional
-        Permission to import code; by default for all code.
+    trust : Trust
+        Permission to import code.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def locality_of(name: str, folder: str | None = None, trust: Trust = CALLER) -> 
 
     Examples
     --------
-    >>> locality_of("sierra")
+    >>> locality_of("sierra", None, Trust(()))
     KindLocality(compute_spread=0.1, network_crowded=2.0)
     """
     if name in LOCALITIES:
@@ -144,7 +144,7 @@ def place_of(workload: Workload, row: int, source: str | None) -> str:
     return place if workload.lines is None else f"{place}:{workload.lines[row]}"
 
 
-def with_orders(partitions: Partitions, folder: str | None = None, trust: Trust = CALLER) -> Partitions:
+def with_orders(partitions: Partitions, folder: str | None, trust: Trust) -> Partitions:
     """Return partitions with the orders that they name; parameters as for `placement_of`.
 
     Raises
@@ -154,7 +154,7 @@ def with_orders(partitions: Partitions, folder: str | None = None, trust: Trust 
 
     Examples
     --------
-    >>> with_orders(Partitions([Partition("gpu", nodes=2, order="sjf")])).parts[0].order
+    >>> with_orders(Partitions([Partition("gpu", nodes=2, order="sjf")]), None, Trust(())).parts[0].order
     SJF()
     """
     parts = [
@@ -166,7 +166,7 @@ def with_orders(partitions: Partitions, folder: str | None = None, trust: Trust 
 
 def _order_of(part: Partition, folder: str | None, trust: Trust) -> Order:
     try:
-        order: Order | None = registry.only_stage(registry.make(part.order, folder, trust), "order")
+        order: Order | None = registry.only_stage(registry.policy_named(part.order, folder, trust), "order")
     except UsageError as error:
         raise UsageError(f"partition {part.name!r}: order: {error}") from None
     if order is None:

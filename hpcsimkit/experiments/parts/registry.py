@@ -17,7 +17,8 @@ from hpcsimkit.errors import HpcsimkitError, UsageError, close_words
 from hpcsimkit.experiments.parts.trust import CALLER, FILE_ENDING, Trust, code_in, importing
 from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.io.documents import json_value
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import is_file, read_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
@@ -39,6 +40,7 @@ __all__ = [
     "parameters_of",
     "parsed",
     "plugged",
+    "policy_named",
     "split",
     "with_parameter",
 ]
@@ -88,8 +90,10 @@ class Entry:
     origin: str = "hpcsimkit"
 
 
-def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
-    """Return the policy of a name.
+def make(name: str, folder: str | None = None) -> Policy:
+    """Return the policy of a name that the caller has written.
+
+    A name of code runs it. For a name from a file, or from anywhere else: :func:`policy_named`.
 
     Parameters
     ----------
@@ -103,8 +107,6 @@ def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
         <hpcsimkit.agents.agent.Agent.load>`).
     folder : str, optional
         Additional search folder for modules and files besides the current one.
-    trust : Trust, optional
-        Code that the name may refer to; by default all code. For a name from a file: ``Trust(())``.
 
     Raises
     ------
@@ -119,6 +121,34 @@ def make(name: str, folder: str | None = None, trust: Trust = CALLER) -> Policy:
     Traceback (most recent call last):
     ...
     hpcsimkit.errors.UsageError: unknown policy 'esay' in 'fcfs+esay'; nearest: easy, easypp, easy-k
+    """
+    return policy_named(name, folder, CALLER)
+
+
+def policy_named(name: str, folder: str | None, trust: Trust) -> Policy:
+    """Return the policy of a name, which may be that of a file.
+
+    Parameters
+    ----------
+    name : str
+        Name in the form of :func:`make`.
+    folder : str or None
+        Additional search folder for modules and files besides the current one.
+    trust : Trust
+        Code that the name may refer to; ``Trust(())`` for none.
+
+    Raises
+    ------
+    UsageError
+        A part is unknown, may not or cannot be imported, or conflicts with others.
+
+    Examples
+    --------
+    >>> policy_named("os:system('true')", None, Trust(()))
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.UsageError: 'os:system' is code that is not the kit's own, and a file may not name it \
+without consent: --allow-code os
     """
     parts: dict[str, Any] = {}
     components = check(name, folder, trust)
@@ -190,10 +220,10 @@ def first_paragraph(docstring: str | None) -> str:
     return (docstring or "").split("\n\n")[0].replace("\n", " ")
 
 
-def check(name: str, folder: str | None = None, trust: Trust = CALLER) -> list[_Component]:
+def check(name: str, folder: str | None, trust: Trust) -> list[_Component]:
     """Check that all parts of a name are registered or may be imported, without importing or creating them.
 
-    Parameters and errors are those of :func:`make`.
+    Parameters and errors are those of :func:`policy_named`.
     """
     if name.startswith(LEARNED):
         return _learned(name, folder)
@@ -206,8 +236,8 @@ def check(name: str, folder: str | None = None, trust: Trust = CALLER) -> list[_
 def _learned(name: str, folder: str | None) -> list[_Component]:
     """Return the parts of the policy named in a file, which are registered heuristics with literals."""
     path = name.removeprefix(LEARNED)
-    place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
-    content = read_bytes(place)
+    place = path if folder is None or is_file(path) else str(Path(folder) / path)
+    content = read_bytes(place, Format.LEARNED_POLICY)
     policy = None
     with suppress(ValueError, HpcsimkitError):
         record = json_value(content.decode(), place)
@@ -247,13 +277,13 @@ def models_of(name: str, folder: str | None = None) -> list[Path]:
         except UsageError:
             return []
         paths = [each.key.removeprefix(AGENT) for each in components if each.is_agent]
-    return [Path(path) if folder is None or Path(path).is_file() else Path(folder, path) for path in paths]
+    return [Path(path) if folder is None or is_file(path) else Path(folder, path) for path in paths]
 
 
-def parameters_of(names: Iterable[str], folder: str | None = None, trust: Trust = CALLER) -> list[str]:
+def parameters_of(names: Iterable[str], folder: str | None, trust: Trust) -> list[str]:
     """Return the parameters of all parts of some policies, and the options of pipelines.
 
-    >>> parameters_of(["fcfs", "saf+easy-k(2)"])[:1]
+    >>> parameters_of(["fcfs", "saf+easy-k(2)"], None, Trust(()))[:1]
     ['count']
     """
     from hpcsimkit.policies.catalogue import CATALOGUE
@@ -263,9 +293,7 @@ def parameters_of(names: Iterable[str], folder: str | None = None, trust: Trust 
     return [*sorted(own), *CATALOGUE["option"]]
 
 
-def with_parameter(
-    name: str, parameter: str, value: Any, folder: str | None = None, trust: Trust = CALLER
-) -> str | None:
+def with_parameter(name: str, parameter: str, value: Any, folder: str | None, trust: Trust) -> str | None:
     """Return the name of a policy with a parameter of one of its parts set; None if no part has it.
 
     Parameters
@@ -277,7 +305,7 @@ def with_parameter(
     value : bool, int, float or str
         Value of the parameter.
     folder, trust
-        As in :func:`make`.
+        As in :func:`policy_named`.
 
     Raises
     ------
@@ -286,9 +314,12 @@ def with_parameter(
 
     Examples
     --------
-    >>> with_parameter("fcfs+easy-k(2)", "count", 4), with_parameter("sjf+easy", "window", 8)
-    ('fcfs+easy-k(count=4)', 'sjf+easy+window(8)')
-    >>> with_parameter("fcfs+easy", "alpha", 0.5) is None
+    >>> nothing = (None, Trust(()))
+    >>> with_parameter("fcfs+easy-k(2)", "count", 4, *nothing)
+    'fcfs+easy-k(count=4)'
+    >>> with_parameter("sjf+easy", "window", 8, *nothing)
+    'sjf+easy+window(8)'
+    >>> with_parameter("fcfs+easy", "alpha", 0.5, *nothing) is None
     True
     """
     from hpcsimkit.policies.catalogue import CATALOGUE
@@ -317,7 +348,7 @@ def _is_pipeline(components: list[_Component], name: str, folder: str | None, tr
     factory = None if components[0].is_agent else _factory(components[0], name, folder, trust)
     if isinstance(factory, type):  # its instances need not be constructed
         return not issubclass(factory, Policy) or issubclass(factory, Pipeline)
-    return isinstance(make(name, folder, trust), Pipeline)
+    return isinstance(policy_named(name, folder, trust), Pipeline)
 
 
 def _parameters(component: _Component, name: str, folder: str | None, trust: Trust) -> list[str]:
@@ -423,7 +454,7 @@ def _agent(component: _Component, folder: str | None, trust: Trust) -> Policy | 
     from hpcsimkit.agents.agent import Agent
 
     path, own = component.key.removeprefix(AGENT), component.code
-    place = path if folder is None or Path(path).is_file() else str(Path(folder) / path)
+    place = path if folder is None or is_file(path) else str(Path(folder) / path)
     parts = trust.module(own, folder, component.text) if own else None
     agent = Agent.load(place, parts=parts, sample=component.kwargs.get("sample"))
     if agent.stage in ONE_SEAT:
@@ -441,7 +472,7 @@ def _trained_behind(name: str, model: str, folder: str | None, trust: Trust) -> 
     if AGENT in name:  # possibly the same file
         raise UsageError(f"{model}: an order is needed that the agent was trained behind, found {name!r}")
     try:
-        return make(name, folder, trust).queue_order
+        return policy_named(name, folder, trust).queue_order
     except UsageError as error:
         raise UsageError(f"{model}: trained with a policy that cannot be made: {error}") from None
 
@@ -499,7 +530,7 @@ def only_stage(policy: Policy, seat: str) -> Any:
 def _order(name: str, text: str) -> Order:
     """Return an order that is a parameter of a part: a registered one with literals."""
     try:
-        order: Order | None = only_stage(make(name, trust=Trust(())), "order")
+        order: Order | None = only_stage(policy_named(name, None, Trust(())), "order")
     except UsageError as error:
         raise UsageError(f"{text!r}: {error}") from None
     if order is None:

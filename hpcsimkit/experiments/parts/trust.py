@@ -1,36 +1,31 @@
-"""The trust boundary: which code may be imported by name, and the only module that imports it.
+"""The trust boundary: which code may be imported by name.
 
 A name ``module:Name`` or ``file.py:Name`` runs the code of the module. On the command line and in a program,
 the user has written the name. In a file (an experiment, a training, a model), it may come from another
 person: such a name is rejected unless the user consents to the code by name, with ``--allow-code`` or with a
-flag that names the same module.
+flag that names the same module. :mod:`hpcsimkit.engine.user_code` loads it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import inspect
-import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
 from hpcsimkit.engine.code_version import hash_of
+from hpcsimkit.engine.user_code import FILE_ENDING, covers, file_of, imported_module, places_of
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.kernel.guard import Place, message_of
 
 __all__ = ["CALLER", "FILE_ENDING", "Trust", "code_in", "importing", "version_of"]
 
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-FILE_ENDING = ".py"
 
 
 @dataclass(frozen=True)
@@ -39,13 +34,13 @@ class Trust:
 
     Parameters
     ----------
-    allowed : tuple of str, optional
+    allowed : tuple of str or None
         Modules, files and folders from which code may be imported; a package includes its modules, a folder
-        all files in it. By default all code is allowed, because the names are those of the caller.
+        all files in it. None allows all code, because the names are those of the caller.
 
     Examples
     --------
-    >>> Trust().imported("json:JSONDecoder")
+    >>> CALLER.imported("json:JSONDecoder")
     <class 'json.decoder.JSONDecoder'>
     >>> Trust(("mine",)).imported("json:JSONDecoder")
     Traceback (most recent call last):
@@ -54,12 +49,17 @@ class Trust:
 name it without consent: --allow-code json
     """
 
-    allowed: tuple[str, ...] | None = None
+    allowed: tuple[str, ...] | None
 
     @property
     def of_files(self) -> Trust:
         """Trust in names in a file that is referenced by trusted names, such as a model."""
         return Trust(self.allowed or ())
+
+    def allows(self, code: str, folder: str | None) -> bool:
+        """Return whether a module or file may be imported; parameters as for :meth:`check`."""
+        places = places_of(folder)
+        return self.allowed is None or any(covers(entry, code, places) for entry in self.allowed)
 
     def check(self, code: str, folder: str | None = None, part: str = "") -> None:
         """Raise an error if a module or file may not be imported, without importing it.
@@ -81,7 +81,7 @@ name it without consent: --allow-code json
         part = part or code
         if not (code.endswith(FILE_ENDING) or MODULE.fullmatch(code)):
             raise UsageError(f"{part!r} needs the form module:Name or file.py:Name, found {code!r}")
-        if self.allowed is None or any(_covers(entry, code, folder) for entry in self.allowed):
+        if self.allows(code, folder):
             return
         where = f" (looked for in {folder} too)" if folder is not None else ""
         raise UsageError(
@@ -98,7 +98,29 @@ name it without consent: --allow-code json
             The code is not allowed or does not exist, or the import fails.
         """
         self.check(code, folder, part)
-        return importing(lambda: _module(code, folder), part or code)
+        return importing(lambda: self._module(code, folder), part or code)
+
+    def _module(self, code: str, folder: str | None) -> ModuleType:
+        try:
+            found = imported_module(code, folder, self.allowed)
+        except ModuleNotFoundError as error:
+            raise self._without_consent(error, code, folder) or error from None
+        if found is None:
+            raise UsageError(f"no such file: {code}")
+        return found
+
+    def _without_consent(
+        self, error: ModuleNotFoundError, code: str, folder: str | None
+    ) -> UsageError | None:
+        """Return the error of a module that imports one beside it, to which there is no consent."""
+        name, file = (error.name or "").partition(".")[0], file_of(code, places_of(folder))
+        beside = None if file is None else file_of(name, [str(file.parent)])
+        if beside is None or self.allows(name, folder):
+            return None
+        return UsageError(
+            f"{code!r} imports {name!r} from {beside}, to which there is no consent: "
+            f"--allow-code {shlex.quote(name)}"
+        )
 
     def imported(self, part: str, folder: str | None = None) -> Any:
         """Import ``module:Name`` or ``path/file.py:Name``; return the attribute.
@@ -166,7 +188,7 @@ name it without consent: --allow-code json
         return module, getattr(module, attribute)
 
 
-CALLER = Trust()
+CALLER = Trust(None)
 """Trust in names written by the user: on the command line, or in a program that uses hpcsimkit."""
 
 
@@ -195,30 +217,8 @@ def version_of(code: str, folder: str | None = None) -> str:
     >>> version_of("hashlib").startswith("hashlib ("), version_of("no_such_module")
     (True, 'no_such_module')
     """
-    file = _file_of(code, folder) or getattr(sys.modules.get(code), "__file__", None)
+    file = file_of(code, places_of(folder)) or getattr(sys.modules.get(code), "__file__", None)
     return code if file is None else f"{code} ({hash_of(Path(file))[:8]})"
-
-
-def _covers(entry: str, code: str, folder: str | None) -> bool:
-    """Return whether consent to a module, file or folder includes some code."""
-    if not entry:
-        return False
-    if code == entry or (not code.endswith(FILE_ENDING) and code.startswith(f"{entry}.")):
-        return True
-    file = _file_of(code, folder)
-    if file is None:
-        return False
-    place, real = Path(os.path.realpath(entry)), Path(os.path.realpath(file))
-    return real == place or (place.is_dir() and real.is_relative_to(place))
-
-
-def _file_of(code: str, folder: str | None) -> Path | None:
-    """Return the file with the code of a name, if it is in the current folder or the additional one."""
-    within = "" if code.endswith(FILE_ENDING) else code.replace(".", "/")
-    names = [f"{within}.py", f"{within}/__init__.py"] if within else [code]
-    places = [Path.cwd(), *([] if folder is None else [Path(folder)])]
-    files = (place / name for place in places for name in names)
-    return next((file for file in files if file.is_file()), None)
 
 
 def _is_class_of(found: object, kinds: Sequence[type]) -> bool:
@@ -234,49 +234,6 @@ def _returned(function: Callable[..., Any]) -> object:
 
 
 # --- importing -------------------------------------------------------------------------------------------
-
-
-def _module(code: str, folder: str | None) -> ModuleType:
-    if code.endswith(FILE_ENDING):
-        return _module_of_file(code, folder)
-    with _looked_for_in(str(Path.cwd()), folder):
-        return importlib.import_module(code)
-
-
-def _module_of_file(code: str, folder: str | None) -> ModuleType:
-    path = _file_of(code, folder)
-    if path is None:
-        raise UsageError(f"no such file: {code}")
-    name = f"{path.stem}@{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(sys.modules[name])
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
-
-
-@contextmanager
-def _looked_for_in(*folders: str | None) -> Iterator[None]:
-    """Put some folders first in the search path for modules during a block, and last afterwards.
-
-    Delayed imports of the user's modules still find modules there, but no file there can replace a library
-    that hpcsimkit itself imports later.
-    """
-    first = [folder for folder in folders if folder is not None]
-    new = [folder for folder in dict.fromkeys(first) if folder not in sys.path]
-    sys.path[:0] = first
-    try:
-        yield
-    finally:
-        for folder in first:
-            with suppress(ValueError):
-                sys.path.remove(folder)
-        sys.path += new
 
 
 def importing(load: Callable[[], Any], part: str, what: str = "imported") -> Any:

@@ -8,14 +8,16 @@ from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.experiments.settings.toml_lines import Location, line_of
+from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 
-__all__ = ["Problem", "Table"]
+__all__ = ["Problem", "Table", "limited"]
 
 ALLOW_CODE = "allow_code"
 """Key of a table that allows names to import code; never read from a file."""
@@ -34,6 +36,9 @@ class Table(BaseModel):
 
     flags: ClassVar[Mapping[str, str]] = {}
     """Names of flags that differ from the keys."""
+
+    file_format: ClassVar[Format]
+    """Format of the files that contain such a table; those in other tables have none."""
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
@@ -76,14 +81,15 @@ class Table(BaseModel):
         file : Path
             The file.
         allow_code : sequence of str, optional
-            Value of the key ``allow_code``, which is not allowed in files, for tables that have it.
+            Value of the key ``allow_code``, which is not allowed in files, for tables that have it. Default:
+            no code.
 
         Raises
         ------
         UsageError
             The file cannot be read, is not TOML, or is not such a table; the message names the line.
         """
-        text = _text(file)
+        text = _text(file, cls.file_format)
         try:
             values = toml_values(text, file)
         except TOMLDecodeError as error:
@@ -93,7 +99,7 @@ class Table(BaseModel):
             raise UsageError(
                 f"{where}: {ALLOW_CODE}: a file does not consent to code, the flag --allow-code does"
             )
-        given = {} if allow_code is None else {ALLOW_CODE: list(allow_code)}
+        given = {ALLOW_CODE: list(allow_code or ())} if ALLOW_CODE in cls.model_fields else {}
         table, problem = cls.checked({**values, **given})
         if table is None:
             location, message = problem or ((), "")
@@ -122,6 +128,35 @@ class Table(BaseModel):
         return location, f" {text}, found {found['input']!r}"
 
 
+def limited(name: str) -> AfterValidator:
+    """Return the check of a whole number against a limit, as metadata of its type.
+
+    Parameters
+    ----------
+    name : str
+        Name of the limit, one of :data:`~hpcsimkit.io.budget.LIMITS`.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> from pydantic import create_model
+    >>> number = Annotated[int, limited("sequences")]
+    >>> Sampling = create_model("Sampling", __base__=Table, sequences=(number, 50))
+    >>> Sampling.checked({"sequences": 10**9})[1][1]
+    ': at most 10000 sampled sequences are accepted, found 1000000000; if they are meant: --limit \
+sequences=1000000000'
+    """
+
+    def check(value: int | None) -> int | None:
+        try:
+            refuse_beyond(name, value or 0, "")
+        except WorkloadError as error:
+            raise ValueError(str(error).removeprefix(": ")) from None
+        return value
+
+    return AfterValidator(check)
+
+
 def _dotted(location: Location) -> str:
     """Return a location in TOML notation.
 
@@ -136,9 +171,9 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _text(file: Path) -> str:
+def _text(file: Path, form: Format) -> str:
     try:
-        return read_bytes(file, lines=True).decode("utf-8")
+        return read_bytes(file, form, lines=True).decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{file}: an experiment in TOML is needed, found no UTF-8 text") from None
 

@@ -10,12 +10,12 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.windows import Windows
 
-__all__ = ["PERIOD", "POLICY", "REPLICATES", "Axis", "axes_of", "counted", "parsed_axis"]
+__all__ = ["PERIOD", "POLICY", "REPLICATES", "SEED", "Axis", "axes_of", "counted", "parsed_axis"]
 
-POLICY, PERIOD = "policy", "period"
-"""Names of the axis of policies, and of that of windows or scheduling periods."""
+POLICY, PERIOD, SEED = "policy", "period", "seed"
+"""Names of the axes of policies, of windows or scheduling periods, and of random seeds."""
 
-REPLICATES = ("seed", PERIOD)
+REPLICATES = (SEED, PERIOD)
 """Names of the axes whose values are repetitions of the same experiment."""
 
 FIXED = {

@@ -130,6 +130,7 @@ class SimulationCell(Cell):
             "policy": repr(policy),
             "skipped": sum(workload.skipped.values()),
             "metrics": metrics_of(result, experiment),
+            "workload_sha256": workload.hash,
             "schedule_sha256": result.hash,
             "seconds": result.seconds,
             "host": platform.node(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections import Counter
@@ -14,6 +15,10 @@ from hpcsimkit.engine.store import FAILURE, INPUTS, OUTCOME
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.io.documents import json_record
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
+from hpcsimkit.reports.sweep.remarks import of_reasons, remarks_on
+from hpcsimkit.reports.sweep.table import SweepTable
 
 if TYPE_CHECKING:
     import pandas
@@ -22,9 +27,6 @@ __all__ = ["CELLS", "DESCRIPTION", "State", "SweepResults"]
 
 CELLS, DESCRIPTION = "cells", "sweep.json"
 """Names of the folder of cells and of the table, and of the file with the axes."""
-
-MOST_REASONS = 5
-"""Maximum number of reasons shown."""
 
 RECENT = 100
 """Number of the last finished cells that determine the rate."""
@@ -74,7 +76,7 @@ class SweepResults:
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.place = Path(place)
-        self._description = json_record(self.place / DESCRIPTION)
+        self._description = json_record(self.place / DESCRIPTION, Format.SWEEP_RESULTS)
         if not isinstance(self._description.get("cells"), list):
             raise UsageError(f"{place}: a folder of a sweep is needed; {DESCRIPTION} is missing or damaged")
 
@@ -101,25 +103,8 @@ class SweepResults:
         return self._table(self.place / f"{CELLS}.parquet")
 
     def remarks(self) -> Iterator[str]:
-        """Yield remarks on the cells: failures, waits that say nothing, and seeds without effect."""
-        frame = self.to_frame()
-        reasons = Counter(frame.loc[frame["status"] == "failed", "reason"])
-        for count, text in _of_reasons(reasons):
-            yield f"failed: {count} of {len(frame)} cells{text}"
-        if "schedule_sha256" not in frame:  # trainings
-            return
-        done = frame[frame["status"] == "done"]
-        idle = int((done["max_wait_time"] == 0).sum())
-        if idle:
-            of = f"{idle} of {len(done)} cells"
-            yield f"load: no job waits in {of}; a higher load_factor tells policies apart"
-        others = [name for name in self.axes if name != "seed"]
-        seeds = "seed" in self.axes and done["seed"].nunique() > 1
-        if seeds and (done.groupby(others, dropna=False)["schedule_sha256"].nunique() == 1).all():
-            yield (
-                "seed: all seeds gave the same schedules; of a log, they are those of random policies, and "
-                "windows of it (--axis 'period=4 weeks') are repetitions"
-            )
+        """Yield remarks on the cells: failures, waits that say nothing, seeds without effect, and copies."""
+        yield from remarks_on(SweepTable.read(self.place))
 
     def jobs(self, cell: str) -> pandas.DataFrame:
         """Return the table of jobs of a cell, with its name from the column ``cell``.
@@ -141,7 +126,7 @@ class SweepResults:
         if not file.is_file():
             raise UsageError(f"{file}: no such file; is the sweep finished?")
         try:
-            return pandas.read_parquet(file)
+            return pandas.read_parquet(io.BytesIO(read_bytes(file, Format.TABLE)))
         except (OSError, ValueError) as error:
             raise HpcsimkitError(f"{file}: cannot be read: {error}") from None
 
@@ -157,7 +142,7 @@ class SweepResults:
             if found == OUTCOME:
                 times.append((folder / OUTCOME).stat().st_mtime)
             elif found == FAILURE:
-                reasons[str(json_record(folder / FAILURE).get("reason"))] += 1
+                reasons[str(json_record(folder / FAILURE, Format.TASK).get("reason"))] += 1
         return State(
             counts[OUTCOME], counts[FAILURE], counts[INPUTS], counts[""], reasons, _rate(sorted(times))
         )
@@ -187,16 +172,5 @@ def state_lines(state: State) -> Iterator[str]:
     yield f"{total} cells: {numbers}"
     if state.rate and state.seconds_left:
         yield f"{state.rate:.3g} cells/s, about {grouped(state.seconds_left)} s left"
-    for count, text in _of_reasons(state.reasons):
+    for count, text in of_reasons(state.reasons):
         yield f"{count} failed{text}"
-
-
-def _of_reasons(reasons: Counter[str]) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of failed cells with the most frequent reasons, and that of all others."""
-    shown = reasons.most_common(MOST_REASONS)
-    for reason, count in shown:
-        yield count, f": {reason}"
-    others = len(reasons) - len(shown)
-    if others:
-        count = reasons.total() - sum(count for _, count in shown)
-        yield count, f", for {others} other reason{'s' * (others > 1)}"

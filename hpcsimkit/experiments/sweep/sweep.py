@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -12,23 +12,26 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperiment
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.settings.checked_table import Problem
 from hpcsimkit.experiments.source import sha256_of
-from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, Axis, axes_of
+from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, SEED, Axis, axes_of
 from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
+from hpcsimkit.experiments.sweep.draws import may_draw
 from hpcsimkit.experiments.sweep.results import SweepResults
-from hpcsimkit.experiments.sweep.windows import Window, Windows
+from hpcsimkit.experiments.sweep.windows import Window, Windows, WindowsOfLog
+from hpcsimkit.io.formats import Format
 
 __all__ = ["Sweep"]
 
 OWN = {"sweep", "baseline", "metrics"}
 """Keys of a sweep besides those of an experiment."""
 
-OF_OUTCOME = ("skipped", "schedule_sha256", "seconds", "host", "version")
+OF_OUTCOME = ("skipped", "workload_sha256", "schedule_sha256", "seconds", "host", "version")
 """Columns of a cell besides its axes and metrics."""
 
 NOT_OF_CELLS = {*OWN, "policies", "out", "workers", "engine", "report", "trace", "sha256", "machines_sha256"}
@@ -50,8 +53,9 @@ class Sweep(Experiment):
     ----------
     sweep : dict
         Axes by key; see :func:`~hpcsimkit.experiments.sweep.axes.axes_of`. Of a generated workload, each
-        value of ``seed`` makes other jobs; of a log, it is the random seed of the policies only. Parameters
-        of policies (``policy.window``) apply to the policies that have them; others run once.
+        value of ``seed`` makes other jobs; on a log, it is the random seed of the policies that draw random
+        numbers, and others run once. Parameters of policies (``policy.window``) apply to the policies that
+        have them; others run once.
     baseline : str, optional
         Name of the policy with which the others are compared; by default the first one.
     metrics : list of str, optional
@@ -67,6 +71,7 @@ class Sweep(Experiment):
 
     inner: ClassVar = Experiment.inner
     flags: ClassVar = {**Experiment.flags, "sweep": "--axis"}
+    file_format: ClassVar = Format.SWEEP
 
     sweep: dict[str, Any] = Field(default_factory=dict)
     baseline: str | None = None
@@ -139,19 +144,29 @@ class Sweep(Experiment):
         return [*dict.fromkeys([*names, *self.metric_names, *OF_OUTCOME])]
 
     def described(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """Return the axes for the report, with their values in order."""
+        """Return the axes for the report, with their values in order; an axis that no cell has is none."""
         names = [POLICY, *(axis.name for axis in self.axes)]
-        values = {name: list(dict.fromkeys(cell.values.get(name) for cell in cells)) for name in names}
+        values = {name: dict.fromkeys(cell.values.get(name) for cell in cells) for name in names}
+        known = {name: [value for value in found if value is not None] for name, found in values.items()}
+        known[POLICY] = [policy for policy in self.policies if policy in values[POLICY]]
+        without = {cell.values[POLICY]: None for cell in cells if SEED in known and SEED not in cell.values}
         return {
-            "axes": {name: [value for value in found if value is not None] for name, found in values.items()},
-            "replicates": self.replicates,
+            "axes": {name: found for name, found in known.items() if found},
+            "replicates": [name for name in self.replicates if known[name]],
             "baseline": self.baseline or self.policies[0],
+            **({"without_seed": list(without)} if without else {}),
             **({"metrics": self.metrics} if self.metrics else {}),
         }
 
     def __len__(self) -> int:
         """Return the number of cells, if all policies have all parameters, and windows count once."""
-        return len(self.policies) * math.prod(len(axis.values) for axis in self.axes)
+        seeds = next((len(axis.values) for axis in self.axes if axis.name == SEED), 1)
+        others = math.prod(len(axis.values) for axis in self.axes if axis.name != SEED)
+        settings = self._settings({axis.name: axis.values[0] for axis in self.axes if not _parameter(axis)})
+        identities = _Identities(self)
+        return others * sum(
+            seeds if identities.has_seeds(policy, settings) else 1 for policy in self.policies
+        )
 
     @classmethod
     def load(cls, place: str | os.PathLike[str]) -> SweepResults:
@@ -191,18 +206,37 @@ class Sweep(Experiment):
         order = [axis.name for axis in self.axes]
         for values in product(*(axis.values for axis in settings_axes)):
             chosen = dict(zip((axis.name for axis in settings_axes), values, strict=True))
-            settings = self._settings(
-                {name: each for name, each in chosen.items() if not isinstance(each, Windows)}
-            )
-            files = identities.of_settings(settings)
-            for window in identities.windows(settings, chosen.get(PERIOD)):
-                for variant in variants:
-                    shown = chosen | variant.values
-                    if window is not None:
-                        shown[PERIOD] = window.name
-                    found = {POLICY: variant.policy} | {name: shown[name] for name in order if name in shown}
-                    made = identities.of_policy(variant.name, settings)
-                    yield SimulationCell(variant.name, found, settings, window, {**files, "policy": made})
+            for own, policies in self._by_seed(chosen, variants, identities):
+                settings = self._settings(own)
+                files = identities.of_settings(settings)
+                for window in identities.windows(settings, own.get(PERIOD)):
+                    for variant in policies:
+                        shown = own | variant.values
+                        if window is not None:
+                            shown[PERIOD] = window.name
+                        values_shown = {name: shown[name] for name in order if name in shown}
+                        made = identities.of_policy(variant.name, settings)
+                        yield SimulationCell(
+                            variant.name,
+                            {POLICY: variant.policy, **values_shown},
+                            settings,
+                            window,
+                            {**files, "policy": made},
+                        )
+
+    def _by_seed(
+        self, chosen: dict[str, Any], variants: Sequence[_Variant], identities: _Identities
+    ) -> Iterator[tuple[dict[str, Any], list[_Variant]]]:
+        """Yield values of axes with the policies that run with them: with each seed, or once without one."""
+        if SEED not in chosen:
+            yield chosen, list(variants)
+            return
+        settings = self._settings(chosen)
+        seeded = [each for each in variants if identities.has_seeds(each.name, settings)]
+        yield chosen, seeded
+        if chosen[SEED] == next(axis.values[0] for axis in self.axes if axis.name == SEED):
+            others = [each for each in variants if each not in seeded]
+            yield {name: value for name, value in chosen.items() if name != SEED}, others
 
     def _variants(self, axes: Sequence[Axis]) -> Iterator[_Variant]:
         """Yield each policy with each combination of those parameters that it has."""
@@ -224,6 +258,8 @@ class Sweep(Experiment):
         if own := self.own_metrics:
             values["metrics"] = list(own)
         for name, value in chosen.items():
+            if isinstance(value, Windows):
+                continue
             if name == "log":
                 values.pop("generate", None)
             table, dot, inner = name.partition(".")
@@ -261,8 +297,9 @@ class _Identities:
         self.sweep = sweep
         self._sha256: Callable[[str], str] = cache(sha256_of)
         self._policies: dict[tuple[str, Any], Any] = {}
-        self._windows: dict[str, list[Window]] = {}
+        self._windows: dict[str, WindowsOfLog] = {}
         self._localities: dict[str, Any] = {}
+        self._drawing: dict[str, bool] = {}
 
     def of_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the hashes of the files of some settings, and the locality model."""
@@ -287,22 +324,41 @@ class _Identities:
         """Return the identity of a policy with the placement of some settings."""
         key = (name, settings.get("placement"))
         if key not in self._policies:
-            own = settings.get("placement") == self.sweep.placement
-            source = self.sweep if own else self._experiment(settings)
-            self._policies[key] = identity_of(source.policy_named(name))
+            self._policies[key] = identity_of(self._source(settings).policy_named(name))
         return self._policies[key]
 
-    def windows(self, settings: Mapping[str, Any], windows: Any) -> Sequence[Window | None]:
+    def has_seeds(self, name: str, settings: Mapping[str, Any]) -> bool:
+        """Return whether runs of a policy may differ between seeds: in their jobs, or in what is drawn."""
+        if settings.get("log") is None and all(axis.name != "generate.seed" for axis in self.sweep.axes):
+            return True
+        key = repr((name, settings.get("placement"), settings.get("partitions")))
+        if key not in self._drawing:
+            self._drawing[key] = any(map(may_draw, self._parts_of(name, settings)))
+        return self._drawing[key]
+
+    def _parts_of(self, name: str, settings: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield the policy of a name, and the orders of partitions, which also belong to its runs."""
+        yield self._source(settings).policy_named(name)
+        if settings.get("partitions") is not None:
+            scheduled = self._experiment(settings).scheduled
+            yield from (part.order for part in scheduled.parts) if isinstance(scheduled, Partitions) else ()
+
+    def _source(self, settings: Mapping[str, Any]) -> Experiment:
+        """Return the settings that have constructed the policies with a placement."""
+        own = settings.get("placement") == self.sweep.placement
+        return self.sweep if own else self._experiment(settings)
+
+    def windows(self, settings: Mapping[str, Any], windows: Any) -> Iterable[Window | None]:
         """Return the windows of the log of some settings; None without windows."""
         if not isinstance(windows, Windows):
             return [None]
-        key = repr(
-            sorted(
-                (name, settings.get(name)) for name in ("log", "generate", "size", "nodes", "jobs", "seed")
-            )
-        )
+        names = ("log", "generate", "size", "nodes", "jobs")
+        of_jobs = {name: settings.get(name) for name in names}
+        if of_jobs["log"] is None:
+            of_jobs[SEED] = settings.get(SEED)
+        key = repr(of_jobs)
         if key not in self._windows:
-            self._windows[key] = list(windows.of(self._experiment(settings).whole()))
+            self._windows[key] = windows.of(self._experiment(settings).whole())
         return self._windows[key]
 
     def _experiment(self, settings: Mapping[str, Any]) -> Experiment:

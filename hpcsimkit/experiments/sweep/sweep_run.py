@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,14 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.experiments.comparison.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.sweep.axes import PERIOD
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 from hpcsimkit.io.documents import json_record
-from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.files import make_folder, sha256_of_content, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.interruption import Stopped, signal_of
 
 if TYPE_CHECKING:
@@ -119,6 +122,7 @@ class SweepRun:
         self.command = tuple(command)
         self.engine = engine
         self.shard = shard
+        self.confirmed = confirmed
         self.store = Store(self.place / CELLS)
         self.unchanged = False
 
@@ -149,8 +153,8 @@ class SweepRun:
             Ctrl-C or SIGTERM was received; finished cells are kept.
         """
         provenance = Provenance(self.command, PACKAGES)
+        cells = self._plan()
         with self._open():
-            cells: list[Cell] = list(self.sweep.cells())
             self._describe(cells)
             own = cells[self.shard[0] - 1 :: self.shard[1]]
             try:
@@ -162,6 +166,20 @@ class SweepRun:
             if self.shard == WHOLE:
                 self._conclude(frame, provenance)
         return frame
+
+    def _plan(self) -> list[Cell]:
+        """Return all cells.
+
+        Raises
+        ------
+        UsageError
+            There are too many cells: how many windows a log has is known only now.
+        """
+        cells: list[Cell] = list(islice(self.sweep.cells(), None if self.confirmed else MANY + 1))
+        if len(cells) > MANY and not self.confirmed:
+            windows = " (windows of a log count one by one)" * (PERIOD in cells[0].values)
+            raise UsageError(f"the sweep has more than {grouped(MANY)} cells{windows}; with --yes they run")
+        return cells
 
     def _to_go_on(self, cells: Sequence[Cell]) -> str:
         done = sum(map(self.store.has, cells))
@@ -177,8 +195,8 @@ class SweepRun:
         """
         provenance = Provenance(self.command, PACKAGES)
         SweepResults(self.place)  # an error if there is none
+        cells = self._plan()
         with self._open():
-            cells: list[Cell] = list(self.sweep.cells())
             frame = self._table(cells)
             missing = int((frame["status"] == "missing").sum())
             if missing:
@@ -236,8 +254,6 @@ class SweepRun:
         def fail(task: Task, error: Exception) -> None:
             if isinstance(error, StorageError):  # other cells cannot be written either
                 raise error
-            if self.store.failure(task) is None:  # its process died
-                self.store.fail(task, error)
             count(task.name, "failed")
 
         def told(name: str, done: int) -> None:
@@ -272,6 +288,7 @@ class SweepRun:
         facts = {
             "code": self.sweep.code,
             "cells": frame["status"].value_counts().to_dict(),
+            "remarks": list(SweepResults(self.place).remarks()),
             "options": self.sweep.model_dump(exclude_unset=True),
         }
         if self.sweep.report:
@@ -284,7 +301,7 @@ class SweepRun:
         """Return the identity of everything that the table and the report depend on."""
         columns = frame.reindex(columns=["cell", "status", "reason", "seconds"]).astype(str)
         code = [hash_of_packages(OF_REPORT, pattern) for pattern in ("*.py", "*.jinja")]
-        files = [(self.place / file).read_text(encoding="utf-8") for file in (DESCRIPTION, SETTINGS)]
+        files = [sha256_of_content(self.place / file) for file in (DESCRIPTION, SETTINGS)]
         versions = provenance.record()["packages"]
         return digest([self.place.resolve().name, self.sweep.report, files, versions, code, columns.to_csv()])
 
@@ -293,14 +310,15 @@ class SweepRun:
         names = [PROVENANCE, f"{CELLS}.csv", f"{CELLS}.parquet", *[REPORT] * self.sweep.report]
         if not all((self.place / name).is_file() for name in names):
             return False
-        return json_record(self.place / PROVENANCE).get(FINGERPRINT) == mark
+        return json_record(self.place / PROVENANCE, Format.PROVENANCE).get(FINGERPRINT) == mark
 
     def _table(self, cells: Sequence[Cell]) -> pandas.DataFrame:
         """Return a row for each cell; an axis hides the metric of its name (the number of jobs)."""
         import pandas
 
         columns = ["cell", "status", "reason", *self.sweep.columns]
-        parts = (cells[first : first + AT_ONCE] for first in range(0, len(cells), AT_ONCE))
+        begins = range(0, len(cells), AT_ONCE) or [0]  # a shard may have no cells
+        parts = (cells[first : first + AT_ONCE] for first in begins)
         frames = [pandas.DataFrame(map(self._row, part), columns=columns) for part in parts]
         return pandas.concat(frames, ignore_index=True).infer_objects()
 

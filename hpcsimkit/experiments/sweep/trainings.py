@@ -26,6 +26,7 @@ from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io.documents import json_record, toml_values
 from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
 
 __all__ = ["TrainingCell", "TrainingSweep", "is_training"]
 
@@ -67,6 +68,7 @@ class TrainingSweep(Training, Parallel):
     """
 
     flags: ClassVar = {"sweep": "--axis"}
+    file_format: ClassVar = Format.SWEEP
 
     sweep: dict[str, Any] = Field(default_factory=dict)
     report: bool = True
@@ -191,7 +193,7 @@ class TrainingCell(Cell):
             training = self.training
             run = TrainingRun(training, training.workloads(), folder / AGENT)
             run.run(resume=True, tell=lambda report: tell(0))
-        facts = json_record(done)
+        facts = json_record(done, Format.PROVENANCE)
         return {
             "metrics": {
                 facts["metric"]: facts["best"],
@@ -222,7 +224,7 @@ def _label(values: Mapping[str, Any]) -> str:
 def is_training(file: Path) -> bool:
     """Return whether a TOML file has keys that only trainings have."""
     try:
-        values = toml_values(read_bytes(file).decode(), file)
+        values = toml_values(read_bytes(file, Format.SWEEP).decode(), file)
     except (UnicodeDecodeError, ValueError):
         return False
     return bool(values.keys() & ({*Training.model_fields} - {*Experiment.model_fields}))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.workloads.readers.local_time import calendar_of
+from hpcsimkit.workloads.readers.local_time import Calendar, calendar_of
 
-__all__ = ["Window", "Windows", "duration"]
+__all__ = ["Window", "Windows", "WindowsOfLog", "duration"]
 
 UNITS = {"s": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 """Units of durations [s]."""
@@ -104,26 +106,63 @@ class Windows(NamedTuple):
         warmup = table.get("warmup", length // 4)
         return cls(length, duration(table.get("step", length)), duration(warmup) if warmup else 0)
 
-    def of(self, workload: Workload) -> Iterator[Window]:
-        """Yield the complete windows of a workload, the first one after a warm-up.
+    def of(self, workload: Workload) -> WindowsOfLog:
+        """Return the complete windows of a workload.
+
+        The warm-up of the first one begins with the first submission: what the log does not record is no
+        warm-up, and no part of a window.
 
         Raises
         ------
         UsageError
             The workload is shorter than one window.
         """
-        first = int(workload.submit_time.min(initial=0))
-        begin, last = first + self.warmup, first + workload.span
-        if begin + self.length > last + 1:
+        first = int(workload.submit_time.min()) if len(workload) else 0
+        last = first + workload.span
+        begins = range(first + self.warmup, last - self.length + 2, self.step)
+        if not begins:
             needed, found = (self.warmup + self.length) / DAY, workload.span / DAY
             raise UsageError(
                 f"{workload.name}: {found:.1f} days are too short for a window of {needed:.1f} days, "
                 "warm-up included"
             )
-        calendar = calendar_of(workload)
-        while begin + self.length <= last + 1:
-            name = f"day {(begin - first) // DAY}"
-            if calendar is not None:
-                name = str(calendar.dates([begin])[0].date())
-            yield Window(begin, begin + self.length, self.warmup, name)
-            begin += self.step
+        return WindowsOfLog(self, begins, calendar_of(workload))
+
+
+@dataclass(frozen=True)
+class WindowsOfLog:
+    """Windows of one log, which are made one after the other: there may be millions.
+
+    Parameters
+    ----------
+    windows : Windows
+        Their lengths.
+    begins : range
+        Times of their first measured submissions [s of the log's clock].
+    calendar : Calendar, optional
+        Dates of the log's clock; without them, windows are named by the day from the first submission on.
+    """
+
+    windows: Windows
+    begins: range
+    calendar: Calendar | None
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    def __iter__(self) -> Iterator[Window]:
+        before = ""
+        for begin in self.begins:
+            day, time = self._name(begin)
+            alone = self.windows.step % DAY == 0 and day != before  # the day on which clocks are set back
+            before = day
+            name = day if alone else f"{day} {time}"
+            yield Window(begin, begin + self.windows.length, self.windows.warmup, name)
+
+    def _name(self, begin: int) -> tuple[str, str]:
+        """Return the date or day of a window, and its time of day."""
+        if self.calendar is None:
+            days, rest = divmod(begin - self.begins[0] + self.windows.warmup, DAY)
+            return f"day {days}", str(timedelta(seconds=rest)).rjust(8, "0")
+        date = datetime.fromtimestamp(self.calendar.start + begin, self.calendar.zone)
+        return str(date.date()), date.strftime("%H:%M:%S %Z")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, field_validator
 
 from hpcsimkit.errors import nearest
-from hpcsimkit.experiments.settings.checked_table import Problem, Table
+from hpcsimkit.experiments.settings.checked_table import Problem, Table, limited
 from hpcsimkit.results.metrics import METRICS
 
 __all__ = ["EpisodeTable", "ValidationTable"]
@@ -77,7 +77,7 @@ class ValidationTable(Table):
     """
 
     metric: str = "mean_bounded_slowdown"
-    windows: int = Field(default=STANDARD_WINDOWS, ge=1)
+    windows: Annotated[int, limited("sequences")] = Field(default=STANDARD_WINDOWS, ge=1)
     jobs: int | None = Field(default=None, ge=1)
     warmup: int | None = Field(default=None, ge=0)
     seed: int = Field(default=0, ge=0)

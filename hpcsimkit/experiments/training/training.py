@@ -35,6 +35,7 @@ from hpcsimkit.experiments.settings.toml_lines import Location, toml_text
 from hpcsimkit.experiments.source import Source, sha256_of
 from hpcsimkit.experiments.training.data import Division, Validation, WindowsOf, check_lengths, divided
 from hpcsimkit.experiments.training.tables import EpisodeTable, ValidationTable
+from hpcsimkit.io.formats import Format
 from hpcsimkit.io.printable import warn
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
@@ -108,6 +109,7 @@ class Training(Source):
     Pipeline(order=External(base=SJF()), backfiller=EASY(), window=8)
     """
 
+    file_format: ClassVar = Format.TRAINING
     inner: ClassVar[Mapping[str, type[Table]]] = {
         **Source.inner,
         "episodes": EpisodeTable,

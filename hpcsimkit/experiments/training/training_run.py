@@ -21,6 +21,7 @@ from hpcsimkit.experiments.training.data import RANDOM, Division, Validation
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io.documents import json_record, toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.watchdog import Watchdog
 
@@ -117,7 +118,7 @@ class TrainingFolder:
         record = self.folder.place / PROVENANCE
         if not record.is_file() or self._interrupted:
             return False
-        held = json_record(record).get(SETTINGS)
+        held = json_record(record, Format.PROVENANCE).get(SETTINGS)
         return held is not None and not difference(held, self._with_code)
 
     @property
@@ -156,7 +157,9 @@ class TrainingFolder:
     def _check_same(self, file: Path) -> None:
         """Check that an interrupted training has the same settings, except for the device."""
         here = self._settings
-        there = _without_device(current_names(toml_values(read_bytes(file).decode(), file), here))
+        there = _without_device(
+            current_names(toml_values(read_bytes(file, Format.TRAINING).decode(), file), here)
+        )
         changed = _changed_file(here, there)
         if changed:
             raise UsageError(

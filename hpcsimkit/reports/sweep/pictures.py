@@ -111,9 +111,9 @@ def _means(table: SweepTable, metric: str, axis: str | None, paper: bool) -> Pic
 
 
 def _differences(table: SweepTable, metric: str, paper: bool) -> Iterator[Picture]:
-    """Draw the paired differences to the baseline, if they have intervals."""
+    """Draw the paired differences to the baseline on one log, if they have intervals."""
     found = differences(table, metric)
-    if table.repetitions == 1 or found.empty:
+    if table.logs or found.empty or found["replicates"].max() == 1:
         return
     figure = new_figure(_width(1, paper), 1.05 + 0.24 * len(found))
     styles = line_styles(table.policies)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
+from hpcsimkit.io.formats import Format
 from hpcsimkit.reports.figures import format_count, format_duration, line_styles, save_figure
 from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
 from hpcsimkit.reports.sweep.curves import draw_curves
 from hpcsimkit.reports.sweep.pictures import draw_metric
+from hpcsimkit.reports.sweep.remarks import remarks_on, statistical_remarks
 from hpcsimkit.reports.sweep.summaries import differences
 from hpcsimkit.reports.sweep.table import SweepTable
 from hpcsimkit.reports.sweep.texts import Table, headline_table, joined, tables_of, value_text
@@ -26,9 +28,6 @@ __all__ = ["write_sweep_report"]
 
 MOST_ROWS = 100
 """Largest number of rows of a table on the page; the files have all of them."""
-
-FEW = 10
-"""Number of replicates below which bootstrap intervals are known to be too narrow."""
 
 Sections = Mapping[str, tuple[list[Table], list[Picture]]]
 
@@ -60,7 +59,8 @@ def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
     table = SweepTable.read(place)
     for name in ("pictures", "tables"):
         make_folder(place / name, parents=False)
-    files = list(_table_files(place / "tables", headline_table(table)))
+    remarks = _remarks(table)
+    files = list(_table_files(place / "tables", headline_table(table), remarks))
     curves = list(_curves(place, table))
     for kind in ("png", "svg", "pdf"):
         files += _picture_files(place / "pictures", curves, kind)
@@ -70,7 +70,7 @@ def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
         curves = []
         sections[metric] = tables, pictures
         for each in tables:
-            files += _table_files(place / "tables", each)
+            files += _table_files(place / "tables", each, remarks)
         for kind in ("png", "svg"):
             files += _picture_files(place / "pictures", pictures, kind)
         files += _picture_files(place / "pictures", draw_metric(table, metric, paper=True), "pdf")
@@ -81,19 +81,41 @@ def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
 
 def _curves(place: Path, table: SweepTable) -> Iterator[Picture]:
     """Yield the learning curves of a sweep of trainings."""
-    file = json_record(place / "sweep.json").get("curves")
+    file = json_record(place / "sweep.json", Format.SWEEP_RESULTS).get("curves")
     if isinstance(file, str):
         yield from draw_curves(place, file, table)
 
 
-def _table_files(place: Path, table: Table) -> Iterator[Path]:
-    """Write a table as CSV and as LaTeX."""
-    columns = "l" + "r" * (table.shown.shape[1] - 1)
-    latex = table.shown.to_latex(index=False, escape=True, column_format=columns)
-    for suffix, text in (("csv", table.data.to_csv(index=False)), ("tex", latex)):
+def _table_files(place: Path, table: Table, remarks: Sequence[str]) -> Iterator[Path]:
+    """Write a table as CSV and as LaTeX, with the remarks as a column and as lines below."""
+    data = table.data.assign(remarks=" ".join(remarks)) if remarks and len(table.data) else table.data
+    for suffix, text in (("csv", data.to_csv(index=False)), ("tex", _latex(table.shown, remarks))):
         path = place / f"{table.name}.{suffix}"
         write_bytes(path, text.encode())
         yield path
+
+
+def _latex(shown: DataFrame, remarks: Sequence[str]) -> str:
+    """Return a table in LaTeX (booktabs) with lines of remarks as wide as the table."""
+    columns = shown.shape[1]
+    text = shown.to_latex(index=False, escape=True, column_format="l" + "r" * (columns - 1))
+    lines = [
+        rf"\multicolumn{{{columns}}}{{p{{\linewidth}}}}{{\footnotesize {_escaped(each)}}} \\" + "\n"
+        for each in remarks
+    ]
+    end = r"\end{tabular}"
+    return text.replace(end, "".join(lines) + end)
+
+
+def _escaped(text: str) -> str:
+    """Return a text for LaTeX.
+
+    >>> print(_escaped("50 % of a_b"))
+    50 \\% of a\\_b
+    """
+    for letter in "\\&%$#_{}":
+        text = text.replace(letter, r"\textbackslash " if letter == "\\" else f"\\{letter}")
+    return text.replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")
 
 
 def _picture_files(place: Path, pictures: Iterable[Picture], kind: str) -> Iterator[Path]:
@@ -109,7 +131,7 @@ def _page(table: SweepTable, sections: Sections, name: str) -> str:
         "sweep.html.jinja",
         title=f"Sweep {name}",
         tiles=list(_tiles(table)),
-        remarks=list(_remarks(table)),
+        remarks=_remarks(table),
         headline=_shown(headline_table(table)),
         swatches={name: swatch(line) for name, line in line_styles(table.policies).items()},
         sections=[
@@ -152,31 +174,15 @@ def _tiles(table: SweepTable) -> Iterator[tuple[str, str]]:
             yield f"{len(values):,}", f"values of {axis}{note}"
 
 
-def _remarks(table: SweepTable) -> Iterator[str]:
-    """Yield remarks about the sample that limit the conclusions."""
-    replicates = table.repetitions
-    if replicates == 1:
-        yield (
-            "There are no replicates: no axis of this sweep repeats a simulation with other random numbers "
-            "or in another period. There are therefore no intervals and no tests; a difference may be chance."
-        )
-    elif replicates < FEW:
-        yield (
-            f"With {replicates} replicates, bootstrap intervals are too narrow, and Wilcoxon's test cannot "
-            f"give a p-value below {2 / 2**replicates:.2g}."
-        )
-    if table.settings and replicates > 1:
-        yield (
-            f"Statistics count replicates ({joined(table.replicates)}), not cells: cells of one replicate "
-            f"that differ in {joined(table.settings)} share their jobs."
-        )
+def _remarks(table: SweepTable) -> list[str]:
+    return [*remarks_on(table), *statistical_remarks(table)]
 
 
 def _missing(table: SweepTable, metric: str) -> str:
     """Return the number of cells without a value that did not fail, and why there are no differences."""
     missing = int(table.cells[metric].isna().sum()) - len(table.failed)
     text = f"Undefined in {format_count(missing, 'cell')} of {len(table.cells):,}. " if missing else ""
-    if len(table.policies) > 1 and differences(table, metric).empty:
+    if len(table.policies) > 1 and differences(table, metric, table.logs).empty:
         text += (
             f"No differences are shown: in no replicate have the baseline, {table.baseline}, and another "
             "policy all of their values."

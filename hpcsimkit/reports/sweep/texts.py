@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcsimkit.reports.figures import format_count, format_number
-from hpcsimkit.reports.sweep.summaries import differences, direction_of, means, ranks
+from hpcsimkit.reports.sweep.summaries import (
+    differences,
+    direction_of,
+    mean_ratios,
+    means,
+    ranks,
+    ratios,
+)
 from hpcsimkit.reports.sweep.table import POLICY, SweepTable
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Ranking, p_value_text
@@ -29,6 +36,15 @@ __all__ = [
 ]
 
 INTERVAL = f"{100 * CONFIDENCE:.0f} % interval"
+
+TESTED = ("t_test_holm", "wilcoxon_holm")
+"""Columns of p-values."""
+
+UNDEFINED = "undefined"
+"""Text in place of a ratio to 0."""
+
+ONE_REPLICATE = "one replicate"
+"""Text in place of a p-value that a single replicate cannot give."""
 
 LONGEST = 36
 """Largest length of the value of an axis in headings [characters]."""
@@ -59,7 +75,7 @@ class Table(NamedTuple):
 
 
 def headline(table: SweepTable) -> str:
-    """Return the mean of each policy and chosen metric with its interval, as plain text for the console.
+    """Return the headline table as plain text for the console, with its note if it shows ratios.
 
     The text is empty if no metric has a value.
 
@@ -74,14 +90,57 @@ def headline(table: SweepTable) -> str:
     """
     if not table.metrics:
         return ""
-    shown = headline_table(table).shown
+    found = headline_table(table)
+    shown = found.shown.copy()
     width = max(map(len, [POLICY, *shown[POLICY]]))
     shown[POLICY] = shown[POLICY].str.ljust(width)
-    return shown.rename(columns={POLICY: POLICY.ljust(width)}).to_string(index=False)
+    lines = shown.rename(columns={POLICY: POLICY.ljust(width)}).to_string(index=False)
+    return f"{lines}\n{found.note}" if table.conditions else lines
 
 
 def headline_table(table: SweepTable) -> Table:
-    """Return the means of all chosen metrics: a row for each policy."""
+    """Return a row for each policy: means of all chosen metrics, or ratios under several conditions."""
+    return _ratios_of_metrics(table) if table.conditions else _means_of_metrics(table)
+
+
+def _ratios_of_metrics(table: SweepTable) -> Table:
+    """Return geometric means of ratios to the baseline, with average ranks."""
+    import pandas as pd
+
+    found = {metric: mean_ratios(table, metric) for metric in table.metrics}
+    note = f"{_ratio_note(table)} Geometric means over them, and average ranks in brackets."
+    shown = {
+        f"{metric.replace('_', ' ')}, ratio (rank)": [_ratio(row) for row in data.itertuples()]
+        for metric, data in found.items()
+    }
+    return Table(
+        "ratios",
+        f"Ratios to {table.baseline}",
+        f"{note}{_undefined(table, table.metrics)}",
+        pd.concat(found, names=["metric"]).reset_index("metric") if found else pd.DataFrame(),
+        pd.DataFrame({POLICY: table.policies, **shown}),
+    )
+
+
+def _ratio_note(table: SweepTable) -> str:
+    number = len(table.cells.drop_duplicates(list(table.conditions)))
+    return f"Ratios to {table.baseline} under each of {number} values of {joined(table.conditions)}."
+
+
+def _undefined(table: SweepTable, metrics: Sequence[str]) -> str:
+    """Return in how many conditions the ratios of metrics are undefined, as a sentence."""
+    texts = []
+    for metric in metrics:
+        data = ratios(table, metric)
+        where = data[data["undefined"]].drop_duplicates(list(table.conditions)) if len(data) else data
+        texts += [f"{len(where)} for the {metric.replace('_', ' ')}"] if len(where) else []
+    if not texts:
+        return ""
+    return f" Undefined, and left out of the means, where {table.baseline} has 0: {joined(texts)}."
+
+
+def _means_of_metrics(table: SweepTable) -> Table:
+    """Return means with their intervals."""
     import pandas as pd
 
     found = {metric: means(table, metric) for metric in table.metrics}
@@ -98,7 +157,10 @@ def headline_table(table: SweepTable) -> Table:
 
 
 def tables_of(table: SweepTable, metric: str) -> Iterator[Table]:
-    """Yield the tables of a metric: differences, means by axis and by all settings, ranks."""
+    """Yield the tables of a metric: ratios, differences, means by axis and by all settings, ranks.
+
+    Differences and means over several logs are not among them: seconds of different machines.
+    """
     import pandas as pd
 
     label, name, title = (
@@ -106,16 +168,23 @@ def tables_of(table: SweepTable, metric: str) -> Iterator[Table]:
         f"{metric}_differences",
         f"Paired differences to {table.baseline}",
     )
+    if table.conditions and len(data := ratios(table, metric)):
+        under = f"Ratios to {table.baseline} by {joined(table.conditions)}"
+        yield _table(f"{metric}_ratios", under, _note_of_ratios(table, metric), data)
     data = differences(table, metric)
-    if len(data):  # some policy and the baseline have a value in the same replicate
+    if len(data) and not table.logs:  # some policy and the baseline have a value in the same replicate
         yield _table(name, title, _difference_note(table, metric), data)
     data = differences(table, metric, table.settings) if table.settings else data[:0]
     if len(data):
-        corrected = " p-values are corrected for all rows of this table." if table.repetitions > 1 else ""
+        corrected = "" if _is_alone(data) else " p-values are corrected for all rows of this table."
         note = f"The same for each setting.{corrected}"
+        if table.logs:
+            note = _difference_note(table, metric)
         yield _table(f"{name}_by_setting", f"{title} by {joined(table.settings)}", note, data)
     for axis in table.settings:
         others = [name for name in table.settings if name != axis]
+        if set(table.logs) & {*others}:
+            continue
         note = f"{label}, averaged over {joined(others)}." if others else f"{label}."
         yield _table(
             f"{metric}_by_{file_name(axis)}", f"Means by {axis}", note, means(table, metric, (axis,))
@@ -132,13 +201,16 @@ def _table(name: str, title: str, note: str, data: DataFrame) -> Table:
     """Return a table with its numbers as texts, the policy first; columns without a text are left out."""
     import pandas as pd
 
-    shown, alone = {}, "replicates" in data and data["replicates"].max() <= 1
+    shown, alone = {}, _is_alone(data)
     for column in [POLICY, *data.columns.drop(POLICY)]:
         if alone and column in ("wins", "replicates"):
             continue
         label, form = FORMS.get(column, (str(column), value_text))
         texts = [form(value) for value in data[column]]
-        if column == "low":
+        if column in TESTED:
+            pairs = zip(texts, data["replicates"], strict=True)
+            texts = [text if number > 1 else ONE_REPLICATE for text, number in pairs]
+        elif column == "low":
             texts = [_interval(*ends) for ends in zip(data["low"], data["high"], strict=True)]
         elif column == "wins":
             counts = data[["wins", "ties", "losses"]].astype(str)
@@ -148,16 +220,29 @@ def _table(name: str, title: str, note: str, data: DataFrame) -> Table:
     return Table(name, title, note, data, pd.DataFrame(shown))
 
 
+def _is_alone(data: DataFrame) -> bool:
+    """Return whether no row of a table has a second replicate."""
+    return "replicates" in data and data["replicates"].max() <= 1
+
+
+def _note_of_ratios(table: SweepTable, metric: str) -> str:
+    better = {"lower": "Below 1 is better.", "higher": "Above 1 is better."}.get(direction_of(metric), "")
+    return (
+        f"{metric_label(metric)}: means over the replicates, divided. {better}{_undefined(table, [metric])}"
+    )
+
+
 def _difference_note(table: SweepTable, metric: str) -> str:
     less = {"lower": " Negative is better.", "higher": " Positive is better."}
     words = f"{metric_label(metric)}, policy minus {table.baseline}.{less.get(direction_of(metric), '')}"
-    if table.settings:
+    if table.settings and not table.logs:
         words += f" Differences are averaged over {joined(table.settings)}."
-    if table.repetitions == 1:
-        return f"{words} Without replicates there are no intervals and no tests."
+    if _is_alone(differences(table, metric, table.settings if table.logs else ())):
+        return f"{words} There is one replicate: no interval and no test."
     return (
         f"{words} p-values are of the paired t-test and of Wilcoxon's signed-rank test, corrected for all "
-        f"rows (Holm); * below {SIGNIFICANT}. Replicates with a missing value are left out."
+        f"rows (Holm); * below {SIGNIFICANT}. Replicates with a missing value are left out, and copies of a "
+        "schedule count once."
     )
 
 
@@ -170,8 +255,8 @@ def rank_note(ranking: Ranking, table: SweepTable) -> str:
     )
     if ranking.friedman >= SIGNIFICANT:
         words += " Friedman's test does not reject that all policies are equal: no pair should be compared."
-    if left_out := table.repetitions - ranking.replicates:
-        words += f" Left out: {format_count(left_out, 'replicate')} with a missing value."
+    if ranking.left_out:
+        words += f" Left out: {format_count(ranking.left_out, 'replicate')} with a missing value."
     if unranked := [policy for policy in table.policies if policy not in ranking.ranks]:
         words += f" Without any value: {', '.join(unranked)}."
     return words
@@ -224,6 +309,20 @@ def _mean(row: Any) -> str:
     return f"{format_number(row.mean)} ({ends})" if ends else format_number(row.mean)
 
 
+def _ratio(row: Any) -> str:
+    """Return the geometric mean of ratios, of how many if not of all, and the average rank.
+
+    >>> from types import SimpleNamespace as Row
+    >>> _ratio(Row(geometric_mean=0.5, rank=1.5, conditions=2, undefined=1, left_out=0))
+    '0.5 of 2 in 3 (1.50)'
+    """
+    number = row.conditions + row.undefined + row.left_out
+    text = format_number(row.geometric_mean) if row.conditions else UNDEFINED
+    if 0 < row.conditions < number:
+        text += f" of {row.conditions} in {number}"
+    return text if math.isnan(row.rank) else f"{text} ({row.rank:.2f})"
+
+
 def _interval(low: float, high: float) -> str:
     return "" if math.isnan(low) else f"{format_number(low)} to {format_number(high)}"
 
@@ -247,6 +346,8 @@ FORMS: dict[Any, tuple[str, Callable[[Any], str]]] = {
     "ties": ("", str),
     "losses": ("", str),
     "left_out": ("left out", lambda count: str(count) if count else ""),
-    "rank": ("average rank", "{:.2f}".format),
+    "rank": ("average rank", lambda rank: "" if math.isnan(rank) else f"{rank:.2f}"),
+    "ratio": ("ratio", lambda ratio: UNDEFINED if math.isnan(ratio) else format_number(ratio)),
+    "undefined": ("", str),
 }
 """Heading and format of each column; columns with an empty heading are only in files."""

@@ -42,6 +42,7 @@ from hpcsimkit.reproductions.cush.figures import (
     WAIT,
 )
 from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
 from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
 from hpcsimkit.reproductions.plans.plan import PublishedTable
@@ -209,6 +210,7 @@ class Trial:
         )
 
 
+@part
 class Trials(Logs):
     """All job sets other than the training ones."""
 
@@ -238,6 +240,7 @@ class Trials(Logs):
 # --- agents ---------------------------------------------------------------------------------------------
 
 
+@part
 @dataclass(frozen=True)
 class CushLearner:
     """A job selector and a policy selector that are trained together, in place of a :class:`Learner`.
@@ -314,6 +317,7 @@ class CushLearner:
         return [Agent.load(folder / file, sample=sample) for file in AGENTS.values()]
 
 
+@part
 def learned_from(learner: CushLearner) -> SequenceSet:
     """Return the training job sets of a learner."""
     return SequenceSet(f"{learner.name}-learned", tuple(learner.job_sets()))
@@ -336,6 +340,7 @@ def mean_return(system: System, ntat: float) -> float:
     return float(returns.mean())
 
 
+@part
 @dataclass(frozen=True)
 class Run(Meeting):
     """Runs of a policy on job sets: metrics of jobs, returns of the job selector, and sums by class."""

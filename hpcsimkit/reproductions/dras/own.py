@@ -52,6 +52,7 @@ from hpcsimkit.reproductions.dras.figures import (
     SJF_EASY,
 )
 from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
+from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
@@ -147,6 +148,7 @@ METRICS: Mapping[str, tuple[str, float]] = {
 # --- logs and agents ------------------------------------------------------------------------------------
 
 
+@part
 class MonthlyLog(PaperLog):
     """A log split by months: two for training, one for validation, the rest for tests.
 
@@ -267,17 +269,20 @@ class MonthlyLog(PaperLog):
         )
 
 
+@part
 def episodes(log: MonthlyLog, phases: Sequence[str]) -> InTurn:
     """Return the job sets of some phases, in this order."""
     return InTurn([jobs for phase in phases for jobs in log.job_sets[phase]])
 
 
+@part
 def settings(algorithm: str, nodes: int, reward_scale: float) -> DrasSettings:
     """Return the training settings for a machine, with a scale factor for rewards."""
     found: Any = settings_of(trainer_named(algorithm))()
     return replace(found, **TRAINED[algorithm], hidden=hidden_of(nodes), reward_scale=reward_scale)
 
 
+@part
 def further_rules() -> list[tuple[str, Pipeline]]:
     """Return heuristics of the kit that the paper leaves out, with their names."""
     return [(name, RULES[name]) for name in outside()]
@@ -310,6 +315,7 @@ def in_full_size(kind: str, learner: Learner) -> str:
     return f"{kind}{' in full size' * (max(settings.hidden, default=0) >= LARGE_NETWORK)}"
 
 
+@part
 @dataclass(frozen=True)
 class Run(Meeting):
     """A run of a policy on a part of a log; the schedule is saved in the task's folder.

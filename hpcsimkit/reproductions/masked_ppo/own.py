@@ -26,6 +26,7 @@ from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reports.plots import draw_boxes
 from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.masked_ppo.figures import draw_training_curves
+from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
 from hpcsimkit.reproductions.plans.logs import Logs
 from hpcsimkit.reproductions.plans.plan import PublishedTable, RowPlan
@@ -85,6 +86,7 @@ def _runnable(workload: Workload) -> Workload:
     return queued.without(NINE_MACHINES.misfits(queued), TOO_LARGE)
 
 
+@part
 class Beocat(Logs):
     """Months of Beocat in any order, and the samples drawn from them, which are its only test data."""
 
@@ -252,6 +254,7 @@ class Beocat(Logs):
         yield f"  {len(unseen)} unseen days from {self.cut} on, thinned to as many jobs"
 
 
+@part
 def training_set_of(beocat: Beocat, number: int) -> Workload:
     """Return a training set by its number, from 1."""
     return beocat.training_sets[number - 1]
@@ -260,6 +263,7 @@ def training_set_of(beocat: Beocat, number: int) -> Workload:
 # --- runs -----------------------------------------------------------------------------------------------
 
 
+@part
 @dataclass(frozen=True)
 class Playing(Meeting):
     """Runs of a policy on all days; the outcome has a list of runs of each measure, with a value per day."""

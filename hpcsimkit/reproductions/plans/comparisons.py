@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.learner_parts import algorithm_named
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, kit_part
+from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, attribute_of, changed
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
@@ -156,16 +156,23 @@ class Workshop:
         if label not in self._made:
             settings, environment = parts.made(table.settings), parts.made(table.environment)
             if table.total_timesteps is not None:
-                settings = replace(settings, total_timesteps=parts.made(table.total_timesteps))
-            kind = kit_part(table.learner) if table.learner else Learner
+                settings = changed(settings, {"total_timesteps": parts.made(table.total_timesteps)})
+            kind = self._learner(table.learner) if table.learner else Learner
             seed = parts.made(table.seed) + parts.variables.get("number", 0)
             trainer = parts.made(table.trainer)
             if ":" in trainer:
                 trainer = algorithm_named(trainer, self.code.folder, self.code.trust)
             learner = kind.of(label, environment, trainer, settings, seed)
             changes = parts.beside({"learner": learner}).made(table.changes)
-            self._made[label] = replace(learner, **changes)
+            self._made[label] = changed(learner, changes)
         return self._made[label]
+
+    def _learner(self, name: str) -> Any:
+        """Return the class of a learner, which need not be a subclass of that of the kit."""
+        kind = self.code.kind(name, object)
+        if not hasattr(kind, "of"):
+            raise UsageError(f"{name!r} needs a class with the methods of {Learner.__name__}, found {kind!r}")
+        return kind
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons: log by log, or protocol by protocol."""
@@ -187,7 +194,7 @@ class Workshop:
         plan = self.plan.comparisons[name]
         for parts in filter(lambda parts: parts.meet(plan.when), self.parts(trace).each(plan.each)):
             sequences = parts.made(plan.sequences)
-            sequences = getattr(trace, sequences) if isinstance(sequences, str) else sequences
+            sequences = attribute_of(trace, sequences) if isinstance(sequences, str) else sequences
             found = [
                 (each, row.model_copy(update={"family": own.made(row.family)}))
                 for rows in plan.rows

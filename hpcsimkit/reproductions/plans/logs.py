@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.envs.scenario import Scenario
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reproductions.papers import PAPERS
-from hpcsimkit.reproductions.plans.parts import kit_part
+from hpcsimkit.reproductions.plans.parts import KIT, Code, attribute_of
 from hpcsimkit.reproductions.plans.plan import LogsPlan, paper_files
 from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
@@ -189,7 +189,7 @@ class PaperLog:
     def starts(self, seed: int) -> list[int]:
         """Return the first rows of the sequences of the published test with a seed."""
         jobs = min(len(self.log), self.plan.test_slice or len(self.log))
-        count = getattr(self.scale, self.plan.sequences)
+        count = attribute_of(self.scale, self.plan.sequences)
         return published_starts(self.plan.code, jobs, seed, count).tolist()
 
     def sequences_of(self, log: Workload, starts: Sequence[int]) -> SequenceSet:
@@ -259,9 +259,12 @@ class PaperLogs(Logs):
     ----------
     plan : LogsPlan
         Table ``[logs]`` of the plan.
+    code : Code
+        Code that names in the plan may refer to. Default: that of hpcsimkit.
     """
 
     plan: LogsPlan
+    code: Code = KIT
 
     @cached_property
     def _tests(self) -> dict[str, PaperLogs]:
@@ -272,6 +275,8 @@ class PaperLogs(Logs):
 
         Where that paper states no seed, it is that of this plan.
         """
+        if paper not in PAPERS:
+            raise UsageError(f"unknown paper {paper!r}{nearest(paper, list(PAPERS))}")
         if paper not in self._tests:
             other, _ = paper_files(PAPERS[paper])
             seed = self.plan.seed if other.logs.seed is None else other.logs.seed
@@ -285,5 +290,5 @@ class PaperLogs(Logs):
         """Logs in the given order, each once."""
         kind = UnmodifiedLog if self.plan.code == "swf" else PaperLog
         if self.plan.kind:
-            kind = kit_part(self.plan.kind)
+            kind = self.code.kind(self.plan.kind, PaperLog)
         return each_once([kind(path, self.plan, self.scale, self.seed) for path in self.paths])

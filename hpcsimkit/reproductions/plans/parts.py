@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
-import importlib
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
-from operator import attrgetter
+from functools import cached_property
 from string import Formatter
+from types import ModuleType
 from typing import Any, NamedTuple
 
-from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.parts.trust import Trust, code_in
+from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.experiments.parts.registry import policy_named
+from hpcsimkit.experiments.parts.trust import FILE_ENDING, Trust, code_in, importing
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.reproductions.plans.catalogue import POLICY_BY_NAME, part_named
 
-__all__ = ["KIT", "Code", "Parts", "kit_part"]
+__all__ = ["KIT", "Code", "Parts", "attribute_of", "changed"]
 
 PART, COPY, AGENT = "part", "copy", "agent"
 """Keys of tables that stand for objects."""
@@ -22,33 +26,8 @@ PART, COPY, AGENT = "part", "copy", "agent"
 ONE = re.compile(r"\{\w[\w.\[\]]*\}")
 """Text that is one variable, or an attribute or an item of it."""
 
-FORMER = {"experiments.registry:make": "experiments.parts.registry:make"}
-"""Names of parts in plans written before the modules moved, with their present names."""
-
-
-def kit_part(name: str) -> Any:
-    """Return an object of hpcsimkit by its name ``module:Name``.
-
-    Objects that a module has only imported from elsewhere are refused.
-
-    Examples
-    --------
-    >>> kit_part("policies:SJF")
-    <class 'hpcsimkit.policies.orders.SJF'>
-    >>> kit_part("experiments.registry:make").__module__  # an earlier name
-    'hpcsimkit.experiments.parts.registry'
-    >>> kit_part("policies:Nobody")
-    Traceback (most recent call last):
-    hpcsimkit.errors.UsageError: hpcsimkit has no part 'policies:Nobody'
-    """
-    module, _, attribute = FORMER.get(name, name).partition(":")
-    try:
-        found = attrgetter(attribute)(importlib.import_module(f"hpcsimkit.{module}"))
-    except (ImportError, AttributeError):
-        found = None
-    if not getattr(found, "__module__", "").startswith("hpcsimkit."):
-        raise UsageError(f"hpcsimkit has no part {name!r}")
-    return found
+FIELD, STEP = re.compile(r"(\w+)((?:\.\w+|\[\w+\])*)"), re.compile(r"\.(\w+)|\[(\w+)\]")
+"""A variable with its attributes and items, and each of these."""
 
 
 class Code(NamedTuple):
@@ -56,33 +35,112 @@ class Code(NamedTuple):
 
     Parameters
     ----------
-    folder : str, optional
+    folder : str or None
         Folder of the plan.
     trust : Trust
-        Permission to import code. Default: none.
+        Permission to import code.
     """
 
-    folder: str | None = None
-    trust: Trust = Trust(())
+    folder: str | None
+    trust: Trust
 
     def part(self, name: str) -> Any:
-        """Return the object of ``module:Name`` of hpcsimkit, or of ``file.py:Name``.
+        """Return the part ``module:Name`` of hpcsimkit, or the object of ``file.py:Name``.
 
-        >>> Code().part("mine.py:Best")
+        >>> KIT.part("mine.py:Best")
         Traceback (most recent call last):
         hpcsimkit.errors.UsageError: 'mine.py:Best' is code that is not the kit's own, and a file may not \
 name it without consent: --allow-code mine.py
         """
-        own = code_in(name).endswith(".py")
-        return self.trust.imported(name, self.folder) if own else kit_part(name)
+        if code_in(name).endswith(FILE_ENDING):
+            return self.trust.imported(name, self.folder)
+        found = part_named(name)
+        return self.policy_named if found is POLICY_BY_NAME else found
+
+    def policy_named(self, name: str) -> Policy:
+        """Return the policy of a name in the plan."""
+        return policy_named(name, self.folder, self.trust)
+
+    def kind(self, name: str, base: type[Any]) -> Any:
+        """Return the class of a name, a subclass of a base class.
+
+        Raises
+        ------
+        UsageError
+            The name is unknown, or refers to another kind of object.
+        """
+        found = self.part(name)
+        if not (isinstance(found, type) and issubclass(found, base)):
+            raise UsageError(f"{name!r} needs a subclass of {base.__name__}, found {found!r}")
+        return found
+
+    def made(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Return what a class or function returns for some arguments.
+
+        Raises
+        ------
+        UsageError
+            It takes other arguments, or fails.
+        """
+        found = self.part(name)
+        if not callable(found):
+            raise UsageError(f"{name!r} is a constant: {{ {COPY} = {name!r} }} copies it")
+        try:
+            inspect.signature(found).bind(**arguments)
+        except TypeError as error:
+            takes = ", ".join(inspect.signature(found).parameters) or "none"
+            raise UsageError(f"{name!r}: {error}; parameters: {takes}") from None
+        return importing(lambda: found(**arguments), name, "made")
 
 
-KIT = Code()
+KIT = Code(None, Trust(()))
 """Code of hpcsimkit only."""
+
+
+def attribute_of(found: Any, name: str) -> Any:
+    """Return an attribute that a plan may name: a value, and no method, class or module.
+
+    Raises
+    ------
+    UsageError
+        There is no such attribute, or it is none of the values.
+    """
+    known = [each for each in dir(found) if not each.startswith("_") and _is_value(found, each)]
+    value = getattr(found, name) if name in known else None
+    if name not in known or inspect.isroutine(value) or isinstance(value, type | ModuleType):
+        raise UsageError(f"{type(found).__name__} has no value {name!r}{nearest(name, known)}")
+    return value
+
+
+def _is_value(found: Any, name: str) -> bool:
+    """Return whether an attribute is no method; properties are not evaluated."""
+    static = inspect.getattr_static(found, name, None)
+    return isinstance(static, cached_property) or not inspect.isroutine(static)
+
+
+def _item_of(found: Any, key: str) -> Any:
+    """Return an item of a text, a list or a table."""
+    if not isinstance(found, str | list | tuple | Mapping):
+        raise UsageError(f"{type(found).__name__} has no item {key!r}")
+    try:
+        return found[key] if isinstance(found, Mapping) else found[int(key)]
+    except (LookupError, ValueError):
+        raise UsageError(f"no item {key!r} in {found!r}") from None
 
 
 class _Words(Formatter):
     """Texts: ``{order:upper}`` in capitals, ``{number:next}`` plus 1, ``{backfilling:?-bf}`` only if true."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        match = FIELD.fullmatch(field_name)
+        if match is None:
+            raise UsageError(f"a variable is needed, with attributes or items, found {field_name!r}")
+        if match[1] not in kwargs:
+            raise UsageError(f"unknown variable {match[1]!r}{nearest(match[1], list(kwargs))}")
+        found = kwargs[match[1]]
+        for attribute, item in STEP.findall(match[2]):
+            found = attribute_of(found, attribute) if attribute else _item_of(found, item)
+        return found, match[1]
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "upper":
@@ -161,17 +219,20 @@ class Parts:
         return tuple(map(self.made, value)) if isinstance(value, list | tuple) else value
 
     def _text(self, text: str) -> Any:
-        if ONE.fullmatch(text):
-            return _Words().get_field(text[1:-1], (), self.variables)[0]
-        return _Words().vformat(text, (), self.variables)
+        try:
+            if ONE.fullmatch(text):
+                return _Words().get_field(text[1:-1], (), self.variables)[0]
+            return _Words().vformat(text, (), self.variables)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise UsageError(f"{text!r}: {error}") from None
 
     def _table(self, table: Mapping[str, Any]) -> Any:
         made = {key: self.made(value) for key, value in table.items()}
         if PART in made:
-            return self.code.part(made.pop(PART))(**made)
+            return self.code.made(f"{made.pop(PART)}", made)
         if COPY in made:
             found = made.pop(COPY)
-            return _changed(self.code.part(found) if isinstance(found, str) else found, made)
+            return changed(self.code.part(found) if isinstance(found, str) else found, made)
         if AGENT in made:
             assert self.agent is not None
             return self.agent(made.pop(AGENT), {**self.variables, **made})
@@ -188,11 +249,21 @@ class Parts:
         return found
 
 
-def _changed(found: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of an object with changed attributes."""
+def changed(found: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy of an object with changed attributes.
+
+    Raises
+    ------
+    UsageError
+        The object has no such attribute.
+    """
+    if isinstance(found, type | ModuleType) or inspect.isroutine(found):
+        raise UsageError(f"an object can be copied, found {found!r}")
+    for name in changes:
+        attribute_of(found, name)
     if is_dataclass(found) and not isinstance(found, type):
-        return replace(found, **changes)
-    changed = copy.copy(found)
+        return importing(lambda: replace(found, **changes), type(found).__name__, "changed")
+    made = copy.copy(found)
     for name, value in changes.items():
-        setattr(changed, name, value)
-    return changed
+        setattr(made, name, value)
+    return made

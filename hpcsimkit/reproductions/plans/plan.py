@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from hpcsimkit.errors import nearest
 from hpcsimkit.experiments.settings.checked_table import Table
+from hpcsimkit.io.formats import Format
 from hpcsimkit.reproductions.rivals import RIVALS
 
 __all__ = [
@@ -185,6 +186,8 @@ class TargetPlan(Table):
 class Plan(Table):
     """Contents of ``plan.toml``."""
 
+    file_format: ClassVar = Format.PLAN
+
     title: str
     logs: LogsPlan = Field(default=None)  # type: ignore[assignment]  # absent if there is a source
     source: SourcePlan | None = None
@@ -245,6 +248,8 @@ class PublishedTable(Table):
 
 class Published(Table):
     """Contents of ``published.toml``: tables by name."""
+
+    file_format: ClassVar = Format.PUBLISHED
 
     tables: dict[str, PublishedTable] = Field(default_factory=dict)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +16,17 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.tables import Table
+from hpcsimkit.io.files import is_file, single_name
 from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.learning_curve import Curve, draw_rewards
 from hpcsimkit.reports.plots import draw_boxes
 from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
 from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
+from hpcsimkit.reproductions.plans.catalogue import own_module
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
-from hpcsimkit.reproductions.plans.logs import PaperLogs
-from hpcsimkit.reproductions.plans.parts import KIT, Code, kit_part
+from hpcsimkit.reproductions.plans.logs import Logs, PaperLogs
+from hpcsimkit.reproductions.plans.parts import KIT, Code
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
 from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
 from hpcsimkit.reproductions.scores import Scores
@@ -115,8 +116,8 @@ class PaperReproduction:
         flags = {flag: flag in self.chosen for flag in self.flags}
         scale, source = SimpleNamespace(**self.paper.size(quick=self.quick), **flags), self.paper.source
         if source is None:
-            return PaperLogs(self.logs, scale, self.seed, self.paper.logs)
-        return kit_part(source.part)(self.logs, scale, self.seed)
+            return PaperLogs(self.logs, scale, self.seed, self.paper.logs, self.code)
+        return self.code.kind(source.part, Logs)(self.logs, scale, self.seed)
 
     @cached_property
     def workshop(self) -> Workshop:
@@ -253,7 +254,9 @@ class PaperFindings:
     def template(self) -> str | Path:
         """Template of the report: ``report.md.jinja`` in the folder, or that of all papers without one."""
         own = self.plan.folder / "report.md.jinja"
-        return own if own.is_file() else "paper.md.jinja"
+        if not own.is_file():
+            return "paper.md.jinja"
+        return f"{own.parent.name}/{own.name}" if own.parent in PAPERS.values() else own
 
     @cached_property
     def scores(self) -> list[Scores]:
@@ -353,7 +356,7 @@ class PaperFindings:
     def conclusion(self, pictures: Path) -> Conclusion:
         """Return the targets and the report; figures are written to a folder."""
         for name, figure in self.figures():
-            save_figure(figure, pictures / f"{name}.png")
+            save_figure(figure, pictures / f"{single_name(name)}.png")
         report = rendered(self.template, title=self.plan.title, found=self, plan=self.plan, **self.values())
         return Conclusion(list(self.targets()), report)
 
@@ -380,14 +383,14 @@ def reproduction_named(name: str, allow_code: Sequence[str] = ()) -> type[PaperR
     hpcsimkit.errors.UsageError: unknown system 'masked-pppo'; nearest: masked-ppo
     """
     if name in SYSTEMS:
-        return reproduction_of(PAPERS[name])
-    if (Path(name) / "plan.toml").is_file():
+        return reproduction_of(PAPERS[name], KIT.trust)
+    if is_file(Path(name) / "plan.toml"):
         return reproduction_of(Path(name).resolve(), Trust(tuple(allow_code)))
     raise UsageError(f"unknown system {name!r}{nearest(name, SYSTEMS)}")
 
 
 @cache
-def reproduction_of(folder: Path, trust: Trust = KIT.trust) -> type[PaperReproduction]:
+def reproduction_of(folder: Path, trust: Trust) -> type[PaperReproduction]:
     """Return the reproduction of a paper from its folder.
 
     ``report.md.jinja`` is its text. If there is a module ``own`` in a folder of the kit, the classes
@@ -398,7 +401,7 @@ def reproduction_of(folder: Path, trust: Trust = KIT.trust) -> type[PaperReprodu
     folder : Path
         Folder with ``plan.toml``.
     trust : Trust
-        Permission to import code that is not the kit's own. Default: none.
+        Permission to import code that is not the kit's own.
     """
     plan, published = paper_files(folder)
     own, source = _own(folder), plan.source or plan.logs
@@ -423,6 +426,6 @@ def reproduction_of(folder: Path, trust: Trust = KIT.trust) -> type[PaperReprodu
 
 
 def _own(folder: Path) -> ModuleType | None:
-    name = f"hpcsimkit.reproductions.{folder.name}.own"
-    is_known = folder in PAPERS.values() and importlib.util.find_spec(name)
-    return importlib.import_module(name) if is_known else None
+    paper = next((name for name, place in PAPERS.items() if place == folder), None)
+    name = None if paper is None else own_module(paper)
+    return None if name is None else importlib.import_module(name)

@@ -23,6 +23,7 @@ from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.papers import PAPERS
+from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
 from hpcsimkit.reproductions.plans.planned import PaperFindings
@@ -95,6 +96,7 @@ REPEATS = 5
 # --- sequences --------------------------------------------------------------------------------------------
 
 
+@part
 def swapped(log: PaperLog) -> SequenceSet:
     """Return the test sequences with requested times where the published code has run times, and vice versa.
 
@@ -110,12 +112,14 @@ def swapped(log: PaperLog) -> SequenceSet:
     return log.sequences_of(other, log.starts(log.test_seed))
 
 
+@part
 def repeated(log: PaperLog) -> SequenceSet:
     """Return the test sequences, each several times for runs of a stochastic policy."""
     sequences = log.drawn
     return replace(sequences, scenarios=tuple(each for each in sequences.scenarios for _ in range(REPEATS)))
 
 
+@part
 def of_seeds(log: PaperLog, seeds: int) -> SequenceSet:
     """Return the sequences of the published test with several seeds from 0 on, seed by seed."""
     return log.sequences_of(log.log, [start for seed in range(seeds) for start in log.starts(seed)])

@@ -22,6 +22,7 @@ from hpcsimkit.policies.oracles import Actual, OracleSJF
 from hpcsimkit.reports.learning_curve import draw_rewards
 from hpcsimkit.reports.plots import draw_boxes
 from hpcsimkit.reproductions.cells import number
+from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings
 from hpcsimkit.reproductions.rlbackfilling.figures import draw_noise
@@ -97,6 +98,7 @@ def rows_of(way: str, order: str) -> list[str]:
 # --- environments and baselines -------------------------------------------------------------------------
 
 
+@part
 def environment(
     log: Workload,
     order: str,
@@ -112,6 +114,7 @@ def environment(
     return backfilling_environment(log, order, mode, jobs=jobs, longest_time=longest_time, **bounds)
 
 
+@part
 def actual_run_times(order: str) -> Pipeline:
     """Return EASY-AR as published: actual run times are known, to the order too.
 
@@ -150,6 +153,7 @@ def noisy(log: Workload, noise: float, seed: int) -> Workload:
     return replace(log, columns={**log.columns, "requested_time": np.maximum(times, 1)})
 
 
+@part
 @dataclass(frozen=True)
 class Noise:
     """Runs of EASY on a whole log, with estimates from exact to inaccurate.

@@ -18,7 +18,9 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.evaluation.explanation import HEADINGS, Explanation, explained
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.io.npz import write_arrays
+from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.formats import Format
+from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.setup import Setup
@@ -28,6 +30,7 @@ from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reports.plots import draw_boxes
 from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.learners import Learner, trained_agent
+from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.planned import BOXES, PaperFindings, Study
 from hpcsimkit.reproductions.schedinspector.figures import draw_curves
 from hpcsimkit.reproductions.scores import Scores
@@ -53,6 +56,7 @@ LAST_ROUNDS = 10
 MINUTES, PAPERS_MINUTES, PAPERS_SEQUENCES = 10.0, 35.0, 50
 
 
+@part
 @dataclass(frozen=True)
 class Explaining(Task):
     """A run of an inspector over a whole log; observations and actions are saved in the task's folder.
@@ -103,8 +107,8 @@ class Explaining(Task):
 
     def explanation(self, folder: Path, outcome: Any) -> Explanation:
         """Return the saved observations and rejections."""
-        with np.load(folder / DECISIONS, allow_pickle=False) as kept:
-            return Explanation(outcome["names"], kept["seen"].astype(np.float64), kept["rejected"])
+        kept = arrays_in(read_bytes(folder / DECISIONS, Format.TASK_ARRAYS), folder / DECISIONS)
+        return Explanation(outcome["names"], kept["seen"].astype(np.float64), kept["rejected"])
 
 
 class OwnFindings(PaperFindings):

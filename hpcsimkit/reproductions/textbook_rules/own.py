@@ -39,6 +39,7 @@ from hpcsimkit.reports.figures import MUTED
 from hpcsimkit.reports.learning_curve import draw_rewards
 from hpcsimkit.reproductions.cells import comparison_cells, mean_cells, per_cent
 from hpcsimkit.reproductions.learners import Learner, trained_agent
+from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.planned import PaperFindings
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD
@@ -95,21 +96,25 @@ MINUTES: Mapping[str, float | None] = {"inspectors": 10.0, "backfillers": 60.0, 
 # --- schedulers, the same with open seats, and training environments --------------------------------------
 
 
+@part
 def heuristic(order: str) -> Pipeline:
     """Return EASY with shortest-first candidates behind an order: the best heuristic of its class."""
     return Pipeline(ORDERS[order](), backfiller=EASY(SJF()))
 
 
+@part
 def inspector_seat(order: str) -> Pipeline:
     """Return the heuristic with an open seat for an inspector, which may hold the job about to start."""
     return _inspected(heuristic(order))
 
 
+@part
 def backfiller_seat(order: str) -> Pipeline:
     """Return the heuristic with an open seat for a backfiller, which picks an EASY candidate or none."""
     return backfilling_seat(ORDERS[order](), "guarded", semantics="textbook", decline=True, slots=SLOTS)
 
 
+@part
 def both_seats(order: str) -> Pipeline:
     """Return the heuristic with both seats open."""
     return _inspected(backfiller_seat(order))
@@ -121,11 +126,13 @@ def _inspected(pipeline: Pipeline) -> Pipeline:
     return pipeline
 
 
+@part
 def prompt(order: str) -> PromptImprovement:
     """Return the dense reward, by the heuristic of the same order."""
     return PromptImprovement(heuristic(order), kind="bounded")
 
 
+@part
 def inspecting(log: Workload, order: str, longest_time: int) -> SchedulingEnv:
     """Return the training environment of an inspector."""
     return SchedulingEnv(
@@ -139,6 +146,7 @@ def inspecting(log: Workload, order: str, longest_time: int) -> SchedulingEnv:
     )
 
 
+@part
 def backfilling(log: Workload, order: str, longest_time: int) -> SchedulingEnv:
     """Return the training environment of a backfiller."""
     return SchedulingEnv(
@@ -155,6 +163,7 @@ def backfilling(log: Workload, order: str, longest_time: int) -> SchedulingEnv:
 # --- agents in pairs --------------------------------------------------------------------------------------
 
 
+@part
 @dataclass(frozen=True)
 class SeatLearner(Learner):
     """A learner, optionally beside a trained partner.
@@ -186,6 +195,7 @@ class SeatLearner(Learner):
         return trained_agent(partner, store / partner.name, sample=sample and partner.trainer != "cem")
 
 
+@part
 @dataclass(frozen=True)
 class TogetherLearner(SeatLearner):
     """A learner and its partner, trained at the same time; the partner has no training of its own.

@@ -168,7 +168,7 @@ BROKEN = [
     (Hasty(), RULES, r"job 2 at t=0 s needs 1 nodes; 0 are free"),
     (StartsTwice(), RULES, r"job 1 at t=0 s cannot start: it must be waiting; it started at t=0 s"),
     (StartsTheFuture(), RULES, r"cannot start: it must be waiting; it is submitted at"),
-    (GoesAroundTheSystem(), RULES, r"2 nodes are busy at t=0 s; the cluster has 1"),
+    (GoesAroundTheSystem(), RULES, r"job 2 starts at t=0 s, when 2 nodes are in use, of 1"),
     (StarvesLarge(), RULES, r"stalled at t=0 s: 1 jobs wait"),
     (Waits(), RULES, r"1 jobs starve: .* the last 10000 passes"),
     (Divides(), RULES, r"ZeroDivisionError: division by zero \(.*test_checks\.py:\d+\)"),

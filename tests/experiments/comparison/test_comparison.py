@@ -17,6 +17,8 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.settings.engine_table import EngineTable
 from hpcsimkit.policies import SJF
+from hpcsimkit.reports.sweep.summaries import differences, means
+from hpcsimkit.reports.sweep.table import SweepTable
 from hpcsimkit.results.metrics import Metric
 
 
@@ -58,7 +60,15 @@ def test_metrics_are_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         table = compare(
             workload, ["fcfs", "sjf"], metrics=["max_wait_time", OWN, "mine.py:JOBS"], engine=engine
         )
-        assert [*table] == ["workload", "policy", "seed", "max_wait_time", "longest", "mine.py:JOBS"]
+        assert [*table] == [
+            "workload",
+            "policy",
+            "seed",
+            "max_wait_time",
+            "longest",
+            "mine.py:JOBS",
+            "schedule_sha256",
+        ]
         assert table["longest"].tolist() == table["max_wait_time"].tolist()
         assert table["mine.py:JOBS"].tolist() == [40, 40]
     assert {"longest", "mine.py:JOBS"}.isdisjoint(compare(workload, ["fcfs"]))  # not in later tables
@@ -66,6 +76,16 @@ def test_metrics_are_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         compare(workload, ["fcfs"], metrics=["makespann"])
     with pytest.raises(UsageError, match="two metrics have the name 'longest'; rename one: replace"):
         compare(workload, ["fcfs"], metrics=[OWN, OWN])
+
+
+def test_copies_are_seen_in_the_table_of_a_sweep() -> None:
+    """Seeds change nothing but what policies draw: one of both has a single schedule."""
+    workload = default_workload(np.random.default_rng(0), jobs=60)
+    policies = ["sjf+easy", "random+easy"]
+    cells = compare(workload, policies, seeds=range(5), metrics=["mean_wait_time"])
+    table = SweepTable.of(cells, {"policy": policies, "seed": list(range(5))}, ["seed"])
+    assert means(table, "mean_wait_time")["replicates"].tolist() == [1, 5]
+    assert differences(table, "mean_wait_time")["replicates"].tolist() == [1]
 
 
 def test_names_are_distinct() -> None:

@@ -37,6 +37,7 @@ from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
 from hpcsimkit.experiments.learn.tasks import Simulated, shaken
 from hpcsimkit.experiments.parts.registry import check
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.reservation import EASY
@@ -135,9 +136,9 @@ def test_columns_of_a_search_are_the_named_order() -> None:
 def test_all_names_are_policies() -> None:
     for position in (*zip(*RANGES, strict=True), start(3600.0, np.zeros(3))):
         for predictor in (PREDICTOR, PERFECT):
-            check(policy_of(parameters(position), predictor))
+            check(policy_of(parameters(position), predictor), None, Trust(()))
     for rival in RIVALS:
-        check(rival)
+        check(rival, None, Trust(()))
 
 
 def test_shaken_jobs_are_shifted_by_user() -> None:
@@ -220,7 +221,7 @@ def test_other_users_are_new_and_as_many(complete: Study) -> None:
 
 
 def test_calibration_by_hand(tmp_path: Path) -> None:
-    task = Simulated("fcfs+easy+history", SMALL, "past", "run", records=True)
+    task = Simulated("fcfs+easy+history", SMALL, "past", Learning(), records=True)
     store = Store(tmp_path)
     perform([task], store, Learning().engine_for(1))
     quantiles = task.arrays(store)["quantiles"]
@@ -346,7 +347,7 @@ def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
 
 def test_changes_of_a_guard_are_recorded_and_reported(tmp_path: Path) -> None:
     policy = "guarded(laf,fallback=sjf,weeks=0.2,margin=0)+easy"
-    found = Simulated(policy, SMALL, "whole", "run").run(tmp_path, lambda done: None)
+    found = Simulated(policy, SMALL, "whole", Learning()).run(tmp_path, lambda done: None)
     simulation = Simulation(SMALL, make(policy))
     simulation.run()
     assert found["followed"] == simulation.system.order.followed  # type: ignore[attr-defined]

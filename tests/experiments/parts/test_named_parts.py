@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Machines, Workload
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.parts.catalogue import parts
-from hpcsimkit.experiments.parts.named_parts import machines_named, metric_named, reader_named
-from hpcsimkit.experiments.parts.trust import Trust
+from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, metric_named, reader_named
+from hpcsimkit.experiments.parts.registry import policy_named
+from hpcsimkit.experiments.parts.trust import CALLER, Trust
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io import catalogue
+from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.results import metrics
 from hpcsimkit.results.metrics import METRICS, Metric
 from hpcsimkit.workloads.readers.logs import LogFormat, read_log
@@ -130,11 +133,11 @@ def test_names_of_code(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(f"from {HERE} import MOST, THEIRS, four, read\n")
     for code in ("mine", "mine.py"):
-        assert len(machines_named(f"{code}:four")) == 4
-        assert len(read_log(log, reader_named(f"{code}:read"))) == len(
-            read_log(log, reader_named(f"{code}:THEIRS"))
+        assert len(machines_named(f"{code}:four", None, CALLER)) == 4
+        assert len(read_log(log, reader_named(f"{code}:read", None, CALLER))) == len(
+            read_log(log, reader_named(f"{code}:THEIRS", None, CALLER))
         )
-        assert metric_named(f"{code}:MOST") is METRICS[f"{code}:MOST"]
+        assert metric_named(f"{code}:MOST", None, CALLER) is METRICS[f"{code}:MOST"]
     source = Source(log=str(log), reader="mine:read")
     assert source.code == ["mine"] and len(source.workload()) == 80
     for name in ("mine:four", "mine:read"):
@@ -198,7 +201,7 @@ def test_an_agent_trained_and_evaluated_by_a_metric_of_ones_own(cli: CLI, tmp_pa
 )
 def test_names_of_something_else(make: Any, name: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
-        make(name)
+        make(name, None, CALLER)
     assert message in str(raised.value)
 
 
@@ -217,3 +220,24 @@ def test_a_metric_without_a_direction_does_not_choose_an_agent() -> None:
     _, problem = Training.checked({"validation": {"metric": f"{HERE}:NEUTRAL"}})
     assert problem is not None
     assert problem[1].endswith(f"of {HERE}:NEUTRAL neither lower nor higher values are better")
+
+
+# --- texts that cannot be paths ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["x" * 300, "y/" * 3000 + "z", "a\0b"])
+def test_texts_that_cannot_be_paths_are_one_line(text: str, tmp_path: Path) -> None:
+    """D11: wherever a path or a name is given, in a program or in a file."""
+    assert not is_name(text)
+    calls = [
+        lambda: Source(log=text).workload(),
+        lambda: Source(machines=text).cluster,
+        lambda: Source(partitions=text).scheduled,
+        lambda: reproduction_named(text),
+        lambda: Source.read(Path(text)),
+        *(partial(policy_named, f"{prefix}{text}", str(tmp_path), CALLER) for prefix in ("agent:", "learned:")),
+        *(partial(find, f"{text}.py:X", str(tmp_path), CALLER) for find in (machines_named, reader_named, policy_named)),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(HpcsimkitError):
+            call()

@@ -28,6 +28,8 @@ from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.errors import HpcsimkitError, UsageError, WorkloadError
 from hpcsimkit.experiments.comparison.campaign import Campaign
 from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperiment
+from hpcsimkit.experiments.learn.settings import Learning
+from hpcsimkit.experiments.learn.study import Study
 from hpcsimkit.experiments.parts.trust import CALLER, Trust
 from hpcsimkit.io.files import make_folder
 from hpcsimkit.io.npz import arrays_in
@@ -83,7 +85,7 @@ def test_no_field_of_a_file_runs_code(flags: tuple[str, ...], uses: int, tmp_pat
 def test_only_the_boundary_imports_by_name(root: Path) -> None:
     """All other modules that do so import names of tables of their own."""
     tables = {"hpcsimkit/io/catalogue.py", "agents/training/sb3.py", "hpcsimkit/__init__.py",
-              "hpcsimkit/reproductions/plans/parts.py", "hpcsimkit/reproductions/plans/planned.py"}  # fmt: skip
+              "hpcsimkit/reproductions/plans/catalogue.py", "hpcsimkit/reproductions/plans/planned.py"}  # fmt: skip
     found = set()
     for folder in ("hpcsimkit", "agents", "policies", "workloads"):
         for path in (root / folder).rglob("*.py"):
@@ -93,7 +95,7 @@ def test_only_the_boundary_imports_by_name(root: Path) -> None:
             names = {getattr(node, "attr", getattr(node, "id", "")) for node in tree}
             if names & {"import_module", "spec_from_file_location", "exec", "eval", "__import__"}:
                 found.add(str(path.relative_to(root)))
-    assert found == {*tables, "hpcsimkit/experiments/parts/trust.py"}
+    assert found == {*tables, "hpcsimkit/engine/user_code.py"}
 
 
 @pytest.mark.parametrize("code", ["trap", "trap.py"])
@@ -128,15 +130,44 @@ def test_nothing_is_imported_for_a_name_that_is_wrong_elsewhere(trap: Path) -> N
     assert not trap.exists()
 
 
-def test_folders_of_files_come_last_for_all_other_modules(
+def test_no_folder_is_put_on_the_search_path(
     trap: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     before = list(sys.path)
     assert CALLER.imported("trap:Trap", str(tmp_path)).__name__ == "SJF"
-    assert sys.path[: len(before)] == before
-    assert set(sys.path[len(before) :]) <= {str(tmp_path), str(tmp_path / "elsewhere")}
+    assert sys.path == before
+
+
+def test_folders_of_strangers_run_and_write_nothing(tmp_path: Path, root: Path) -> None:
+    """D1: an audit hook hears nothing while plans name what is no part, and templates call what they may not."""
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    probe = [sys.executable, str(root / "tests" / "experiments" / "parts" / "plan_probe.py")]
+    done = subprocess.run(probe, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["first"] == ["0 ", [], []]
+    for attack, (line, heard, files) in report["found"].items():
+        assert (heard, files) == ([], []), attack
+        assert line == "0 " if attack == "harmless" else line.startswith("2 hpcsimkit: "), (attack, line)
+        assert line.count("\n") == (attack != "harmless") and "a defect" not in line, (attack, line)
+    lines = {attack: line for attack, (line, *_) in report["found"].items()}
+    assert "without consent: --allow-code stranger/evil.py" in lines["D1a"]
+    assert "unknown part 'io.files:read_bytes'" in lines["D1b"]
+    assert "stranger/report.md.jinja:1: SecurityError: access to attribute '__init__'" in lines["D1c"]
+
+
+def test_code_beside_a_study_needs_consent(trap: Path, tmp_path: Path) -> None:
+    """Names of policies in the file of a study are those of a file, too."""
+    (tmp_path / "study.toml").write_text("beside = ['trap:Trap+easy']\njobs = 2000\n")
+    settings = Learning.read(tmp_path / "study.toml")
+    with pytest.raises(UsageError, match="--allow-code trap"):
+        Study(settings, settings.workload(), tmp_path / "out")
+    assert not trap.exists()
+    settings = Learning.read(tmp_path / "study.toml", ["trap"])
+    assert Study(settings, settings.workload(), tmp_path / "out").settings.beside
+    assert trap.exists()
 
 
 def test_what_a_package_and_a_folder_include(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

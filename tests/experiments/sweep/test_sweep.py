@@ -13,19 +13,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit import Simulation, Workload, evaluate, make
+from hpcsimkit import Machines, Simulation, Workload, evaluate, make
 from hpcsimkit.engine import lock
 from hpcsimkit.engine.lock import in_use
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.sweep.axes import Axis, axes_of, parsed_axis
 from hpcsimkit.experiments.sweep.cell import _policy
+from hpcsimkit.experiments.sweep.draws import may_draw
 from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.sweep_run import SweepRun
 from hpcsimkit.experiments.sweep.windows import Windows
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies.catalogue import CATALOGUE
+from hpcsimkit.reports.sweep.summaries import means
+from hpcsimkit.reports.sweep.table import SweepTable
 from hpcsimkit.workloads import write_swf
 
 DAY = 86_400
@@ -136,7 +142,70 @@ def test_parameters_of_policies_are_axes_of_those_that_have_them() -> None:
         ("sjf+window(9)+easy", "window", "sjf+window(3)+easy"),
         ("recorded", "window", None),
     ):
-        assert registry.with_parameter(name, parameter, 3) == changed
+        assert registry.with_parameter(name, parameter, 3, None, Trust(())) == changed
+
+
+def test_a_policy_that_draws_nothing_runs_once_on_a_log(log: Path) -> None:
+    policies = ["sjf+easy", "random+easy", "fcfs"]
+    sweep = sweep_of(
+        log=str(log), jobs=None, policies=policies, sweep={"seed": [3, 4], "load_factor": [1, 2]}
+    )
+    assert len(sweep) == 2 * (1 + 2 + 1)
+    cells = list(sweep.cells())
+    assert [(cell.policy, cell.values.get("seed"), cell.values["load_factor"]) for cell in cells] == [
+        ("random+easy", 3, 1), ("sjf+easy", None, 1), ("fcfs", None, 1),
+        ("random+easy", 3, 2), ("sjf+easy", None, 2), ("fcfs", None, 2),
+        ("random+easy", 4, 1), ("random+easy", 4, 2),
+    ]  # fmt: skip
+    assert [cell.settings.get("seed") for cell in cells[:2]] == [3, None]
+    about = sweep.described(cells)
+    assert about["axes"]["policy"] == policies and about["axes"]["seed"] == [3, 4]
+    assert about["without_seed"] == ["sjf+easy", "fcfs"] and about["replicates"] == ["seed"]
+    alone = sweep.model_copy(update={"policies": ["fcfs"]})
+    about = alone.described(list(alone.cells()))
+    assert "seed" not in about["axes"] and about["replicates"] == []
+
+
+def test_seeds_of_generated_jobs_are_for_all_policies(log: Path) -> None:
+    assert len(list(sweep_of(sweep={"seed": [1, 2, 3]}).cells())) == 6
+    generated = sweep_of(jobs=None, generate={"jobs": 20}, sweep={"seed": [1, 2, 3]})
+    assert {cell.settings["generate"]["seed"] for cell in generated.cells()} == {1, 2, 3}
+    by_another = sweep_of(jobs=None, generate={"jobs": 20}, sweep={"seed": [1, 2], "generate.seed": [5, 6]})
+    assert len(list(by_another.cells())) == len(by_another) == 4, (
+        "one key makes the jobs, the other only draws"
+    )
+
+
+@pytest.mark.parametrize("order", ["random", None])
+def test_orders_of_partitions_may_draw(order: str | None, log: Path, tmp_path: Path) -> None:
+    table = {"name": "all", "nodes": 1, **({} if order is None else {"order": order})}
+    settings = {"log": str(log), "partitions": [table], "policies": ["fcfs"], "sweep": {"seed": [0, 1]}}
+    assert len(list(Sweep(**settings).cells())) == (1 if order is None else 2)
+
+
+NAMES = [name for table in (CATALOGUE["order"], CATALOGUE["pipeline"]) for name in table] + [
+    f"fcfs+{name}" for seat in ("backfilling", "estimates", "inspector") for name in CATALOGUE[seat]
+] + [f"fcfs+easy+{name}" for name in CATALOGUE["placement"]]  # fmt: skip
+
+
+def test_what_draws_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part of the catalogue: a generator of the run is asked for if and only if the part says so."""
+    asked: list[bool] = []
+    draw = System.random
+    monkeypatch.setattr(System, "random", lambda system: asked.append(True) or draw(system))
+    columns = {"submit_time": [0, 1, 2], "run_time": [9, 5, 5], "nodes": [1, 2, 1], "cpus": [1, 1, 2]}
+    jobs = Workload(columns, resources=("cpus",))
+    found = {}
+    for name in NAMES:
+        try:
+            policy = make(name)
+            asked.clear()
+            Simulation(jobs, policy, Machines.of(2, cpus=2), simulator="simpy").run()
+        except UsageError:  # made for other jobs, or not without parameters
+            continue
+        found[name] = bool(asked)
+        assert may_draw(policy) is found[name], name
+    assert len(found) > 40 and sum(found.values()) >= 4
 
 
 def test_names_of_cells_follow_their_inputs() -> None:
@@ -218,6 +287,40 @@ def test_windows_of_a_log_are_replicates(tmp_path: Path, log: Path) -> None:
     assert frame["jobs"].tolist() == [4, 4]
     jobs = SweepResults(tmp_path / "out").jobs(frame["cell"][1])
     assert jobs["submit_time"].tolist() == [day * DAY + DAY // 2 for day in range(4, 9)], "with the warm-up"
+
+
+def test_windows_begin_at_the_first_submission(log: Path) -> None:
+    """A log that begins on day 18 of its clock: before that, nothing is recorded, and there is no warm-up."""
+    columns = {"submit_time": 18 * DAY + DAY * np.arange(12), "run_time": np.ones(12), "nodes": np.ones(12)}
+    workload = Workload({name: np.asarray(each, int) for name, each in columns.items()}, machine_size=1)
+    windows = list(Windows(4 * DAY, 4 * DAY, DAY).of(workload))
+    assert [(window.begin // DAY, window.name) for window in windows] == [(19, "day 1"), (23, "day 5")]
+    assert [len(window.cut(workload)) for window in windows] == [5, 5]
+    with pytest.raises(UsageError, match=r"11\.0 days are too short for a window of 35\.0 days"):
+        Windows(28 * DAY, 28 * DAY, 7 * DAY).of(workload)
+
+
+@pytest.mark.parametrize("zone", [{}, {"UnixStartTime": "1698359400", "TimeZoneString": "Europe/Berlin"}])
+@pytest.mark.parametrize("step", [1800, 3600, DAY])
+def test_each_window_has_a_name_of_its_own(zone: dict[str, str], step: int) -> None:
+    """Also on 29 October 2023, when half past two was twice, and a day after half past midnight was the same day."""
+    submit = np.arange(0, 4 * DAY, 900)
+    columns = {"submit_time": submit, "run_time": np.ones_like(submit), "nodes": np.ones_like(submit)}
+    windows = Windows(1800, step, 0).of(Workload(columns, machine_size=1, header=zone))
+    names = [window.name for window in windows]
+    assert len({*names}) == len(names) == len(windows) == (4 * DAY - 900 - 1800) // step + 1
+    first = "2023-10-27" if zone else "day 0"
+    assert names[0] == (first if step == DAY else f"{first} 00:30:00 CEST" if zone else f"{first} 00:00:00")
+
+
+def test_millions_of_windows_need_consent_before_they_are_planned(tmp_path: Path, log: Path) -> None:
+    sweep = sweep_of(log=str(log), jobs=None, sweep={"period": {"length": "1 second"}})
+    with pytest.raises(
+        UsageError, match=r"^the sweep has more than 20 000 cells \(windows of a log count one"
+    ):
+        SweepRun(sweep, tmp_path / "out").run()
+    assert not (tmp_path / "out").exists()
+    assert len(Windows(1, 1, 0).of(Experiment(log=str(log)).workload())) == 11 * DAY + 1
 
 
 def test_windows_begin_by_hand(log: Path) -> None:
@@ -303,12 +406,31 @@ def test_only_folders_of_sweeps_are_written_to(tmp_path: Path) -> None:
 # --- remarks and state -----------------------------------------------------------------------------------
 
 
-def test_seeds_without_effect_and_waits_that_say_nothing(tmp_path: Path, log: Path) -> None:
-    sweep = sweep_of(log=str(log), jobs=None, sweep={"seed": [0, 1]})
-    SweepRun(sweep, tmp_path / "out").run()
-    load, seed = SweepResults(tmp_path / "out").remarks()
-    assert load.startswith("load: no job waits in 4 of 4 cells")
-    assert seed.startswith("seed: all seeds gave the same schedules")
+def test_waits_that_say_nothing(tmp_path: Path, log: Path) -> None:
+    SweepRun(sweep_of(log=str(log), jobs=None, sweep={"load_factor": [1, 2.5]}), tmp_path / "out").run()
+    (load,) = SweepResults(tmp_path / "out").remarks()
+    assert load.startswith("load: no job waits in 2 of 4 cells")
+
+
+def test_seeds_of_a_log_that_change_nothing_are_seen_by_their_schedules(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a user's order it is not known whether it draws, so that it runs with each seed."""
+    monkeypatch.chdir(tmp_path)
+    code = "from hpcsimkit import Order\nclass By(Order):\n    def key(self, job): return job.nodes\n"
+    (tmp_path / "mine.py").write_text(code)
+    policies = ["fcfs", "mine.py:By"]
+    given = {"log": str(log), "policies": policies, "report": False, "sweep": {"seed": [0, 1, 2]}}
+    frame = SweepRun(Sweep.of_flags(given), tmp_path / "out").run()
+    assert frame["policy"].tolist() == ["mine.py:By", "fcfs", "mine.py:By", "mine.py:By"]
+    remarks = list(SweepResults(tmp_path / "out").remarks())
+    assert remarks[1].startswith("seed: fcfs ran once: on a log, a seed changes only policies that draw")
+    assert remarks[2].startswith(
+        "copies: 2 cells of 4 repeat the schedule of another one and do not count (mine."
+    )
+    table = SweepTable.read(tmp_path / "out")
+    assert table.repetitions == 1
+    assert means(table, "mean_wait_time")["replicates"].tolist() == [1, 1]
 
 
 def test_state_of_an_unfinished_sweep(tmp_path: Path) -> None:

@@ -1,0 +1,95 @@
+"""Tables of the documentation that take minutes: ``python -m tests.tables NAME`` simulates one and prints it.
+
+Without a name, the names are listed. Logs are read from the folder named by ``HPCSIMKIT_SHARED``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from hpcsimkit import Simulation, make
+from hpcsimkit.experiments.source import Source
+from hpcsimkit.experiments.tables import Table
+from hpcsimkit.results.metrics import evaluate
+
+__all__ = ["TABLES", "TRACES", "simulated"]
+
+TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[2] / "shared")) / "traces"
+LOGS = {
+    "KTH-SP2": "KTH-SP2-1996-2.1-cln.swf.gz",
+    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln.swf.gz",
+    "CTC-SP2": "CTC-SP2-1996-3.1-cln.swf.gz",
+    "HPC2N": "HPC2N-2002-2.2-cln.swf.gz",
+    "LANL-CM5": "LANL-CM5-1994-4.1-cln.swf.gz",
+}
+METRICS = ("mean_bounded_slowdown", "mean_wait_time", "max_wait_time")
+
+HEADROOM = (
+    *("fcfs+easy", "sjf+easy", "saf+easy", "f1+easy", "xfactor+easy", "fcfs+easy++"),
+    *("oracle-sjf+easy", "oracle-saf+easy"),
+)
+AGEING = (
+    *("fcfs+easy", "xfactor+easy"),
+    "bounded(mean=1,requested=0)+easy-weighted(mean=1)+history",
+    "aged(mean=1)+easy-weighted(mean=1)+history",
+)
+PASTS = {"KTH-SP2": 18042, "SDSC-SP2": 41702, "CTC-SP2": 51318, "LANL-CM5": 87321}
+"""Numbers of jobs in the first two thirds of logs."""
+
+GUARDS = (
+    "bounded(mean=1,requested=0)+easy+history",
+    "guarded(bounded(mean=1,requested=0),fallback=xfactor)+easy+history",
+    "xfactor+easy+history",
+    "guarded(laf,fallback=xfactor)+easy+history",
+    "laf+easy+history",
+)
+
+
+def simulated(log: str, policy: str, jobs: int | None = None) -> list[float]:
+    """Return slowdown, mean wait [s] and longest wait [s] of a policy on a log, or on its first jobs."""
+    workload = Source.of_flags({"log": str(TRACES / LOGS[log]), "jobs": jobs}).workload()
+    return [*evaluate(Simulation(workload, make(policy)).run(), names=METRICS).values()]
+
+
+def of_guards(log: str) -> Table:
+    """Orders with and without a guard on one log."""
+    rows = []
+    for policy in GUARDS:
+        slowdown, wait, longest = simulated(log, policy)
+        rows.append([f"`{policy}`", f"{slowdown:.4g}", _grouped(wait), _grouped(longest)])
+    return Table([log, "mean bounded slowdown", "mean wait [s]", "longest wait [s]"], rows)
+
+
+def _grouped(seconds: float) -> str:
+    return f"{seconds:,.0f}".replace(",", " ")
+
+
+def of_logs(policies: Sequence[str], logs: Mapping[str, int | None]) -> Table:
+    """Slowdown, mean wait [h] and longest wait [d] of policies on several logs."""
+    rows = []
+    for policy in policies:
+        found = [simulated(log, policy, jobs) for log, jobs in logs.items()]
+        cells = [f"{slow:.1f}, {wait / 3600:.2f}, {longest / 86_400:.1f}" for slow, wait, longest in found]
+        rows.append([f"`{policy}`", *cells])
+    return Table(["policy", *logs], rows)
+
+
+TABLES: Mapping[str, Callable[[], Table]] = {
+    "headroom": partial(of_logs, HEADROOM, dict.fromkeys(list(LOGS)[:4])),
+    "ageing": partial(of_logs, AGEING, PASTS),
+    **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
+}
+"""Functions that simulate the tables, by name."""
+
+
+if __name__ == "__main__":
+    if not TRACES.is_dir():
+        sys.exit(f"no logs in {TRACES}: set HPCSIMKIT_SHARED")
+    for each in sys.argv[1:]:
+        print(TABLES[each]())
+    if not sys.argv[1:]:
+        print("\n".join(TABLES))
