@@ -102,7 +102,7 @@ def test_check_of_a_policy_that_cannot_be_copied(cli: CLI) -> None:
 
 def test_sweep(cli: CLI) -> None:
     outcome = cli("sweep", "--jobs", 100, "-p", "mine.py:Clears", "--axis", "seed=1,2", "--out", "out")
-    assert (outcome.code, outcome.err) == (2, "hpcsimkit: all 2 cells failed; reasons are in out\n")
+    assert (outcome.code, outcome.err) == (3, "hpcsimkit: all 2 cells failed; reasons are in out\n")
     assert "mine.py:Clears: impossible schedule: job 1, submitted at t=" in outcome.out
 
 

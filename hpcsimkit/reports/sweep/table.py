@@ -277,7 +277,9 @@ class SweepTable:
 
 def _numbers(cells: DataFrame) -> NDArray[np.int64]:
     """Return a number for each cell, equal for the same schedule of the same jobs, different if unknown."""
-    columns = [cells[name].fillna("").astype(str) for name in IDENTITY if name in cells.columns]
+    columns = [
+        cells[name].astype(object).fillna("").astype(str) for name in IDENTITY if name in cells.columns
+    ]
     if IDENTITY[-1] not in cells.columns:
         return numbered([None] * len(cells))
     keys = zip(*columns, strict=True)
