@@ -363,7 +363,7 @@ def test_job_sets_of_a_problem_are_those_of_the_generator() -> None:
     one, two = problem.scenarios(np.random.default_rng(4), 2)
     assert len(one.workload) == 7 and one.workload.hash != two.workload.hash
     assert problem.scenarios(np.random.default_rng(4), 1)[0].workload.hash == one.workload.hash
-    assert repr(one.cluster) == "Machines(16: 32 cpus, 96 gpus)"
+    assert repr(one.setup.cluster) == "Machines(16: 32 cpus, 96 gpus)"
 
 
 def test_small_clusters_pay_what_so_many_nodes_of_the_large_one_pay() -> None:

@@ -111,6 +111,8 @@ def outcome(cli: CLI, folder: Path, command: str, name: str, *flags: object) -> 
     """The files of a command, or the line of its refusal."""
     arguments, pattern = FILES[command]
     done = cli(*arguments, "--out", name, "--allow-code", "apart.py", *flags)
+    if done.code == 3:  # of a sweep, whose table has the reasons
+        return done.out
     return done.line() if done.code else files_of(folder / name, pattern)
 
 
