@@ -54,7 +54,7 @@ class CushProblem:
     >>> problem = CushProblem(system="summit")
     >>> problem.image.shape, problem.mask.actions
     ((6, 5, 1024), 6)
-    >>> problem.scenarios(np.random.default_rng(1), 2)[1].cluster
+    >>> problem.scenarios(np.random.default_rng(1), 2)[1].setup.cluster
     Machines(128: 256 cpus, 768 gpus)
     """
 

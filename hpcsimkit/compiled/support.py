@@ -21,11 +21,11 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
-from hpcsimkit.kernel.event_order import DirlabOrder, TextbookOrder
+from hpcsimkit.kernel.event_order import DirlabOrder, EventOrder, TextbookOrder
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy, Requested
 from hpcsimkit.kernel.reservation import EASY
-from hpcsimkit.kernel.run import EventOrder, RunParameters
+from hpcsimkit.kernel.run import RunParameters
 from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative

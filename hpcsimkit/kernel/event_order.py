@@ -2,17 +2,88 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from simpy.events import Event
 
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.clock import ARRIVAL, BEFORE_ENDS, END, Instant
-from hpcsimkit.kernel.run import EventOrder, Run
-from hpcsimkit.kernel.system import Running
+from hpcsimkit.kernel.begun import Begun
+from hpcsimkit.kernel.clock import ARRIVAL, BEFORE_ENDS, END, Clock, Instant
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.dependencies import Dependencies
+from hpcsimkit.kernel.parameters import Parameters
+from hpcsimkit.kernel.system import Running, System
 
-__all__ = ["EVENT_ORDERS", "DirlabOrder", "TextbookOrder"]
+__all__ = ["EVENT_ORDERS", "DirlabOrder", "EventOrder", "OrderedRun", "TextbookOrder"]
+
+
+class OrderedRun(Protocol):
+    """The part of a :class:`~hpcsimkit.kernel.run.Run` that an order of events reads and calls."""
+
+    system: System
+    clock: Clock
+    dependencies: Dependencies | None
+    begun: Begun | None
+    decision: Decision | None
+    pass_wanted: bool
+
+    def take_over(self, begun: Begun) -> None:
+        """Set the running jobs of a begun run."""
+
+    def submit(self, job: Job) -> None:
+        """Add a job to the queue."""
+
+    def submit_now(self, event: Event) -> None:
+        """Process the event of a single submission."""
+
+    def end(self, event: Event) -> None:
+        """Process the end of a job."""
+
+    def rank(self, job: Job) -> float:
+        """Return the priority of a submission."""
+
+    def run_pass(self) -> None:
+        """Run one pass to its end or to its first decision."""
+
+
+class EventOrder(Parameters, ABC):
+    """The order of events within an instant, and the points at which scheduling passes take place.
+
+    Each run works on its own copy, so any state that :meth:`reset` stores belongs to that run alone.
+    """
+
+    name: str
+    """Name of the rules, such as ``"textbook"``."""
+
+    unsupported: tuple[str, ...] = ()
+    """Parameters of a simulation that these rules do not support."""
+
+    def reset(self, run: OrderedRun) -> None:
+        """Prepare the run's own copy before the first event."""
+
+    @abstractmethod
+    def begin(self, run: OrderedRun) -> None:
+        """Schedule the submissions of the jobs."""
+
+    @abstractmethod
+    def advance(self, run: OrderedRun) -> None:
+        """Process events and run passes until a decision is pending.
+
+        Raises
+        ------
+        simpy.core.EmptySchedule
+            No event is left.
+        """
+
+    @abstractmethod
+    def schedule_end(self, job: Job, seconds: int) -> None:
+        """Schedule the end of a job that has just started and runs for a number of seconds."""
+
+    @abstractmethod
+    def wake_time(self, run: OrderedRun, at: int) -> int | None:
+        """Return the time of a wake-up requested for a future time [s], or None if it does not occur."""
 
 
 class TextbookOrder(EventOrder):
@@ -23,7 +94,7 @@ class TextbookOrder(EventOrder):
 
     name = "textbook"
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: OrderedRun) -> None:
         """Schedule the first submission; each one schedules the next."""
         system, dependencies = run.system, run.dependencies
         rows: list[int] = system.workload.arrival_order.tolist()
@@ -60,7 +131,7 @@ class TextbookOrder(EventOrder):
                 return
             run.submit(job)
 
-    def advance(self, run: Run) -> None:
+    def advance(self, run: OrderedRun) -> None:
         """Process events, with a pass at the end of an instant, until a decision is pending."""
         step, peek, system = run.clock.step, run.clock.peek, run.system
         while run.decision is None:
@@ -72,7 +143,7 @@ class TextbookOrder(EventOrder):
         """Schedule the end of a job."""
         Instant(self._run.clock, END, seconds, self._ends, job)
 
-    def wake_time(self, run: Run, at: int) -> int:
+    def wake_time(self, run: OrderedRun, at: int) -> int:
         """Return the requested time."""
         return at
 
@@ -116,12 +187,12 @@ class DirlabOrder(EventOrder):
     def __init__(self, following: int | None = None) -> None:
         self.following = following
 
-    def reset(self, run: Run) -> None:
+    def reset(self, run: OrderedRun) -> None:
         """Replace the running jobs by a list that keeps the order of simultaneous job ends."""
         run.system.running = self._running = RunningList()
         run.system.stands_still = True
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: OrderedRun) -> None:
         """Schedule the first submission; each one schedules the next."""
         self._run = run
         self._coming = iter(run.system.jobs)
@@ -139,7 +210,7 @@ class DirlabOrder(EventOrder):
         self._schedule_submission()
         self._run.submit_now(event)
 
-    def advance(self, run: Run) -> None:
+    def advance(self, run: OrderedRun) -> None:
         """Process events, with a pass after each, until a decision is pending."""
         while run.decision is None:
             run.clock.step()
@@ -157,7 +228,7 @@ class DirlabOrder(EventOrder):
         self._running.expect(job, run.system.now + seconds)
         Instant(run.clock, END, seconds, [end], job)
 
-    def wake_time(self, run: Run, at: int) -> int | None:
+    def wake_time(self, run: OrderedRun, at: int) -> int | None:
         """Return the requested time if no other event happens earlier; now if there is no other event."""
         system = run.system
         if not system.anything_ahead:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
@@ -17,13 +16,12 @@ from hpcsimkit.kernel.begun import Begun, resume
 from hpcsimkit.kernel.clock import ARRIVAL, Instant
 from hpcsimkit.kernel.dependencies import Dependencies
 from hpcsimkit.kernel.observers import Callbacks, Observer
-from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stalls import finish
 from hpcsimkit.kernel.system import State
 
-__all__ = ["EventOrder", "Run", "RunParameters"]
+__all__ = ["Run", "RunParameters"]
 
 
 class RunParameters(SchedulerParameters, Protocol):
@@ -33,44 +31,6 @@ class RunParameters(SchedulerParameters, Protocol):
     policy: Policy
     cluster: AnyCluster
     observers: tuple[Observer, ...]
-
-
-class EventOrder(Parameters, ABC):
-    """The order of events within an instant, and the points at which scheduling passes take place.
-
-    Each run works on its own copy, so any state that :meth:`reset` stores belongs to that run alone.
-    """
-
-    name: str
-    """Name of the rules, such as ``"textbook"``."""
-
-    unsupported: tuple[str, ...] = ()
-    """Parameters of a simulation that these rules do not support."""
-
-    def reset(self, run: Run) -> None:
-        """Prepare the run's own copy before the first event."""
-
-    @abstractmethod
-    def begin(self, run: Run) -> None:
-        """Schedule the submissions of the jobs."""
-
-    @abstractmethod
-    def advance(self, run: Run) -> None:
-        """Process events and run passes until a decision is pending.
-
-        Raises
-        ------
-        simpy.core.EmptySchedule
-            No event is left.
-        """
-
-    @abstractmethod
-    def schedule_end(self, job: Job, seconds: int) -> None:
-        """Schedule the end of a job that has just started and runs for a number of seconds."""
-
-    @abstractmethod
-    def wake_time(self, run: Run, at: int) -> int | None:
-        """Return the time of a wake-up requested for a future time [s], or None if it does not occur."""
 
 
 class Run(Scheduler):

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.event_order import EventOrder, TextbookOrder
 
 if TYPE_CHECKING:  # the command line reads this module before the libraries of a simulation are loaded
     from hpcsimkit.cluster.opaque import AnyCluster
     from hpcsimkit.kernel.begun import Begun
-    from hpcsimkit.kernel.run import EventOrder
     from hpcsimkit.kernel.service_time import ServiceTime
 
 __all__ = ["OPTIONS", "Option", "Setup"]
@@ -83,12 +83,6 @@ class Option:
 def _about(**description: Any) -> dict[str, Option]:
     """Return the metadata of a field with its description."""
     return {"option": Option(**description)}
-
-
-def _textbook() -> EventOrder:
-    from hpcsimkit.kernel.event_order import TextbookOrder
-
-    return TextbookOrder()
 
 
 @dataclass(frozen=True)
@@ -185,7 +179,7 @@ class Setup:
         ),
     )
     event_order: EventOrder = field(
-        default_factory=_textbook,
+        default_factory=TextbookOrder,
         metadata=_about(
             key="semantics",
             choices=("textbook", "dirlab"),
@@ -229,8 +223,6 @@ class Setup:
 
     def check(self) -> None:
         """Raise a UsageError if an option is invalid, alone or beside another."""
-        from hpcsimkit.kernel.run import EventOrder
-
         for name, option in OPTIONS.items():
             value = getattr(self, name)
             unset = value is None and _DEFAULTS[name] is None
@@ -277,4 +269,4 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Setup)}
 
 
 def _default(name: str) -> Any:
-    return _textbook() if name == "event_order" else _DEFAULTS[name]
+    return TextbookOrder() if name == "event_order" else _DEFAULTS[name]

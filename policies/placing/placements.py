@@ -44,7 +44,7 @@ def on_grid(shares: Scores) -> Scores:
     """Return sums of shares rounded to multiples of 2^-40, which rounding errors do not tell apart.
 
     >>> (0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1, *on_grid(np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1])).tolist())
-    (False, 0.5999999999994543, 0.5999999999994543)
+    (False, 0.6000000000003638, 0.6000000000003638)
     """
     rounded: Scores = np.rint(shares * GRID) / GRID
     return rounded

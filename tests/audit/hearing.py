@@ -6,11 +6,13 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from hpcsimkit.compiled.cache_folder import CACHE
 from hpcsimkit.io.files import READ
 
 CANARY = "canary"
@@ -29,19 +31,12 @@ CHANGING = {
 }  # fmt: skip
 """Events of changed files."""
 
-OF_CACHE = (
-    "numba",
-    "llvmlite",
-    "numpy",
-    "copyreg",
-    "hpcsimkit",
-    "collections",
-    "builtins",
-    "types",
-    "functools",
-    "_codecs",
+UNPICKLING = (
+    ("hpcsimkit/compiled/compilation.py", "load_overload"),
+    ("multiprocessing/connection.py", "recv"),
+    ("multiprocessing/queues.py", "get"),
 )
-"""Modules of what the cache of compiled functions holds, which is the user's own (tests/compiled/test_cache_folder.py)."""
+"""Functions that unpickle: the cache of compiled functions, which is the user's own, and pipes of own processes."""
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 INSTALLED = tuple({f"{sys.prefix}/", f"{sys.base_prefix}/lib/"})
@@ -63,6 +58,7 @@ class Ears:
 
     def __init__(self, folder: Path, notes: int) -> None:
         self.folder = str(folder.resolve())
+        self.cache = os.path.relpath(CACHE, self.folder)
         self.notes = notes
         self.listening = False
 
@@ -82,7 +78,7 @@ class Ears:
 
     def _forbidden(self, event: str, arguments: tuple[Any, ...]) -> str:
         """Return what must not happen, if an event is such; else nothing."""
-        if event == "pickle.find_class" and arguments[0].partition(".")[0] in OF_CACHE:
+        if event == "pickle.find_class" and _within(UNPICKLING):
             return ""
         if event in NEVER and not "".join(map(str, arguments[:1])).startswith(INSTALLED):
             return f"{event} {arguments!r}"[:300]
@@ -107,9 +103,13 @@ class Ears:
         outside = [
             name
             for name in names
-            if not re.match(r"\.?out($|[./])|/dev/|/proc/|\S*/\.cache/hpcsimkit($|/)", name)
+            if not (re.match(r"\.?out($|[./])|/dev/|/proc/", name) or self._in_cache(name))
         ]
         return f"{event} {', '.join(outside)}" if outside else ""
+
+    def _in_cache(self, name: str) -> bool:
+        """Return whether a path is that of the cache of compiled functions, in it, or the folder that it is made in."""
+        return name in (self.cache, os.path.dirname(self.cache)) or name.startswith(f"{self.cache}/")  # noqa: PTH120
 
     def _inside(self, path: Any, folder: object = -1) -> str:
         """Return a path relative to the folder; absolute if it is a device, empty if it is the number of an open file.
@@ -126,6 +126,17 @@ class Ears:
         return (
             absolute if absolute.startswith(("/dev/", "/proc/")) else os.path.relpath(absolute, self.folder)
         )
+
+
+def _within(functions: Sequence[tuple[str, str]]) -> bool:
+    """Return whether one of some functions, by the end of its file and its name, is being executed."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if any(code.co_filename.endswith(file) and code.co_name == name for file, name in functions):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def _writes(path: object, mode: object, flags: object) -> bool:
