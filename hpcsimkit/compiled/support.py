@@ -583,8 +583,10 @@ def _numbered(user: Integers) -> Integers:
 
 
 def _contiguous(column: Integers) -> Integers:
-    """Return a column without gaps: with gaps, it has another type, for which numba compiles once more."""
-    return np.ascontiguousarray(column)
+    """Return a column as a read-only array of its own: for the view of an absent one, numba compiles anew."""
+    found = np.ascontiguousarray(column)
+    found.flags.writeable = False  # as those of a workload: it is a part of the type
+    return found
 
 
 def _inverse(order: NDArray[np.intp]) -> Integers:
