@@ -48,7 +48,7 @@ def ctrl_c() -> Iterator[None]:
 def loaded_is_no_better_than_compiled() -> Iterator[None]:
     """Which simulator ``"auto"`` takes does not depend on what the tests before have loaded."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "WHEN_LOADED", loading.WHEN_COMPILED)
+        patch.setattr(loading, "SETTING_UP", loading.LOADING)
         yield
 
 

@@ -10,19 +10,25 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from hpcsimkit.compiled.toolchain import signs
 from hpcsimkit.io.printable import warn
 
 __all__ = ["CACHE", "CacheFolder"]
 
 
 def _digest() -> str:
-    """Return the first digits of the SHA-256 of all files of this package."""
+    """Return the first digits of the SHA-256 of all files of this package and of its toolchain."""
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    content = b"".join(file.read_bytes() for file in files)
+    return hashlib.sha256(content + repr(signs()).encode()).hexdigest()[:16]
 
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "hpcsimkit" / _digest()
-"""Folder of the compiled functions, named by the content of all files of this package."""
+"""Folder of the compiled functions, named by the content of all files of this package and its toolchain.
+
+So files in it mean that this process need not compile: :func:`~hpcsimkit.compiled.loading.is_compiled` relies
+on it, without importing numba.
+"""
 
 SUFFIX = ".compiled"
 """Suffix of its files."""

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 from hpcsimkit.compiled.cache_folder import CACHE, CacheFolder
+from hpcsimkit.compiled.toolchain import is_tested
 
 __all__ = [
     "CACHE",
@@ -25,15 +26,25 @@ __all__ = [
     "slowness",
 ]
 
-WHEN_LOADED, WHEN_COMPILED, WHEN_NEW = 5_000, 20_000, 200_000
-"""Numbers of jobs from which ``simulator="auto"`` takes the compiled simulator.
-
-Its first run in a process takes 0.2 s more, and 4 to 15 s more if it has not been compiled for this kind of
-policy before; the kernel simulates 100 000 jobs per second.
-"""
+IN_THE_KERNEL = 1e-5
+"""Time that SimPy takes for a job [s] with the quickest kinds of policy."""
 
 SLOW_IN_THE_KERNEL = {"shares": 5, "candidate_shares": 5, "machines": 5, "profile": 5, "plan": 5, "seat": 5}
-"""Divisors of these numbers for parts of a kind with which the kernel simulates far fewer jobs."""
+"""Multiples of it for parts of a kind with which SimPy simulates far fewer jobs."""
+
+SETTING_UP, LOADING, COMPILING = 0.05, 0.2, 5.0
+"""Time [s] from which ``simulator="auto"`` takes the compiled simulator for runs that take longer on SimPy.
+
+If it is loaded, it is worth the setting up; the first run of a process loads it, or compiles it if it has not
+been compiled for this kind of policy before. All times are those of one processor, so that a slower one
+changes all of them alike.
+"""
+
+SLOW_TO_COMPILE = {"machines": 5.0, "profile": 3.0, "plan": 3.0, "seat": 1.0}
+"""Further time to compile [s] for parts of a kind."""
+
+WITH_STOCK_NUMBA = 2
+"""Multiple of the time to compile without :mod:`~hpcsimkit.compiled.lowering`."""
 
 
 DIRLAB = "dirlab"
@@ -51,11 +62,14 @@ KINDS: dict[str, Callable[..., Any]] = {}
 DIRECT: dict[str, Callable[..., Any]] = {}
 """The functions of runs with open seats, after their first calls, as they are called many times."""
 
-LOADING = Lock()
+LOCK = Lock()
 """Lock of the thread that loads a kind."""
 
 SEEN: Counter[str] = Counter()
 """Number of jobs in the runs of this process that could be compiled, by kind of policy."""
+
+ANNOUNCED: Counter[str] = Counter()
+"""Number of jobs in the runs of the command under way, as far as it has announced them."""
 
 BESIDE_JOBS = 100
 """Number of jobs that SimPy simulates in the time that it takes to set up a run."""
@@ -68,10 +82,17 @@ def is_compiled(kind: str) -> bool:
 
 def least_jobs(kind: str) -> int:
     """Return the number of jobs from which ``simulator="auto"`` takes simulations with a kind of policy."""
-    least = WHEN_LOADED
-    if kind not in KINDS:
-        least = WHEN_COMPILED if is_compiled(kind) else WHEN_NEW
-    return least // slowness(kind)
+    return round(_price(kind) / (IN_THE_KERNEL * slowness(kind)))
+
+
+def _price(kind: str) -> float:
+    """Return the time of the first compiled run of a kind [s], besides its simulation."""
+    if kind in KINDS:
+        return SETTING_UP
+    if is_compiled(kind):
+        return LOADING
+    seconds = COMPILING + sum(SLOW_TO_COMPILE.get(part, 0) for part in kind.split("-"))
+    return seconds if is_tested() else WITH_STOCK_NUMBA * seconds
 
 
 def slowness(kind: str) -> int:
@@ -80,19 +101,19 @@ def slowness(kind: str) -> int:
 
 
 def counted(kind: str, jobs: int) -> int:
-    """Count a run with a kind of policy, and return the number of jobs in all of them."""
+    """Count a run with a kind of policy, and return the number of jobs for which it may be loaded.
+
+    They are those of all runs that the command has announced. Without, as many may follow as there have been
+    so far: then a process that goes on takes at most twice as long as if it had known.
+    """
     SEEN[kind] += jobs + BESIDE_JOBS
-    return SEEN[kind]
+    return max(SEEN[kind], ANNOUNCED[kind])
 
 
 def load(kind: str) -> Callable[..., Any]:
-    """Return the simulator for a kind of policy; print a line on a terminal if it must be compiled first."""
-    with LOADING:
+    """Return the simulator for a kind of policy; when its first call compiles, a terminal shows a line."""
+    with LOCK:
         if kind not in KINDS:
-            if sys.stderr.isatty() and not is_compiled(kind):
-                print(
-                    "compiling the simulator, once for this version and kind of policy ...", file=sys.stderr
-                )
             KINDS[kind] = _entry(kind)
         return KINDS[kind]
 
@@ -116,9 +137,15 @@ def _entry(kind: str) -> Callable[..., Any]:
     if kind in (SEAT, PUBLISHED_SEAT):
         from hpcsimkit.compiled import seats
 
-        return entry(seats.advance, CACHE / kind)
+        return entry(seats.advance, CACHE / kind, compiling=_tell)
     if kind == PAIRS_SEAT:
         from hpcsimkit.compiled import pairs
 
-        return entry(pairs.advance_to_pairs, CACHE / kind)
-    return entry(dirlab.simulate if kind == DIRLAB else loop.simulate, CACHE / kind, nogil=True)
+        return entry(pairs.advance_to_pairs, CACHE / kind, compiling=_tell)
+    simulate = dirlab.simulate if kind == DIRLAB else loop.simulate
+    return entry(simulate, CACHE / kind, nogil=True, compiling=_tell)
+
+
+def _tell() -> None:
+    if sys.stderr.isatty():
+        print("compiling the simulator, once for this version and kind of policy ...", file=sys.stderr)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.state import Jobs, Rules
 
 __all__ = [
+    "announced",
     "candidates_of",
     "estimates",
     "is_ready",
@@ -96,9 +99,10 @@ class Parameters(RunParameters, Protocol):
 def takes(simulation: Parameters) -> bool:
     """Return whether the compiled simulator is to run a simulation.
 
-    With ``simulator="auto"`` it takes those that it can run once the jobs of all runs of this process with
-    the same kind of policy are worth its loading. (Policies that try orders make thousands of short runs,
-    and so do the baselines of a training.)
+    With ``simulator="auto"`` it takes those that it can run once SimPy would take longer than its loading,
+    see :func:`~hpcsimkit.compiled.loading.counted`, for the jobs of all runs of this process with the same
+    kind of policy. (Policies that try orders make thousands of short runs, and so do the baselines of a
+    training.)
 
     Raises
     ------
@@ -114,6 +118,22 @@ def takes(simulation: Parameters) -> bool:
     if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")
     return True
+
+
+@contextmanager
+def announced(simulations: Iterable[Parameters]) -> Iterator[None]:
+    """Announce simulations that follow in this process: all together may be worth compiling, or not."""
+    jobs: Counter[str] = Counter()
+    if find_spec("numba") is not None:
+        for each in simulations:
+            rules, asked = type(each.setup.event_order), each.setup.simulator
+            if asked == "auto" and rules in KNOWN and obstacle_of_policy(each.policy, rules) is None:
+                jobs[_kind(_parts(each))] += len(each.workload) + loading.BESIDE_JOBS
+    loading.ANNOUNCED.update(jobs)
+    try:
+        yield
+    finally:
+        loading.ANNOUNCED.subtract(jobs)
 
 
 def is_ready(simulation: Parameters) -> bool:
@@ -433,7 +453,9 @@ def jobs_and_rules(
         run_time,
         requested_time,
         nodes_asked,
-        user=_numbered(workload.user) if isinstance(policy.estimates, LastTwo) else workload.user,
+        user=_numbered(workload.user)
+        if isinstance(policy.estimates, LastTwo)
+        else _contiguous(workload.user),
         arrival_order=waiting,
         rank=arrival if scored else _inverse(np.lexsort((arrival, *keys[::-1]))),
         weight=np.stack(
@@ -561,7 +583,10 @@ def _numbered(user: Integers) -> Integers:
 
 
 def _contiguous(column: Integers) -> Integers:
-    return np.ascontiguousarray(column)
+    """Return a column as a read-only array of its own: for the view of an absent one, numba compiles anew."""
+    found = np.ascontiguousarray(column)
+    found.flags.writeable = False  # as those of a workload: it is a part of the type
+    return found
 
 
 def _inverse(order: NDArray[np.intp]) -> Integers:

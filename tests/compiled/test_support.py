@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ import pytest
 from hpcsimkit.cluster.limited import limited
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.compiled import loading, support
+from hpcsimkit.compiled import loading, loop, support
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.comparison.campaign import Campaign
 from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.comparison.policy_run import PolicyRun
 from hpcsimkit.experiments.console import policy_lines
 from hpcsimkit.experiments.parts.registry import entries, make
 from hpcsimkit.jobs.workload import Workload
@@ -155,16 +157,97 @@ def test_auto_takes_what_it_can_run(jobs: Workload, monkeypatch: pytest.MonkeyPa
     assert len(taken) == 1
 
 
-def test_auto_weighs_the_cost_of_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def nothing_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the cache, empty as in a new installation and a new process."""
     monkeypatch.setattr(loading, "CACHE", tmp_path)
     monkeypatch.setattr(loading, "KINDS", {})
-    assert loading.least_jobs("listing-plan") == loading.WHEN_NEW // 5
-    (tmp_path / "listing-plan").mkdir()
-    (tmp_path / "listing-plan" / "simulate.compiled").touch()
-    assert loading.least_jobs("listing-plan") == loading.WHEN_COMPILED // 5
-    assert loading.least_jobs("listing") == loading.WHEN_NEW
-    monkeypatch.setitem(loading.KINDS, "listing", print)
-    assert loading.least_jobs("listing") == loading.WHEN_LOADED
+    monkeypatch.setattr(loading, "SEEN", Counter())
+    return tmp_path
+
+
+def pretend_compiled(cache: Path, kind: str) -> None:
+    (cache / kind).mkdir()
+    (cache / kind / "simulate.compiled").touch()
+
+
+@pytest.mark.parametrize("stock", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "seconds", "slowness"),
+    [
+        ("listing", 5, 1),
+        ("listing-plan", 8, 5),
+        ("listing-machines", 10, 5),
+        ("listing-machines-plan", 13, 5),
+    ],
+)
+def test_auto_weighs_the_cost_of_loading(
+    kind: str,
+    seconds: int,
+    slowness: int,
+    stock: bool,
+    nothing_compiled: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loading, "is_tested", lambda: not stock)
+    assert loading.least_jobs(kind) == (1 + stock) * seconds * 100_000 // slowness
+    pretend_compiled(nothing_compiled, kind)
+    assert loading.least_jobs(kind) == 20_000 // slowness
+    monkeypatch.setitem(loading.KINDS, kind, print)
+    assert loading.least_jobs(kind) == round(loading.SETTING_UP * 100_000) // slowness
+
+
+def test_the_first_command_compiles_nothing(nothing_compiled: Path, tmp_path: Path) -> None:
+    """SimPy simulates its 40 000 jobs in less time than it would take to compile anything."""
+    experiment = Experiment()
+    jobs = experiment.workload()
+    for policy in experiment.policies:
+        assert not support.takes(Simulation(jobs, make(policy)))
+    with support.announced(Simulation(jobs, make(policy)) for policy in experiment.policies):
+        assert not any(support.takes(Simulation(jobs, make(policy))) for policy in experiment.policies)
+    assert not loading.KINDS
+
+
+@pytest.mark.parametrize(("least", "compiled"), [(360, 3), (361, 0)])
+def test_a_comparison_announces_its_runs(
+    least: int, compiled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three runs of 20 jobs, and 100 for the set-up of each: worth it from the first one, or not at all."""
+    monkeypatch.setattr(loading, "SEEN", Counter())
+    monkeypatch.setattr(loading, "least_jobs", lambda kind: least)
+    experiment = Experiment(jobs=20, policies=["fcfs", "sjf", "saf", "fcfs+hold-unfit"], report=False)
+    runs = Campaign(experiment, experiment.workload(), tmp_path / "out").run()
+    assert [run.simulator for run in runs] == ["compiled"] * compiled + ["simpy"] * (4 - compiled)
+    assert not +loading.ANNOUNCED
+
+
+def test_finished_runs_are_not_announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "SEEN", Counter())
+    monkeypatch.setattr(loading, "least_jobs", lambda kind: 360)
+    experiment = Experiment(jobs=20, policies=["fcfs", "sjf", "saf"], report=False, simulator="auto")
+    workload = experiment.workload()
+    real = PolicyRun.run
+
+    def failing(task: PolicyRun, *arguments: Any) -> Any:
+        if task.policy == "sjf":
+            raise UsageError("stop here")
+        return real(task, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PolicyRun, "run", failing)
+        with pytest.raises(UsageError, match="stop here"):
+            Campaign(experiment, workload, tmp_path / "out").run()
+    monkeypatch.setattr(loading, "SEEN", Counter())
+    runs = Campaign(experiment, workload, tmp_path / "out").run(resume=True)
+    assert [run.simulator for run in runs] == ["compiled", "simpy", "simpy"]
+
+
+def test_logs_with_and_without_users_are_compiled_once(jobs: Workload) -> None:
+    """A column that is absent is shown as one number, repeated: for numba another type of array."""
+    users = Workload({**jobs.columns, "user": np.array([3, 1, 2])}, machine_size=4)
+    for each in (jobs, users):
+        Simulation(each, make("fcfs+easy"), simulator="compiled").run()
+    assert len(loading.KINDS["sizes"].overloads) == 1  # type: ignore[attr-defined]
 
 
 def test_what_has_been_compiled_is_loaded_without_the_tables_of_numba(jobs: Workload, tmp_path: Path) -> None:
@@ -184,35 +267,40 @@ def test_what_has_been_compiled_is_loaded_without_the_tables_of_numba(jobs: Work
 
 
 def test_ready_is_what_auto_takes_at_once(
-    jobs: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    jobs: Workload, nothing_compiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "CACHE", tmp_path)
-    monkeypatch.setattr(loading, "KINDS", {})
-    monkeypatch.setattr(loading, "WHEN_COMPILED", len(jobs))
+    monkeypatch.setattr(loading, "LOADING", len(jobs) * loading.IN_THE_KERNEL)
     simulation = Simulation(jobs, make("fcfs"))
     assert not support.is_ready(simulation)
-    (tmp_path / "sizes").mkdir()
-    (tmp_path / "sizes" / "simulate.compiled").touch()
+    pretend_compiled(nothing_compiled, "sizes")
     assert support.is_ready(simulation)
     assert not support.is_ready(Simulation(jobs.first(len(jobs) - 1), make("fcfs")))
     assert not support.is_ready(Simulation(jobs, make("fcfs"), simulator="simpy"))
     assert not support.is_ready(Simulation(jobs, make("fcfs+round-robin")))
 
 
-@pytest.mark.parametrize(("terminal", "compiled"), [(True, False), (True, True), (False, False)])
-def test_a_line_on_a_terminal_before_it_compiles(
-    terminal: bool, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def doubled(values: Any) -> None:
+    for place in range(len(values)):
+        values[place] *= 2
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_line_on_a_terminal_when_it_compiles(
+    terminal: bool, nothing_compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "CACHE", tmp_path)
-    monkeypatch.setattr(loading, "KINDS", {})
-    if compiled:
-        (tmp_path / "plan").mkdir()
-        (tmp_path / "plan" / "simulate.compiled").touch()
+    """Also where files are in the folder, but not for these types; and not when it is loaded."""
+    monkeypatch.setattr(loading, "CACHE", tmp_path / "version")
+    monkeypatch.setattr(loop, "simulate", doubled)
     stream = io.StringIO()
     stream.isatty = lambda: terminal  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", stream)
-    loading.load("plan")
-    assert stream.getvalue().startswith("compiling the simulator") == (terminal and not compiled)
+    for kind in (np.int64, np.int64, np.float64):
+        loading.KINDS.clear()
+        loading.load("sizes")(np.zeros(3, dtype=kind))
+    assert loading.is_compiled("sizes")
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 2 * terminal
+    assert all(line.startswith("compiling the simulator") for line in lines)
 
 
 def test_the_list_of_policies_has_a_mark_for_compiled_ones() -> None:

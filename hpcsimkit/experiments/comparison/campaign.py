@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from hpcsimkit.cluster.files import write_machines
-from hpcsimkit.engine.engines import Engine, Processes, Threads
+from hpcsimkit.compiled.support import announced
+from hpcsimkit.engine.engines import Engine, InProcess, Processes, Threads
 from hpcsimkit.engine.provenance import Provenance, write_json
 from hpcsimkit.engine.results_folder import (
     FINISHED,
@@ -164,13 +166,19 @@ class Campaign:
         # The longest runs are first, so that none of them is alone at the end.
         tasks = sorted(self.tasks, key=lambda task: -task.slowness) if in_threads else self.tasks
 
-        def engine_of(tasks: Sequence[Task]) -> Engine:
-            engine = self.engine or self.experiment.engine_for(len(tasks))
+        def engine_of(unfinished: Sequence[Task]) -> Engine:
+            engine = self.engine or self.experiment.engine_for(len(unfinished))
             if isinstance(engine, Processes):
                 prepare(self.workload)
+            if isinstance(engine, InProcess):
+                names = {task.name for task in unfinished}
+                stack.enter_context(announced(task.simulation for task in tasks if task.name in names))
             return Threads(THREADS) if in_threads else engine
 
-        outcomes = finish(tasks, self.store, engine_of, tell=lambda name, jobs: tell(policies[name], jobs))
+        with ExitStack() as stack:
+            outcomes = finish(
+                tasks, self.store, engine_of, tell=lambda name, jobs: tell(policies[name], jobs)
+            )
         runs = {outcome["policy"]: Run(**outcome) for outcome in outcomes}
         return [runs[task.policy] for task in self.tasks]
 

@@ -137,11 +137,16 @@ class PolicyRun(Task):
         own = self.experiment.own_metrics
         return {**inputs, "metrics": own} if own else inputs
 
+    @property
+    def simulation(self) -> Simulation:
+        """The simulation, without observers."""
+        policy = self.experiment.policy_named(self.policy)
+        return simulation_of(self.policy, policy, self.experiment, self.workload)
+
     @cached_property
     def slowness(self) -> int:
         """Rough duration of a compiled run, from 1; 0 if SimPy runs it, or it must be compiled first."""
-        policy = self.experiment.policy_named(self.policy)
-        simulation = simulation_of(self.policy, policy, self.experiment, self.workload)
+        simulation = self.simulation
         return slowness(simulation) if not self.experiment.trace and is_ready(simulation) else 0
 
     def run(self, folder: Path, tell: Tell) -> Any:
