@@ -133,7 +133,7 @@ def mutants(
         for fault in left:
             tests = concerned_by(fault.path, ROOT, quick)
             if tuple(tests) not in limits:
-                sound = checkout.outcome(tests, float("inf"))
+                sound = checkout.outcome(tests, None)
                 if sound.word != "unnoticed":
                     raise typer.BadParameter(f"a test fails without any fault: {sound.test}")
                 limits[tuple(tests)] = max(limit, 3 * sound.seconds)

@@ -130,15 +130,15 @@ class Checkout:
             "HPCSIMKIT_SHARED": str(Path(shared).resolve()),
         }
 
-    def outcome(self, tests: list[str], limit: float, fault: Fault | None = None) -> Outcome:
+    def outcome(self, tests: list[str], limit: float | None, fault: Fault | None = None) -> Outcome:
         """Run tests until one fails, with a fault or without.
 
         Parameters
         ----------
         tests : list of str
             Files, in the order in which they run.
-        limit : float
-            Time limit [s].
+        limit : float or None
+            Time limit [s]; None for none.
         fault : Fault, optional
             The fault that is made meanwhile.
         """
@@ -158,7 +158,7 @@ class Checkout:
         # Byte code is identified by size and whole seconds: two faults may agree in both.
         Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
-    def _tested(self, tests: list[str], limit: float) -> Outcome:
+    def _tested(self, tests: list[str], limit: float | None) -> Outcome:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *tests]
         began = time.monotonic()
         process = subprocess.Popen(
