@@ -31,30 +31,74 @@ def _clock(jobs, schedule, due=list):
     return starts
 
 
-def easy(jobs: list[Row], size: int, key=lambda job: job[0], backfill: bool = True) -> list[int]:
-    """EASY, first fit in the order of `key`; without `backfill`, strictly in that order."""
+def easy(
+    jobs: list[Row],
+    size: int,
+    key=lambda job: job[0],
+    backfill: bool = True,
+    *,
+    score=None,
+    window: int | None = None,
+    correct=None,
+) -> list[int]:
+    """EASY, first fit in the order of `key`; without `backfill`, strictly in that order.
+
+    The order may be given by ``score(job, now)`` instead. The head is the first of the `window` jobs that have
+    waited longest. A job that reaches its estimate is given another by ``correct(job, elapsed)``; without it, the
+    job is expected to end one second from now.
+    """
+    estimates = [job[2] for job in jobs]
 
     def schedule(now, waiting, ended, arrived, starts, running):
-        queue = sorted(waiting, key=lambda j: key(jobs[j]))  # ties: order of arrival
+        for j in running:
+            if correct is not None and starts[j] + estimates[j] <= now:
+                estimates[j] = correct(jobs[j], now - starts[j])
+
+        def ordered(some):  # ties: order of arrival
+            return sorted(some, key=lambda j: key(jobs[j]) if score is None else score(jobs[j], now))
+
+        def first():
+            return ordered(queue[:window])[0]
+
+        queue = list(waiting)
         free = size - sum(jobs[j][3] for j in running)
-        expected = [(max(starts[j] + jobs[j][2], now + 1), jobs[j][3]) for j in running]
+        expected = [(max(starts[j] + estimates[j], now + 1), jobs[j][3]) for j in running]
         started = []
-        while queue and jobs[queue[0]][3] <= free:
-            j = queue.pop(0)
+        while queue and jobs[first()][3] <= free:
+            j = first()
+            queue.remove(j)
             free -= jobs[j][3]
             expected.append((now + jobs[j][2], jobs[j][3]))
             started.append(j)
         if not queue or not backfill:
             return started
-        head = jobs[queue.pop(0)][3]
+        j = first()
+        queue.remove(j)
+        head = jobs[j][3]
         shadow = min(at for at, _ in expected if free + sum(n for e, n in expected if e <= at) >= head)
         extra = free + sum(n for e, n in expected if e <= shadow) - head
-        for j in queue:
+        for j in ordered(queue):
             _, _, estimate, nodes = jobs[j]
             if nodes <= free and (now + estimate <= shadow or nodes <= extra):
                 extra -= nodes if now + estimate > shadow else 0
                 free -= nodes
                 started.append(j)
+        return started
+
+    return _clock(jobs, schedule)
+
+
+def greedy(jobs: list[Row], size: int, key=lambda job: job[0], *, window: int | None = None) -> list[int]:
+    """All that fit start in the order of `key`, one after the other; each of the `window` oldest that wait."""
+
+    def schedule(now, waiting, ended, arrived, starts, running):
+        queue, started = list(waiting), []
+        free = size - sum(jobs[j][3] for j in running)
+        while able := [j for j in queue[:window] if jobs[j][3] <= free]:
+            j = min(able, key=lambda j: key(jobs[j]))
+            queue.remove(j)
+            free -= jobs[j][3]
+            started.append(j)
         return started
 
     return _clock(jobs, schedule)

@@ -110,6 +110,8 @@ class NaiveConservative:
         Seconds after a hold at which there is a pass.
     period : int
         Passes are at multiples of it only.
+    correct : callable, optional
+        Returns another estimate for a job that reaches its own at a pass, from the job and the time it has run.
     """
 
     def __init__(
@@ -120,9 +122,12 @@ class NaiveConservative:
         holds: Callable[[int, int], bool] | None = None,
         interval: int | None = None,
         period: int = 1,
+        correct: Callable[[Row, int], int] | None = None,
     ) -> None:
         self.jobs, self.size, self.score = jobs, size, score
         self.holds, self.interval, self.period = holds, interval, period
+        self.correct = correct
+        self.estimates = [estimate for _, _, estimate, _ in jobs]
         self.coming = sorted(range(len(jobs)), key=lambda j: jobs[j][0])[::-1]
         self.waiting: list[int] = []
         self.running: set[int] = set()
@@ -161,25 +166,29 @@ class NaiveConservative:
 
     def expected_end(self, j: int, now: int) -> int:
         """Return when a running job is expected to end: always one second from now, if it exceeds its estimate."""
-        return max(self.schedule.starts[j] + self.jobs[j][2], now + 1)
+        return max(self.schedule.starts[j] + self.estimates[j], now + 1)
 
     def do_pass(self, now: int) -> None:
         """Update the plan, start what may start, and say when the next reservation starts."""
         self.schedule.passes.append(now)
         self.waiting.sort(key=lambda j: (self.score(self.jobs[j], now), self.jobs[j][0], j))
-        self.exceeds = any(self.schedule.starts[j] + self.jobs[j][2] <= now for j in self.running)
+        late = [j for j in self.running if self.schedule.starts[j] + self.estimates[j] <= now]
+        for j in late if self.correct is not None else ():
+            self.estimates[j] = self.correct(self.jobs[j], now - self.schedule.starts[j])
+        corrected = self.correct is not None and bool(late)
+        self.exceeds = self.correct is None and bool(late)
         self.schedule.exceeded += self.exceeds
-        self.update_plan(now)
+        self.update_plan(now, corrected)
         self.exceeded, self.some_ended, self.last_pass = self.exceeds, False, now
         self.start_jobs(now)
         soonest = now + self.exceeds  # one second from now is no time to wait for
         self.next_start = min((at for at in self.reserved.values() if at > soonest), default=None)
 
-    def update_plan(self, now: int) -> None:
+    def update_plan(self, now: int, corrected: bool) -> None:
         """Make the plan anew, or move reservations to earlier slots; then reserve slots for new jobs."""
         late = any(at < now or at <= self.last_pass for at in self.reserved.values())
         new = sorted((j for j in self.waiting if j not in self.reserved), key=lambda j: (self.jobs[j][0], j))
-        if self.exceeds or self.exceeded or late:
+        if self.exceeds or self.exceeded or corrected or late:
             anew, self.reserved = sorted(self.reserved, key=lambda j: (self.reserved[j], j)), {}
             profile = self.profile(now)
             for j in anew:
