@@ -11,6 +11,9 @@ __all__ = ["Excess", "Use", "excess"]
 
 Integers = NDArray[np.int64]
 
+ALMOST = 10
+"""Numbers are almost in order if at most one in so many is less than the one before it."""
+
 
 class Use(NamedTuple):
     """Use of resources over time, one item for each job and place.
@@ -91,7 +94,7 @@ def _peak(start: Integers, end: Integers, amount: Integers, available: int) -> i
 
     Time and change of each event are packed into one number, as numbers are sorted in a third of the time of
     rows. Changes are at most as large as the largest amount: those of ends are negative, and thus precede
-    those of starts. The starts, usually almost in order, are sorted separately, before both are merged.
+    those of starts. Starts that are almost in order are sorted separately, before both are merged.
     """
     jobs, first, most = len(start), start.min(), int(amount.max())
     bits = (2 * most).bit_length()
@@ -105,9 +108,12 @@ def _peak(start: Integers, end: Integers, amount: Integers, available: int) -> i
     events += most
     starts += amount
     ends -= amount
-    starts.sort(kind="stable")
-    ends.sort()
-    events.sort(kind="stable")
+    if ALMOST * np.count_nonzero(starts[1:] < starts[:-1]) < jobs:
+        starts.sort(kind="stable")
+        ends.sort()
+        events.sort(kind="stable")
+    else:
+        events.sort()
     events &= (1 << bits) - 1
     events -= most
     return int(np.cumsum(events, out=events).max())

@@ -240,7 +240,7 @@ LINES: dict[str, tuple[Line, ...]] = {
     "evaluate": (again("evaluate agent.hpcsim log.swf -p fcfs --sequences 2 --jobs 4 -q --out out", F.MODEL, F.SWF, F.PROVENANCE),),
     "learn": (
         again(LEARN, F.SWF, F.TASK, F.TASK_ARRAYS, F.PROVENANCE),
-        line("learn --collect .", F.TASK, after=(LEARN,)),
+        line("learn --collect .", F.TASK, after=(LEARN,), slow=True),
     ),
     "validate": (again(f"validate {PARTITIONED} -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE),),
     "predict": (again(f"predict {PARTITIONED} -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE),),

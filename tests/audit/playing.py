@@ -19,6 +19,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
+import matplotlib.pyplot  # noqa: F401 - what most lines load, these and others, so that no copy has to
+import numba  # noqa: F401
+import pandas  # noqa: F401
+import scipy.stats  # noqa: F401
+import torch._dynamo  # noqa: F401
+
 from hpcsimkit.run import main
 from tests.audit.hearing import EVIL, Ears
 from tests.audit.lines import Line, files

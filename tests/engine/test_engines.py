@@ -114,6 +114,16 @@ def test_a_failure_is_forgotten_by_the_next_attempt(tmp_path: Path) -> None:
     assert store.has(Step("x"))
 
 
+def test_a_task_fails_before_it_has_begun(tmp_path: Path) -> None:
+    store, task = Store(tmp_path), Step("x")
+    store.fail(task, HpcsimkitError("its worker died"))
+    assert store.failure(task) == "its worker died"
+    assert not store.has(task)
+    assert store.set_aside(task) is None, "its inputs are recorded, too"
+    store.perform(task, lambda done: None)
+    assert (store.failure(task), store.has(task)) == (None, True)
+
+
 def test_tasks_can_be_sent_to_a_process_that_inherits_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,7 +107,7 @@ ON_NODES: list[tuple[Any, dict[str, Any], Change, str]] = [
 def test_each_rule_on_nodes(options: dict[str, Any], change: Change, message: str) -> None:
     run = simulation(**options)
     result = run.run()
-    served = run._run.served if run.service_time is not None else None  # type: ignore[union-attr]
+    served = run._run.served if run.setup.service_time is not None else None  # type: ignore[union-attr]
     verify(run, result, served=served)
     with pytest.raises(ImpossibleScheduleError, match=f"^mine: impossible schedule: {message}") as error:
         verify(run, change(result), served=served)
