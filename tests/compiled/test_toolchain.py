@@ -29,6 +29,10 @@ def take(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("pipeline_class" in compilation.OPTIONS) == (way == "ours")
 
 
+def negative(value: Any) -> Any:
+    return -value
+
+
 def compiled(folder: Path) -> Any:
     """Return a new function with a part of each kind, some of them for an argument that may be None."""
     from hpcsimkit.compiled.compilation import called, entry, machine_code, pasted, separate
@@ -81,8 +85,8 @@ def test_no_way_loads_a_file_of_the_other(tmp_path: Path, monkeypatch: pytest.Mo
     folder = tmp_path / "version" / "kind"
     for way, hits in (("ours", 0), ("stock", 0), ("ours", 1), ("stock", 1)):
         take(way, monkeypatch)
-        function = compiled(folder)
-        assert function(np.array([3, 4]), None) == 16
+        function: Any = compilation.entry(negative, folder)
+        assert function(3) == -3
         assert sum(function.stats.cache_hits.values()) == hits
     assert len(list(folder.iterdir())) == 2
 
@@ -92,10 +96,6 @@ def test_without_an_interface_to_its_cache_numba_compiles_in_each_process(
 ) -> None:
     monkeypatch.setitem(sys.modules, "hpcsimkit.compiled.kept", None)
     lines: list[str] = []
-
-    def negative(value: Any) -> Any:
-        return -value
-
     function: Any = compilation.entry(
         negative, tmp_path / "a" / "b", compiling=lambda: lines.append("compiling")
     )
