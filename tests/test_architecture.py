@@ -133,7 +133,8 @@ OPENED_ELSEWHERE = {
     "reports.saved_results": {"read_metadata", "read_table", "read_csv"},
     "reports.sweep.table": {"read_parquet", "read_csv"},
 
-    "compiled.cache_folder": {"read_bytes"},  # these read files of the kit itself and of installed packages
+    "compiled.cache_folder": {"open", "read_bytes"},  # these read files of the kit itself and of installed packages
+    "compiled.toolchain": {"open"},  # of the processor
     "engine.code_version": {"read_bytes"},
     "experiments.parts.catalogue": {"read_text"},
     "reproductions.published_rules.own": {"read_text"},
@@ -268,9 +269,9 @@ def test_every_file_is_read_as_a_format() -> None:
 
 
 def test_only_engines_use_pickle() -> None:
-    """Between processes of one user; what a file holds is never unpickled."""
+    """Between processes of one user; what a file holds is never unpickled, but for the user's private cache."""
     found = {name for name in MODULES for each in imports(name) if each.imported.split(".")[0] in PICKLING}
-    assert found == {"engine.dask", "engine.dask_worker"}
+    assert found == {"engine.dask", "engine.dask_worker", "compiled.kept"}
 
 
 def opened_in(module: str) -> Iterator[str]:

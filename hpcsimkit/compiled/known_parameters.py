@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.parameters import Parameters, defaults, given, parts
@@ -47,7 +48,7 @@ def unknown_parameters(policy: Parameters) -> Iterator[str]:
     So one that is added to a class of the kit is refused until it is compiled, unless at its default value.
     """
     for part in parts(policy):
-        kind = type(part)
+        kind: Any = type(part)
         known = KNOWN_PARAMETERS.get(kind, frozenset())
         for name, value in given(part, known).items():
             yield f"it knows no {name} of {kind.__name__}, found {value}"

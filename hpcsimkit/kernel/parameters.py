@@ -32,9 +32,10 @@ class Parameters:
 
 def given(part: Parameters, known: Collection[str] = ()) -> dict[str, str]:
     """Return the representations of parameters with other values than by default, besides known ones."""
+    kind: type = type(part)
     values = {
         name: (_shown(getattr(part, name)), default)
-        for name, default in defaults(type(part)).items()
+        for name, default in defaults(kind).items()
         if name not in known and hasattr(part, name)
     }
     return {name: shown for name, (shown, default) in values.items() if shown != default}
