@@ -8,6 +8,7 @@ from typing import Any
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled import loading, on_machines, support
+from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder, TextbookOrder
@@ -75,6 +76,7 @@ def _obstacles(simulation: Any, readers: Sequence[Any]) -> Iterator[str]:
     if simulation.setup.begun is not None:
         yield "its seats know no begun runs"
     yield from support.obstacles_of_options(simulation)
+    yield from unknown_parameters(policy)
     if isinstance(policy, Dispatch):
         yield from _obstacles_of_dispatch(simulation)
         return

@@ -18,6 +18,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled import loading, on_machines
+from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -193,6 +194,9 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
     """Yield the reasons why the compiled simulator cannot begin with running jobs."""
     if begun is None:
         return
+    if type(begun) is not Begun:
+        yield f"it knows no {type(begun).__name__}"
+        return
     cluster = _whole(simulation.cluster)
     if isinstance(cluster, Machines):
         fit = on_machines.allocations_of(begun, simulation.workload, cluster) is not None
@@ -237,6 +241,7 @@ def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str
             yield f"the {seat} {stage!r} is not compiled"
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
+    yield from unknown_parameters(policy)
 
 
 def _unknown_options(policy: Pipeline, rules: type[EventOrder]) -> Iterator[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Parameters", "parts"]
+__all__ = ["Parameters", "defaults", "given", "parts"]
 
 
 class Parameters:
@@ -20,13 +20,8 @@ class Parameters:
     """
 
     def __repr__(self) -> str:
-        kind: type = type(self)
-        values = (
-            f"{name}={_shown(getattr(self, name))}"
-            for name, default in _defaults(kind).items()
-            if hasattr(self, name) and _shown(getattr(self, name)) != default
-        )
-        return f"{kind.__name__}({', '.join(values)})"
+        values = (f"{name}={shown}" for name, shown in given(self).items())
+        return f"{type(self).__name__}({', '.join(values)})"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and repr(self) == repr(other)
@@ -35,8 +30,19 @@ class Parameters:
         return hash(repr(self))
 
 
+def given(part: Parameters, known: Collection[str] = ()) -> dict[str, str]:
+    """Return the representations of parameters with other values than by default, besides known ones."""
+    kind: type = type(part)
+    values = {
+        name: (_shown(getattr(part, name)), default)
+        for name, default in defaults(kind).items()
+        if name not in known and hasattr(part, name)
+    }
+    return {name: shown for name, (shown, default) in values.items() if shown != default}
+
+
 @cache
-def _defaults(kind: type) -> dict[str, str]:
+def defaults(kind: type) -> dict[str, str]:
     """Return the parameters of a class and the representations of their default values."""
     return {name: _shown(each.default) for name, each in inspect.signature(kind).parameters.items()}
 

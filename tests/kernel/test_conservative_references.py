@@ -183,7 +183,7 @@ def test_slices_of_real_logs(log: str, mode: str, simulators: list[str], shared:
 @pytest.mark.parametrize("mode", ["run", "kill"])
 @pytest.mark.parametrize(
     ("log", "count"),
-    [("KTH-SP2", 10**9), ("CTC-SP2", 10**9), ("HPC2N", 20_000), ("LANL-CM5", 6000), ("Theta", 8000)],
+    [("KTH-SP2", 10**9), ("CTC-SP2", 20_000), ("HPC2N", 20_000), ("LANL-CM5", 6000), ("Theta", 8000)],
 )
 def test_whole_logs(log: str, count: int, mode: str, shared: Path) -> None:
     name, nodes = LOGS[log]
