@@ -134,15 +134,9 @@ OPENED_ELSEWHERE = {
     "reports.saved_results": {"read_metadata", "read_table", "read_csv"},
     "reports.sweep.table": {"read_parquet", "read_csv"},
 
-<<<<<<< HEAD
     "compiled.cache_folder": {"open", "read_bytes"},  # its files and folders are those of the user alone
-
-    "engine.code_version": {"read_bytes"},  # these read files of the kit itself and of installed packages
-=======
-    "compiled.cache_folder": {"open", "read_bytes"},  # these read files of the kit itself and of installed packages
     "compiled.toolchain": {"open"},  # of the processor
-    "engine.code_version": {"read_bytes"},
->>>>>>> numba
+    "engine.code_version": {"read_bytes"},  # these read files of the kit itself and of installed packages
     "experiments.parts.catalogue": {"read_text"},
     "reproductions.published_rules.own": {"read_text"},
 
@@ -276,18 +270,12 @@ def test_every_file_is_read_as_a_format() -> None:
 
 
 def test_only_engines_use_pickle() -> None:
-<<<<<<< HEAD
     """Between processes of one user, and for the cache of compiled functions; no other file is unpickled.
 
     The cache is a folder that only the user can write: tests/compiled/test_cache_folder.py.
     """
     found = {name for name in MODULES for each in imports(name) if each.imported.split(".")[0] in PICKLING}
-    assert found == {"engine.dask", "engine.dask_worker", "compiled.compilation"}
-=======
-    """Between processes of one user; what a file holds is never unpickled, but for the user's private cache."""
-    found = {name for name in MODULES for each in imports(name) if each.imported.split(".")[0] in PICKLING}
     assert found == {"engine.dask", "engine.dask_worker", "compiled.kept"}
->>>>>>> numba
 
 
 def opened_in(module: str) -> Iterator[str]:
