@@ -249,6 +249,21 @@ def test_the_oldest_jobs_are_kept_until_one_leaves(order: str, taken: Any) -> No
     assert oldest["kept"] > 20
 
 
+def test_the_plain_loop_is_for_pipelines_with_a_blocked_head(taken: Any) -> None:
+    """Others run in full, also on counted nodes without any open seat."""
+    full = taken(Pipeline, "_run_in_full")
+    for seed in range(10):
+        (rows, size), order = crowd(seed), sorted(ORDERS)[seed % len(ORDERS)]
+        policy = make(order).order
+        assert starts(workload(rows, size), Pipeline(policy, backfiller=EASY())) == naive.easy(
+            rows, size, ORDERS[order]
+        ), seed
+        assert not full
+        fitting = starts(workload(rows, size), Pipeline(policy, fitting=True))
+        assert fitting == naive.greedy(rows, size, ORDERS[order]), seed
+        assert full.pop("_run_in_full") > 20
+
+
 @pytest.mark.parametrize("order", sorted(ORDERS))
 def test_jobs_that_fit_are_kept_while_the_window_and_the_level_stay(order: str, taken: Any) -> None:
     asked = taken(Pipeline, "_fitting_jobs")

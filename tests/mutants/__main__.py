@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -118,6 +119,9 @@ def mutants(
     again: Annotated[bool, typer.Option("--again", help="Try the unnoticed again.")] = False,
 ) -> None:
     """Make small faults in the code, and list those that no test concerned notices."""
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(143)
+    )  # so that the copy and the tests that run end, too
     everything = all_faults(paths or list(PACKAGES))
     random.Random(seed).shuffle(everything)
     chosen, reasons, records = everything[:count], equivalent(), read(results)

@@ -209,10 +209,10 @@ def _of_operation(node: ast.expr) -> Iterator[str]:
             yield f"({ast.unparse(ast.IfExp(node.test, node.orelse, node.body))})"
         case ast.Constant(value=bool()):
             yield str(not node.value)
-        case ast.Constant(value=int()):
-            yield str(node.value + 1)
-            if node.value > 0:
-                yield str(node.value - 1)
+        case ast.Constant(value=int(number)):
+            yield str(number + 1)
+            if number > 0:
+                yield str(number - 1)
         case ast.Call(func=ast.Name(id=name)) if name in RENAMED:
             yield _called(node, ast.Name(RENAMED[name]))
         case ast.Call(func=ast.Attribute(attr=name)) if name in RENAMED:

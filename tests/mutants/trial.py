@@ -59,7 +59,13 @@ CONCERNED: dict[str, tuple[str, ...]] = {
         "tests/experiments",
     ),
     "hpcsimkit/compiled/": ("tests/compiled/test_equality.py", "tests/compiled", "tests/kernel"),
-    "policies/backfill/": (*KERNEL_FIRST, "tests/kernel", "tests/policies", "tests/compiled"),
+    "policies/backfill/": (
+        *KERNEL_FIRST,
+        "tests/policies/test_conservative_machines.py",
+        "tests/kernel",
+        "tests/policies",
+        "tests/compiled",
+    ),
     "policies/": ("tests/policies/test_orders.py", "tests/policies", "tests/kernel", "tests/compiled"),
 }
 """Tests concerned by the faults of a folder, in the order in which they run; the first prefix that fits counts."""
