@@ -40,7 +40,7 @@ PAYLOADS: tuple[object, ...] = (
     f"learned:{OUTSIDE}/policy.json",
     EVIL,
     {"part": "experiments.parts.registry:make", "name": f"{EVIL}.py:Run"},
-    {"part": "io.files:write_bytes", "path": f"{OUTSIDE}", "content": {"part": "io.files:read_bytes", "path": "log.swf"}},
+    {"part": "io.files:make_folder", "path": OUTSIDE},
     {"part": f"{EVIL}.py:Run"},
     {"name": f"{EVIL}:Run"},
 )  # fmt: skip
