@@ -33,7 +33,7 @@ KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
         Reservations: "count",
         Actual: "reservations",
         Noisy: "noise",
-        LastTwo: "predictor",
+        LastTwo: "predictor reservations",
         Remembered: "estimates predictions",
         KeyColumn: "keys",
         SlurmMultifactor: "age fair_share size attribute partition qos max_age shares shares_by half_life "
