@@ -119,7 +119,8 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning in one line, with the signature of :func:`warnings.showwarning`."""
-    warn(f"{category.__name__}: {message} ({Path(filename).name}:{lineno})")
+    if not issubclass(category, DeprecationWarning):  # those are for developers, whatever the filters say
+        warn(f"{category.__name__}: {message} ({Path(filename).name}:{lineno})")
 
 
 class _Logged(logging.Handler):

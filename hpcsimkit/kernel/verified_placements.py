@@ -163,12 +163,15 @@ def _outside_machines(cluster: Partitions, jobs: _Jobs, each: Mask) -> Iterator[
 
 def _beyond_limits(cluster: Partitions, jobs: _Jobs, each: Mask) -> Iterator[str]:
     """Yield partitions in which more is in use at once than their limits allow."""
-    workload = jobs.workload
-    pooled = workload.column("spread") == 1
+    workload, machines = jobs.workload, cluster.machines
+    assert machines is not None
+    asked = dict(zip(machines.resources, _Requests.of(workload, machines).amounts, strict=True))
+    # A log of nodes only asks for a total of CPUs.
+    pooled = workload.column("spread") == 1 if workload.resources else np.ones(len(workload), dtype=np.bool_)
+    number = np.where(pooled, 0, workload.column("nodes"))
     for place, (part, here) in enumerate(zip(cluster.parts, each, strict=True)):
         for name, most in part.in_use.items():
-            nodes = np.where(pooled, 0, workload.column("nodes"))
-            amounts = nodes if name == NODES else _asked(workload, name) * np.where(pooled, 1, nodes)
+            amounts = number if name == NODES else asked[name] * np.where(pooled, 1, number)
             found = excess(jobs.use(amounts, here), np.array([[most]]))
             yield from _told_of_partition(cluster, jobs, found, name, place)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
+import pytest
 from hypothesis import strategies as st
 
 from hpcsimkit.experiments.parts.registry import make
@@ -14,6 +16,8 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.result import Result
+
+needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="needs numba: install the extra [fast]")
 
 Row = tuple[int, int, int, int]
 """Submission, run time, requested time, nodes."""

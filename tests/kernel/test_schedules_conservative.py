@@ -13,7 +13,7 @@ from hpcsimkit.kernel.policy import Inspector
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import Conservative, Pipeline
-from tests.kernel.helpers import run, starts, workload
+from tests.kernel.helpers import needs_numba, run, starts, workload
 
 
 class HoldAt(Inspector):
@@ -102,7 +102,7 @@ def test_a_reservation_that_falls_due_is_an_instant_of_its_own() -> None:
 HOUR = 3600
 
 
-@pytest.mark.parametrize("simulator", ["simpy", "compiled"])
+@pytest.mark.parametrize("simulator", ["simpy", pytest.param("compiled", marks=needs_numba)])
 def test_a_reservation_falls_due_beside_a_job_that_exceeds_its_estimate(simulator: str) -> None:
     """A asked for 3 h, B for 1 h, and both run for 10 h. C (three nodes) is promised 1 h, D (2 h) 2 h.
 

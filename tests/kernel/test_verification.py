@@ -28,6 +28,7 @@ from hpcsimkit.kernel.verification import verify
 from hpcsimkit.kernel.verified_capacity import Use, excess
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
+from tests.kernel.helpers import needs_numba
 
 FOUR = {
     "submit_time": [0, 1, 2, 30], "run_time": [10, 10, 5, 3], "requested_time": [10, 12, 4, 3],
@@ -457,6 +458,7 @@ def test_a_locality_model_is_that_of_the_simulation() -> None:
     assert (result.end_time - result.start_time).tolist() == [15] * 6
 
 
+@needs_numba
 def test_open_seats_are_checked_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """On both simulators, whoever asks for the result."""
     from hpcsimkit.kernel import simulation as module
@@ -473,6 +475,7 @@ def test_open_seats_are_checked_at_the_end(monkeypatch: pytest.MonkeyPatch) -> N
     assert ends[2:] == ["compiled"]
 
 
+@needs_numba
 def test_a_fault_of_a_simulator_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """No part of the policy is the user's."""
     from hpcsimkit.compiled import support
