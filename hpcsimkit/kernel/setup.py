@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.kernel.event_order import EventOrder, TextbookOrder
 
 if TYPE_CHECKING:  # the command line reads this module before the libraries of a simulation are loaded
     from hpcsimkit.cluster.opaque import AnyCluster
     from hpcsimkit.kernel.begun import Begun
+    from hpcsimkit.kernel.event_order import EventOrder
     from hpcsimkit.kernel.service_time import ServiceTime
 
 __all__ = ["OPTIONS", "Option", "Setup"]
@@ -83,6 +83,12 @@ class Option:
 def _about(**description: Any) -> dict[str, Option]:
     """Return the metadata of a field with its description."""
     return {"option": Option(**description)}
+
+
+def _textbook() -> EventOrder:
+    from hpcsimkit.kernel.event_order import TextbookOrder
+
+    return TextbookOrder()
 
 
 @dataclass(frozen=True)
@@ -179,7 +185,7 @@ class Setup:
         ),
     )
     event_order: EventOrder = field(
-        default_factory=TextbookOrder,
+        default_factory=_textbook,
         metadata=_about(
             key="semantics",
             choices=("textbook", "dirlab"),
@@ -228,6 +234,8 @@ class Setup:
             unset = value is None and _DEFAULTS[name] is None
             if option.kind is not None and not unset and not option.holds(value):
                 raise UsageError(f"{name} needs {option.needs}, found {value!r}")
+        from hpcsimkit.kernel.event_order import EventOrder
+
         if not isinstance(self.event_order, EventOrder):
             raise UsageError(f"event_order needs an EventOrder, found {self.event_order!r}")
         for name in self.event_order.unsupported:
@@ -269,4 +277,4 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Setup)}
 
 
 def _default(name: str) -> Any:
-    return TextbookOrder() if name == "event_order" else _DEFAULTS[name]
+    return _textbook() if name == "event_order" else _DEFAULTS[name]

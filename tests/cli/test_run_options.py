@@ -60,6 +60,9 @@ FILES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 """Arguments of each command that simulates, and the files that show the outcome."""
 
+QUICK = ("sweep", "what-if", "explain")
+"""Commands that are tested by default: one that compares, one that changes the cluster, one with an environment."""
+
 NO_RUNS = {"describe", "policies", "parts", "plot", "generate lublin", "generate mimic"}
 """Commands that simulate nothing."""
 
@@ -124,7 +127,7 @@ def with_key(folder: Path, command: str, key: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [pytest.param(name, marks=[pytest.mark.slow] * (name == "train")) for name in FILES]
+    "command", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in FILES]
 )
 def test_every_option_changes_the_outcome_or_is_refused(cli: CLI, folder: Path, command: str) -> None:
     plain = outcome(cli, folder, command, "plain")
