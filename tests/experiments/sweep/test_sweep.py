@@ -459,7 +459,7 @@ def test_undefined_metrics_are_empty(tmp_path: Path) -> None:
 def constructed(monkeypatch: pytest.MonkeyPatch, place: Path, axes: dict[str, Any]) -> Counter[str]:
     """How often each policy is constructed from its text while a sweep is read and run."""
     made: Counter[str] = Counter()
-    construct = registry.make
+    construct = registry.policy_named
 
     def counted(name: str, *arguments: Any) -> Any:
         made[name] += 1
@@ -467,7 +467,7 @@ def constructed(monkeypatch: pytest.MonkeyPatch, place: Path, axes: dict[str, An
 
     _policy.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(registry, "make", counted)
+        patch.setattr(registry, "policy_named", counted)
         settings = {"jobs": 20, "policies": ["fcfs", "sjf+easy"], "report": False, "sweep": axes}
         frame = SweepRun(Sweep.of_flags(settings), place).run()
     assert set(frame["status"]) == {"done"}

@@ -58,13 +58,13 @@ LOG = default_workload(np.random.default_rng(5), jobs=500)
 def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each name of a policy is parsed."""
     counts: Counter[str] = Counter()
-    make = registry.make
+    make = registry.policy_named
 
     def counting(name: str, *args: Any, **options: Any) -> Policy:
         counts[name] += 1
         return make(name, *args, **options)
 
-    monkeypatch.setattr(registry, "make", counting)
+    monkeypatch.setattr(registry, "policy_named", counting)
     return counts
 
 
