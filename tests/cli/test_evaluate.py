@@ -150,9 +150,10 @@ def test_no_job_counts_twice_as_long_as_there_is_room(cli, model, log, tmp_path)
     share = said["share_of_jobs_in_several_sequences"]
     assert 0.5 < share <= 1
     line = next(line for line in outcome.out.splitlines() if "several" in line)
+    again = 40 - len({row["first_job"] for row in rows_of(tmp_path / "f")})
     assert line == (
         f"{100 * share:.2g} % of the jobs are in several sequences, which makes p-values too small; "
-        "the log has room for 12 sequences of 30 jobs side by side"
+        f"the log has room for 12 sequences of 30 jobs side by side; {again} of 40 were sampled before, and count once"
     )
     assert rows_of(tmp_path / "f")[: 3 * 12] == rows_of(tmp_path / "e")
 

@@ -207,7 +207,9 @@ def test_files(tmp_path: Path) -> None:
     path.write_text(f"{HEADER}0,0,0,4,256,768,0\n1,0,0,4,1,1,1\n")
     given = trial_of(path)
     assert (given.problem.system, given.name) == ("summit", "My-SUMMIT.csv")
-    assert [str(each.setup.cluster) for each in given.given.scenarios] == ["Machines(128: 256 cpus, 768 gpus)"] * 2
+    assert [str(each.setup.cluster) for each in given.given.scenarios] == [
+        "Machines(128: 256 cpus, 768 gpus)"
+    ] * 2
     assert given.line() == "My-SUMMIT.csv: 2 job sets for Summit"
 
 
