@@ -44,9 +44,10 @@ from hpcsimkit.reproductions.cush.figures import (
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
 from hpcsimkit.reproductions.plans.plan import PublishedTable
-from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
 from hpcsimkit.reproductions.scores import Scores, Standing, standings
 from hpcsimkit.reproductions.sequences import Meeting, SequenceSet

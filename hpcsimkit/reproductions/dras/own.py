@@ -54,9 +54,10 @@ from hpcsimkit.reproductions.dras.figures import (
 from hpcsimkit.reproductions.learners import Learner, Training, trained_agent
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
-from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import RULES, Field, parted
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Meeting, SequenceSet

@@ -28,9 +28,10 @@ from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.masked_ppo.figures import draw_training_curves
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs
 from hpcsimkit.reproductions.plans.plan import PublishedTable, RowPlan
-from hpcsimkit.reproductions.plans.planned import PaperFindings, PaperReproduction
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Conclusion, Target

@@ -143,7 +143,8 @@ class Workshop:
         """Return parts with the size preset and a log, by default the first one, as variables."""
         chosen = self.traces.first if trace is None else trace
         sizes = vars(self.traces.scale)
-        variables = {"none": None, **sizes, "seed": self.traces.seed, **chosen.variables}
+        first = self.traces.first
+        variables = {"none": None, **sizes, "seed": self.traces.seed, "first": first, **chosen.variables}
         return Parts(variables, self.agent, self.code)
 
     def agent(self, name: str, variables: Mapping[str, Any]) -> Learner:

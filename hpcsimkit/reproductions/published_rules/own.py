@@ -24,9 +24,9 @@ from hpcsimkit.policies.dirlab import published, textbook
 from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.papers import PAPERS
 from hpcsimkit.reproductions.plans.catalogue import part
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.plan import paper_files
-from hpcsimkit.reproductions.plans.planned import PaperFindings
 from hpcsimkit.reproductions.published_rules.figures import Seeds, draw_cases, draw_means, draw_seeds
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
 from hpcsimkit.reproductions.targets import Conclusion, Target, same_digits

@@ -1,0 +1,165 @@
+"""Expressions of a plan: numbers, texts and truths from measured and published values.
+
+An expression is one of Jinja2's sandbox. It knows the variables of its comparison, the methods of
+:class:`Quantities`, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.guard import message_of
+from hpcsimkit.reproductions.cells import number, spread_cell
+from hpcsimkit.reproductions.plans.plan import PublishedTable
+from hpcsimkit.reproductions.scores import Scores, Standing, Verdict
+from hpcsimkit.reproductions.sequences import BSLD
+from hpcsimkit.reproductions.targets import same_digits
+from hpcsimkit.reproductions.templates import METHODS, sandbox
+from hpcsimkit.results.statistics import Mean, mean_of
+
+if TYPE_CHECKING:
+    from hpcsimkit.reproductions.plans.parts import Parts
+
+
+FUNCTIONS = [name.removeprefix("Quantities.") for name in METHODS if name.startswith("Quantities.")]
+"""Names of the functions of expressions: those that the sandbox lets them call."""
+
+
+class Quantities:
+    """Functions of the expressions on a comparison; a row is a policy, or a family of agents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = Scores(None, {"ours": {BSLD: np.array([2.0, 4.0])}, "SJF": {BSLD: np.array([3.0, 5.0])}})
+    >>> found = Quantities(scores, {})
+    >>> found.value("below(mean('ours'), mean('SJF'))", {}), found.text("mean(row)", {"row": "ours"})
+    (25.0, '3.00')
+    >>> found.value("mean('ours').real.is_integer.__func__", {})
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.UsageError: expression "mean('ours').real.is_integer.__func__": access to attribute \
+'__func__' of 'builtin_function_or_method' object is unsafe.
+    """
+
+    def __init__(self, scores: Scores, tables: Mapping[str, PublishedTable]) -> None:
+        self.scores = scores
+        self.tables = tables
+
+    def value(self, expression: str, variables: Mapping[str, Any]) -> Any:
+        """Return the value of an expression.
+
+        Raises
+        ------
+        UsageError
+            It is none, or fails.
+        """
+        functions = {name: getattr(self, name) for name in FUNCTIONS}
+        try:
+            return _compiled(expression)(**{**variables, **functions})
+        except Exception as error:
+            raise UsageError(f'expression "{expression}": {message_of(error)}') from None
+
+    def text(self, expression: str, variables: Mapping[str, Any]) -> str:
+        """Return the text of an expression; numbers have two decimals, NaN and None are empty."""
+        value = self.value(expression, variables)
+        return number(value) if value is None or isinstance(value, float) else str(value)
+
+    # --- functions ------------------------------------------------------------------------------------------
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the rows whose names match a regular expression as a whole."""
+        return [row for row in self.scores.values if re.fullmatch(pattern, row)]
+
+    def has(self, row: str) -> bool:
+        """Return whether a row was measured."""
+        return bool(self.scores.members(row))
+
+    def mean(self, row: str, measure: str = BSLD) -> float:
+        """Return the mean of a measure over all agents and sequences of a row; NaN if it does not exist."""
+        return self.scores.mean(row, measure)
+
+    def interval(self, row: str, measure: str = BSLD) -> Mean:
+        """Return the mean of a row over its sequences, with the interval of 95 %."""
+        return mean_of(self.scores.of(row, measure))
+
+    def spread(self, row: str, measure: str = BSLD) -> float | None:
+        """Return the standard deviation over the agents of a row; None for a single one."""
+        means = self.scores.of_agents(row, measure)
+        return float(means.std(ddof=1)) if len(means) > 1 else None
+
+    def cell(self, row: str, measure: str = BSLD, by: float = 1.0) -> str:
+        """Return the mean of a row; of several agents also the least and the largest."""
+        return spread_cell(self.scores.of_agents(row, measure), by) if self.has(row) else ""
+
+    def best_of(self, rows: Iterable[str], measure: str = BSLD) -> str:
+        """Return the row with the lowest mean."""
+        return min((row for row in rows if self.has(row)), key=lambda row: self.mean(row, measure))
+
+    def least(self, rows: Iterable[str], measure: str = BSLD) -> float:
+        """Return the lowest mean of some rows."""
+        return min(self.mean(row, measure) for row in rows if self.has(row))
+
+    def most(self, rows: Iterable[str], measure: str = BSLD) -> float:
+        """Return the largest mean of some rows."""
+        return max(self.mean(row, measure) for row in rows if self.has(row))
+
+    def below(self, value: float, base: float) -> float:
+        """Return how far a value is below a base [%]; NaN of a base of 0, as of waits that no job has."""
+        return 100 * (base - value) / base if base else math.nan
+
+    def promises(self, row: str) -> Sequence[float]:
+        """Return the numbers of reservations and of violations of a row, and the mean delay [s]."""
+        return self.scores.promises(row)
+
+    def against(
+        self, row: str, rival: str, rivals: Sequence[str] | None = None, measure: str = BSLD
+    ) -> Standing:
+        """Compare a row with a rival; p-values are corrected for the number of `rivals`, by default one."""
+        return self.scores.standings(row, rivals or [rival], measure)[rival]
+
+    def verdicts(self, rival: str, rows: Sequence[str], measure: str = BSLD) -> dict[str, Verdict]:
+        """Compare rows with a rival, by row; p-values are corrected for the number of rows."""
+        return self.scores.verdicts(rival, rows, measure)
+
+    def published(self, table: str, row: Any, column: Any) -> float:
+        """Return a published number; NaN if there is none."""
+        return self.tables[table].number(str(row), str(column))
+
+    def same_digits(self, ours: float, paper: float) -> bool:
+        """Return whether two numbers have the same two decimals, rounded or truncated."""
+        return same_digits(ours, paper)
+
+
+@cache
+def _compiled(expression: str) -> Any:
+    return sandbox().compile_expression(expression, undefined_to_none=False)
+
+
+def variables_of(scores: Scores, parts: Parts, contests: Sequence[Scores]) -> Parts:
+    """Return the parts of an expression: the variables of the comparison, and those of all on other logs.
+
+    ``log`` and ``about`` are the log and its name with the base scheduler, ``test`` the words on the test and
+    ``sequences`` the number of its sequences, ``rows`` the rows, ``agents`` those of agents, ``groups`` those
+    of each group, and ``logs`` the names of all logs.
+    """
+    contest = scores.contest
+    families = contest.families()
+    family_of = {each.name: family for family, of in families.items() for each in of}
+    known = {
+        "log": contest.trace,
+        "about": contest.about,
+        "label": contest.label,
+        "test": contest.plan.test or contest.plan.words,
+        "sequences": len(contest.sequences.scenarios),
+        "rows": list(dict.fromkeys(family_of.get(row, row) for row in scores.values)),
+        "groups": {each.group: list(contest.families(each.group)) for each in contest.rows.values()},
+        "agents": [row for row, of in families.items() if of[0].learner is not None],
+        "logs": list(dict.fromkeys(each.contest.trace.name for each in contests)),
+    }
+    return parts.beside(known)
