@@ -153,12 +153,15 @@ class Scores:
 
     @classmethod
     def kept(cls, contest: Any, store: Store) -> Scores:
-        """Return the values of a comparison from the stored outcomes."""
+        """Return the values of a comparison from the stored outcomes.
+
+        Rows on several copies of each sequence have the means over the copies.
+        """
         outcomes = {row: store.outcome(task) for row, task in contest.meetings.items()}
         return cls(
             contest,
             {
-                row: {measure: np.array(values, dtype=np.float64) for measure, values in outcome.items()}
+                row: {measure: _means(values, contest.count) for measure, values in outcome.items()}
                 for row, outcome in outcomes.items()
             },
         )
@@ -209,3 +212,13 @@ class Scores:
     @cached_property
     def _verdicts(self) -> dict[tuple[str, tuple[str, ...], str], dict[str, Verdict]]:
         return {}
+
+
+def _means(values: Any, count: int) -> Floats:
+    """Return the means over equal parts of some values, in their order.
+
+    >>> _means([1.0, 3.0, 5.0, 7.0], 2).tolist()
+    [2.0, 6.0]
+    """
+    found: Floats = np.array(values, dtype=np.float64)
+    return found if len(found) == count else found.reshape(count, -1).mean(axis=1)

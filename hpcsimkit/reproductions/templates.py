@@ -24,7 +24,8 @@ __all__ = ["rendered", "tidied"]
 METHODS = (
     *("PaperFindings.of", "PaperFindings.published_table", "PaperFindings.table", "PaperFindings.tabulated"),
     *("Quantities.against", "Quantities.below", "Quantities.best_of", "Quantities.cell", "Quantities.has"),
-    "Quantities.interval",
+    *("Quantities.difference", "Quantities.effect", "Quantities.elsewhere", "Quantities.interval"),
+    "Quantities.ratio",
     *("Quantities.least", "Quantities.matching", "Quantities.mean", "Quantities.most", "Quantities.promises"),
     *("Quantities.published", "Quantities.same_digits", "Quantities.spread", "Quantities.verdicts"),
     *("Scores.mean", "Scores.of", "Scores.promises", "Scores.standings", "Scores.verdicts"),

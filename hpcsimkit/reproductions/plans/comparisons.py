@@ -63,6 +63,13 @@ class Comparison(NamedTuple):
         return ", ".join(filter(None, [self.trace.name, self.base]))
 
     @property
+    def count(self) -> int:
+        """Number of values of a row."""
+        return (
+            len(self.sequences.scenarios) if self.plan.values is None else self.parts.made(self.plan.values)
+        )
+
+    @property
     def label(self) -> str:
         """Name of a file on the comparison, without suffix."""
         return f"{self.parts.made(self.plan.label)}"

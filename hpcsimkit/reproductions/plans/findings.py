@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.engine.store import Store
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.io.files import single_name
+from hpcsimkit.io.documents import csv_text
+from hpcsimkit.io.files import single_name, write_bytes
 from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.learning_curve import Curve
 from hpcsimkit.reports.plots import draw_boxes
@@ -130,7 +131,7 @@ class PaperFindings:
 
     def quantities(self, scores: Scores) -> Quantities:
         """Return the functions of the expressions on a comparison."""
-        return Quantities(scores, self.plan.published)
+        return Quantities(scores, self.plan.published, lambda: self.scores)
 
     def tabulated(self, name: str, among: Sequence[Scores] | None = None, **variables: Any) -> Table:
         """Return a table of the plan: of all of its comparisons or of some, with further variables."""
@@ -332,6 +333,10 @@ class PaperFindings:
 
     def conclusion(self, pictures: Path) -> Conclusion:
         """Return the targets and the report; figures are written to a folder."""
+        for name, table in self.plan.paper.tables.items():
+            if table.file:
+                text = csv_text(*self.tabulated(name))
+                write_bytes(pictures / single_name(table.file), text.encode())
         for name, figure in self.figures():
             save_figure(figure, pictures / f"{single_name(name)}.png")
         report = rendered(self.template, title=self.plan.title, found=self, plan=self.plan, **self.values())

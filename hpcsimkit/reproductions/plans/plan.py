@@ -126,7 +126,8 @@ class ComparisonPlan(Table):
 
     `sequences` is the name of an attribute of the log (in the published test of another `paper`, if one is
     named), or a value with parts. `words` describe them in headings, `test` in targets. The heuristics of the
-    kit run beside the rows if there are `rivals`. `draws` is the number of runs of stochastic policies.
+    kit run beside the rows if there are `rivals`. `draws` is the number of runs of stochastic policies. A row
+    has `values` values, each the mean over as many sequences; by default one for each sequence.
     `meeting` is the task that runs a policy, if it is not a usual one; it knows the variables `contestant`,
     `sequences` and `runs`, their number.
     """
@@ -145,6 +146,7 @@ class ComparisonPlan(Table):
     known_logs: bool = False
     size: str = ""
     draws: Part = None
+    values: Part = None
     promises: bool = False
     meeting: Part = None
 
@@ -186,10 +188,12 @@ class TablePlan(Table):
     """Table ``[tables.NAME]``: a line for each comparison and each value of some variables.
 
     If all comparisons are columns, there is only one line for each value. Lines for which the expression
-    `given` is false are left out. `let` has further variables, as expressions.
+    `given` is false are left out. `let` has further variables, as expressions. A table with a `file` is also
+    written as CSV.
     """
 
     comparison: str | list[str]
+    file: str = ""
     given: str = "true"
     let: dict[str, str] = Field(default_factory=dict)
     columns: list[ColumnPlan]

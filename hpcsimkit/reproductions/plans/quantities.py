@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.guard import message_of
 from hpcsimkit.reproductions.cells import number, spread_cell
-from hpcsimkit.reproductions.plans.plan import PublishedTable
+from hpcsimkit.reproductions.papers import PAPERS
+from hpcsimkit.reproductions.plans.plan import PublishedTable, paper_files
 from hpcsimkit.reproductions.scores import Scores, Standing, Verdict
 from hpcsimkit.reproductions.sequences import BSLD
 from hpcsimkit.reproductions.targets import same_digits
 from hpcsimkit.reproductions.templates import METHODS, sandbox
-from hpcsimkit.results.statistics import Mean, mean_of
+from hpcsimkit.results.statistics import SIGNIFICANT, Mean, mean_of, ratio_of_means
 
 if TYPE_CHECKING:
     from hpcsimkit.reproductions.plans.parts import Parts
@@ -47,9 +50,15 @@ class Quantities:
 '__func__' of 'builtin_function_or_method' object is unsafe.
     """
 
-    def __init__(self, scores: Scores, tables: Mapping[str, PublishedTable]) -> None:
+    def __init__(
+        self,
+        scores: Scores,
+        tables: Mapping[str, PublishedTable],
+        others: Callable[[], Iterable[Scores]] = list,
+    ) -> None:
         self.scores = scores
         self.tables = tables
+        self.others = others
 
     def value(self, expression: str, variables: Mapping[str, Any]) -> Any:
         """Return the value of an expression.
@@ -128,12 +137,58 @@ class Quantities:
         return self.scores.verdicts(rival, rows, measure)
 
     def published(self, table: str, row: Any, column: Any) -> float:
-        """Return a published number; NaN if there is none."""
-        return self.tables[table].number(str(row), str(column))
+        """Return a published number, of this paper or of a ``paper:table``; NaN if there is none."""
+        paper, _, name = table.rpartition(":")
+        tables = paper_files(PAPERS[paper])[1] if paper else self.tables
+        return tables[name].number(str(row), str(column))
+
+    def elsewhere(self, row: str, **variables: Any) -> float:
+        """Return the mean of a row in the same comparison with other values of its variables; NaN if none."""
+        contest = self.scores.contest
+        wanted = {**contest.variables, **variables}
+        compared = [name for name in contest.plan.each if isinstance(wanted[name], str | int | float)]
+        for other in self.others():
+            there = other.contest
+            same = there.protocol == contest.protocol and there.trace.name == contest.trace.name
+            if same and all(there.variables.get(name) == wanted[name] for name in compared):
+                return other.mean(row)
+        return math.nan
+
+    def ratio(self, row: str, base: str) -> Mean:
+        """Return the ratio of the means of two rows, with its interval; sequences are paired."""
+        return ratio_of_means(self.scores.of(row), self.scores.of(base))
+
+    def difference(self, row: str, base: str) -> Mean:
+        """Return the mean difference between two rows, with its interval."""
+        return mean_of(self.scores.of(row) - self.scores.of(base))
+
+    def effect(self, row: str, base: str, rows: Sequence[str]) -> str:
+        """Return the ratio of a row to a base with its interval, ``=`` if no sequence differs.
+
+        It is bold if the p-value of the paired t-test, corrected for `rows`, is below 0.05.
+        """
+        if not self.has(row):
+            return ""
+        if np.array_equal(self.scores.of(row), self.scores.of(base)):
+            return "="
+        found, rivals = self.ratio(row, base), [each for each in rows if self.has(each) and each != base]
+        against = self.scores.standings(base, rivals)[row].against
+        ratio, low, high = map(_digits, (found.mean, found.low, found.high))
+        ratio = f"**{ratio}**" if against is not None and against.t_test_holm < SIGNIFICANT else ratio
+        return ratio if math.isnan(found.low) else f"{ratio} [{low}, {high}]"
 
     def same_digits(self, ours: float, paper: float) -> bool:
         """Return whether two numbers have the same two decimals, rounded or truncated."""
         return same_digits(ours, paper)
+
+
+def _digits(value: float) -> str:
+    """Return a ratio with two decimals, or with two significant digits if it is below 0.1.
+
+    >>> _digits(0.1), _digits(0.0173), _digits(12.345)
+    ('0.10', '0.017', '12.35')
+    """
+    return f"{value:.2g}" if value < 0.0995 else f"{value:.2f}"
 
 
 @cache
