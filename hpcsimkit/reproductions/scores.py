@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.engine.store import Store
+from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES
 from hpcsimkit.results.statistics import Comparison, Mean, compared, mean_of, paired
 
 Floats = NDArray[np.float64]
+
+VALIDATION = "validation"
 
 
 @dataclass(frozen=True)
@@ -155,16 +158,20 @@ class Scores:
     def kept(cls, contest: Any, store: Store) -> Scores:
         """Return the values of a comparison from the stored outcomes.
 
-        Rows on several copies of each sequence have the means over the copies.
+        Rows on several copies of each sequence have the means over the copies. Those of agents that are
+        chosen by a validation have its best score as a measure, `VALIDATION`.
         """
         outcomes = {row: store.outcome(task) for row, task in contest.meetings.items()}
-        return cls(
-            contest,
-            {
-                row: {measure: _means(values, contest.count) for measure, values in outcome.items()}
-                for row, outcome in outcomes.items()
-            },
-        )
+        found = {
+            row: {measure: _means(values, contest.parts_of_values) for measure, values in outcome.items()}
+            for row, outcome in outcomes.items()
+        }
+        for row, task in contest.meetings.items():
+            learner = task.contestant.learner
+            if learner is not None and getattr(learner, "validate", None) is not None:
+                best = float(store.outcome(Training(learner))["best"])
+                found[row][VALIDATION] = np.full(len(contest.parts_of_values), best)
+        return cls(contest, found)
 
     def members(self, row: str) -> list[str]:
         """Return the policies of a row: itself, or the agents of a family; none if it does not exist."""
@@ -214,11 +221,13 @@ class Scores:
         return {}
 
 
-def _means(values: Any, count: int) -> Floats:
-    """Return the means over equal parts of some values, in their order.
+def _means(values: Any, parts: Sequence[int]) -> Floats:
+    """Return the means over parts of some values, each of which may have several copies in a row.
 
-    >>> _means([1.0, 3.0, 5.0, 7.0], 2).tolist()
-    [2.0, 6.0]
+    >>> _means([1.0, 3.0, 5.0], [2, 1]).tolist(), _means([1.0, 3.0, 5.0, 7.0], [1, 1]).tolist()
+    ([2.0, 5.0], [2.0, 6.0])
     """
     found: Floats = np.array(values, dtype=np.float64)
-    return found if len(found) == count else found.reshape(count, -1).mean(axis=1)
+    copies = len(found) // sum(parts)
+    ends = np.cumsum(np.array(parts) * copies)[:-1]
+    return found if len(found) == len(parts) else np.array([each.mean() for each in np.split(found, ends)])

@@ -24,10 +24,11 @@ __all__ = ["rendered", "tidied"]
 METHODS = (
     *("PaperFindings.of", "PaperFindings.published_table", "PaperFindings.table", "PaperFindings.tabulated"),
     *("Quantities.against", "Quantities.below", "Quantities.best_of", "Quantities.cell", "Quantities.has"),
-    *("Quantities.difference", "Quantities.effect", "Quantities.elsewhere", "Quantities.interval"),
-    "Quantities.ratio",
+    *("Quantities.difference", "Quantities.effect", "Quantities.interval"),
+    *("Quantities.rank", "Quantities.ratio"),
     *("Quantities.least", "Quantities.matching", "Quantities.mean", "Quantities.most", "Quantities.promises"),
     *("Quantities.published", "Quantities.same_digits", "Quantities.spread", "Quantities.verdicts"),
+    *("Quantities.at", "Quantities.worst"),
     *("Scores.mean", "Scores.of", "Scores.promises", "Scores.standings", "Scores.verdicts"),
     *("Comparison.families", "Comparison.family_of"),
     *("Logs.lines", "PaperLog.line", "UnmodifiedLog.line"),

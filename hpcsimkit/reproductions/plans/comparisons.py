@@ -63,11 +63,10 @@ class Comparison(NamedTuple):
         return ", ".join(filter(None, [self.trace.name, self.base]))
 
     @property
-    def count(self) -> int:
-        """Number of values of a row."""
-        return (
-            len(self.sequences.scenarios) if self.plan.values is None else self.parts.made(self.plan.values)
-        )
+    def parts_of_values(self) -> list[int]:
+        """Numbers of sequences whose mean is a value of a row."""
+        values, many = self.parts.made(self.plan.values), len(self.sequences.scenarios)
+        return [many // values] * values if isinstance(values, int) else list(values or [1] * many)
 
     @property
     def label(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.engine.store import Store
+from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import single_name, write_bytes
@@ -210,7 +211,10 @@ class PaperFindings:
             )
         for scores, parts in self.places(plan.comparison, plan.when, plan.each):
             groups: dict[str, list[Curve]] = {}
+            shown = self.quantities(scores).value(plan.rows, parts.variables)
             for family, rows in scores.contest.families().items():
+                if family not in shown:
+                    continue
                 learners = {row.learner.name: row.learner for row in rows if row.learner is not None}
                 curves_of = [self.curve(each) for each in learners.values()]
                 if known := [each for each in curves_of if plan.columns[0] in each]:
@@ -327,9 +331,11 @@ class PaperFindings:
         learners = self.plan.compared if plan.compared else self.plan.trained
         chosen = [each for each in learners if not plan.trainers or each.trainer in plan.trainers]
         if chosen:
-            longest = max(map(self.seconds, chosen)) / (60 if plan.unit == "min" else 3600)
+            learner = max(chosen, key=self.seconds)
+            longest = self.seconds(learner) / (60 if plan.unit == "min" else 3600)
             met = None if plan.at_most is None else longest <= plan.at_most
-            yield Target(plan.what, plan.paper, longest, None, met)
+            about = {"agent": learner.name, "decisions": grouped(learner.size)}
+            yield Target(f"{Parts(about).made(plan.what)}", plan.paper, longest, None, met)
 
     def conclusion(self, pictures: Path) -> Conclusion:
         """Return the targets and the report; figures are written to a folder."""

@@ -127,7 +127,8 @@ class ComparisonPlan(Table):
     `sequences` is the name of an attribute of the log (in the published test of another `paper`, if one is
     named), or a value with parts. `words` describe them in headings, `test` in targets. The heuristics of the
     kit run beside the rows if there are `rivals`. `draws` is the number of runs of stochastic policies. A row
-    has `values` values, each the mean over as many sequences; by default one for each sequence.
+    has `values` values, each the mean over as many sequences, or over the numbers of a list; by default one
+    for each sequence.
     `meeting` is the task that runs a policy, if it is not a usual one; it knows the variables `contestant`,
     `sequences` and `runs`, their number.
     """
@@ -234,6 +235,7 @@ class TimePlan(Table):
     """Entry of ``times``: the longest training of some trainers, or of all.
 
     It is of all agents, or of those of the comparisons; `at_most` and the published `paper` are in its unit.
+    The words know the variables `agent` and `decisions`.
     """
 
     what: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,9 @@ class Quantities:
 
     def matching(self, pattern: str) -> list[str]:
         """Return the rows whose names match a regular expression as a whole."""
-        return [row for row in self.scores.values if re.fullmatch(pattern, row)]
+        contest, rows = self.scores.contest, self.scores.values
+        families = contest.families() if contest is not None else {}
+        return [row for row in families or rows if re.fullmatch(pattern, row)]
 
     def has(self, row: str) -> bool:
         """Return whether a row was measured."""
@@ -106,9 +109,14 @@ class Quantities:
         """Return the mean of a row; of several agents also the least and the largest."""
         return spread_cell(self.scores.of_agents(row, measure), by) if self.has(row) else ""
 
-    def best_of(self, rows: Iterable[str], measure: str = BSLD) -> str:
-        """Return the row with the lowest mean."""
-        return min((row for row in rows if self.has(row)), key=lambda row: self.mean(row, measure))
+    def best_of(self, rows: Iterable[str], measure: str = BSLD, *, highest: bool = False) -> str:
+        """Return the row with the lowest mean, or with the highest one."""
+        known = [row for row in rows if self.has(row)]
+        return (max if highest else min)(known, key=lambda row: self.mean(row, measure))
+
+    def worst(self, row: str, measure: str) -> float:
+        """Return the lowest mean of the agents of a row."""
+        return float(self.scores.of_agents(row, measure).min())
 
     def least(self, rows: Iterable[str], measure: str = BSLD) -> float:
         """Return the lowest mean of some rows."""
@@ -117,6 +125,10 @@ class Quantities:
     def most(self, rows: Iterable[str], measure: str = BSLD) -> float:
         """Return the largest mean of some rows."""
         return max(self.mean(row, measure) for row in rows if self.has(row))
+
+    def rank(self, row: str, rows: Iterable[str], measure: str = BSLD) -> int:
+        """Return the place of a row among some by its mean, from 0; equal ones stay in their order."""
+        return sorted(rows, key=lambda each: self.mean(each, measure)).index(row)
 
     def below(self, value: float, base: float) -> float:
         """Return how far a value is below a base [%]; NaN of a base of 0, as of waits that no job has."""
@@ -142,17 +154,18 @@ class Quantities:
         tables = paper_files(PAPERS[paper])[1] if paper else self.tables
         return tables[name].number(str(row), str(column))
 
-    def elsewhere(self, row: str, **variables: Any) -> float:
-        """Return the mean of a row in the same comparison with other values of its variables; NaN if none."""
+    def at(self, comparison: str = "", **variables: Any) -> Quantities:
+        """Return the functions on another comparison of the log, or on one with other values of variables."""
         contest = self.scores.contest
         wanted = {**contest.variables, **variables}
-        compared = [name for name in contest.plan.each if isinstance(wanted[name], str | int | float)]
+        named = [] if comparison else contest.plan.each
+        compared = [name for name in named if isinstance(wanted[name], str | int | float)]
         for other in self.others():
             there = other.contest
-            same = there.protocol == contest.protocol and there.trace.name == contest.trace.name
+            same = there.protocol == (comparison or contest.protocol) and there.trace is contest.trace
             if same and all(there.variables.get(name) == wanted[name] for name in compared):
-                return other.mean(row)
-        return math.nan
+                return Quantities(other, self.tables, self.others)
+        return Quantities(Scores(None, {}), self.tables)
 
     def ratio(self, row: str, base: str) -> Mean:
         """Return the ratio of the means of two rows, with its interval; sequences are paired."""
@@ -205,6 +218,7 @@ def variables_of(scores: Scores, parts: Parts, contests: Sequence[Scores]) -> Pa
     """
     contest = scores.contest
     families = contest.families()
+    groups = {each.group for each in contest.rows.values()}
     family_of = {each.name: family for family, of in families.items() for each in of}
     known = {
         "log": contest.trace,
@@ -213,7 +227,7 @@ def variables_of(scores: Scores, parts: Parts, contests: Sequence[Scores]) -> Pa
         "test": contest.plan.test or contest.plan.words,
         "sequences": len(contest.sequences.scenarios),
         "rows": list(dict.fromkeys(family_of.get(row, row) for row in scores.values)),
-        "groups": {each.group: list(contest.families(each.group)) for each in contest.rows.values()},
+        "groups": defaultdict(list, {name: list(contest.families(name)) for name in groups}),
         "agents": [row for row, of in families.items() if of[0].learner is not None],
         "logs": list(dict.fromkeys(each.contest.trace.name for each in contests)),
     }
