@@ -221,6 +221,42 @@ class Scores:
         return {}
 
 
+class Joined(Scores):
+    """Scores on the sequences of several comparisons; some agents are in one of them only.
+
+    Examples
+    --------
+    >>> one, other = (
+    ...     {"SJF": {BSLD: np.array([n])}, f"agent {n}": {BSLD: np.array([2 * n])}}
+    ...     for n in (1.0, 3.0)
+    ... )
+    >>> both = Joined.of_parts([Scores(None, one), Scores(None, other)])
+    >>> both.of("SJF").tolist(), both.of("agent 3.0").tolist()
+    ([1.0, 3.0], [6.0])
+    """
+
+    parts: Sequence[Scores]
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Scores]) -> Joined:
+        """Return the scores of comparisons on different sequences as one."""
+        first, names = parts[0].contest, dict.fromkeys(name for each in parts for name in each.values)
+        values = {
+            name: {
+                measure: np.concatenate([each.values[name][measure] for each in parts if name in each.values])
+                for measure in next(each.values[name] for each in parts if name in each.values)
+            }
+            for name in names
+        }
+        found = cls(first and first.joined([each.contest for each in parts]), values)
+        vars(found)["parts"] = parts
+        return found
+
+    def of(self, row: str, measure: str = BSLD) -> Floats:
+        """Return the values of a measure on each sequence of the comparisons with agents of the row."""
+        return np.concatenate([each.of(row, measure) for each in self.parts if each.members(row)])
+
+
 def _means(values: Any, parts: Sequence[int]) -> Floats:
     """Return the means over parts of some values, each of which may have several copies in a row.
 

@@ -111,7 +111,9 @@ def targets_say_which_log(out: Path) -> None:
     theta = [each for what, each in targets.items() if what.startswith("Theta-2022")]
     others = [each for what, each in targets.items() if what.startswith("HPC2N")]
     assert len(theta) == len(others) == 12, "of the best of the four, and of two that the paper lacks"
-    assert [each["met"] is None for each in theta] == [False] * 4 + [True] * 8
+    judged = [each for each in theta if each["met"] is not None]
+    assert len(judged) == 4
+    assert not [each for each in judged if "paid" in each["what"] or "Evolved" in each["what"]]
     assert all(each["met"] is None for each in others), "for comparison only"
 
 

@@ -78,6 +78,14 @@ class Comparison(NamedTuple):
         """Runs of all policies, by row."""
         return {each.name: self._meeting(each) for each in self.contestants}
 
+    def joined(self, others: Sequence[Comparison]) -> Comparison:
+        """Return a comparison on the sequences of several ones, with the policies of all."""
+        scenarios = tuple(each for other in others for each in other.sequences.scenarios)
+        contestants = {each.name: each for other in others for each in other.contestants}
+        rows = {name: row for other in others for name, row in other.rows.items()}
+        sequences = SequenceSet(self.sequences.name, scenarios)
+        return self._replace(sequences=sequences, contestants=list(contestants.values()), rows=rows)
+
     def family_of(self, who: Contestant) -> str:
         """Return the name of the row of tables that a policy belongs to."""
         return self.rows[who.name].family or who.name

@@ -128,7 +128,7 @@ class ComparisonPlan(Table):
     named), or a value with parts. `words` describe them in headings, `test` in targets. The heuristics of the
     kit run beside the rows if there are `rivals`. `draws` is the number of runs of stochastic policies. A row
     has `values` values, each the mean over as many sequences, or over the numbers of a list; by default one
-    for each sequence.
+    for each sequence. With `joined`, the sequences of all values of its variables are one set in tables.
     `meeting` is the task that runs a policy, if it is not a usual one; it knows the variables `contestant`,
     `sequences` and `runs`, their number.
     """
@@ -148,6 +148,7 @@ class ComparisonPlan(Table):
     size: str = ""
     draws: Part = None
     values: Part = None
+    joined: bool = False
     promises: bool = False
     meeting: Part = None
 

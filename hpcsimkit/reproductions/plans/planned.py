@@ -23,7 +23,7 @@ from hpcsimkit.reproductions.plans.logs import Logs, PaperLogs
 from hpcsimkit.reproductions.plans.parts import KIT, Code
 from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, paper_files
 from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
-from hpcsimkit.reproductions.scores import Scores
+from hpcsimkit.reproductions.scores import Joined, Scores
 from hpcsimkit.reproductions.targets import Conclusion
 
 if TYPE_CHECKING:
@@ -207,8 +207,16 @@ class PaperReproduction:
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 
     def scores(self, store: Store) -> list[Scores]:
-        """Return the measured values of all comparisons."""
-        return [Scores.kept(contest, store) for contest in self.contests]
+        """Return the measured values of all comparisons, joined ones as one."""
+        found: dict[object, list[Scores]] = {}
+        for number, contest in enumerate(self.contests):
+            key = (contest.protocol, id(contest.trace)) if contest.plan.joined else number
+            found.setdefault(key, []).append(self.kept(contest, store))
+        return [Joined.of_parts(each) if each[0].contest.plan.joined else each[0] for each in found.values()]
+
+    def kept(self, contest: Comparison, store: Store) -> Scores:
+        """Return the measured values of a comparison."""
+        return Scores.kept(contest, store)
 
     def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw figures."""
