@@ -19,8 +19,6 @@ from hpcsimkit.reproductions.cells import comparison_cells, number, per_cent, sp
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["rendered", "tidied"]
-
 METHODS = (
     *("PaperFindings.of", "PaperFindings.published_table", "PaperFindings.table", "PaperFindings.tabulated"),
     *("Quantities.against", "Quantities.below", "Quantities.best_of", "Quantities.cell", "Quantities.has"),

@@ -28,7 +28,6 @@ from hpcsimkit.reproductions.cush.own import (
     REWARD,
     WAIT,
     CushLearner,
-    OwnFindings,
     OwnReproduction,
     Run,
     Trial,
@@ -38,6 +37,7 @@ from hpcsimkit.reproductions.cush.own import (
 )
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.plan import RowPlan
 from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
@@ -519,10 +519,10 @@ def constant(**changes: Sequence[float]) -> dict[str, Sequence[float]]:
     }
 
 
-def findings(*scores: Scores) -> OwnFindings:
+def findings(*scores: Scores) -> PaperFindings:
     traces = SimpleNamespace(first=None, scale=SimpleNamespace(**TINY))
     plan: Any = SimpleNamespace(paper=KIND.paper, published=TABLES, traces=traces, trained=[], compared=[])
-    found = OwnFindings(plan, SimpleNamespace())  # type: ignore[arg-type]
+    found = PaperFindings(plan, SimpleNamespace())  # type: ignore[arg-type]
     vars(found)["scores"] = list(scores)
     return found
 

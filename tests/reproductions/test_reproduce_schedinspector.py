@@ -19,6 +19,7 @@ from hpcsimkit.reproductions.schedinspector.own import OwnFindings
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
 from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.templates import environment
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.reproductions.test_reproduction_contests import LEARNER
 
@@ -91,11 +92,17 @@ def test_table_4_names_the_log_of_the_paper_only_if_it_is_that() -> None:
 
 def test_ratios_of_figure_7_are_of_one_log() -> None:
     curve = {"steps": np.array([1.0]), "reward": np.array([0.0]), "rejected": np.array([0.5])}
+    report = (KIND.folder / "report.md.jinja").read_text(encoding="utf-8")
+    part = report[
+        report.index("{% for study in plan.studies %}") : report.index("{% if scale.study_steps %}")
+    ]
 
     def ratios(first: str, figure: str) -> list[str]:
-        found = findings(first=first)
-        vars(found)["curves"] = {figure: {"FCFS": curve, "SAF": curve, "manual": curve}}
-        return [line[3] for line in found.study_table(figure).rows]
+        plan = SimpleNamespace(studies=[SimpleNamespace(name=figure, about="")])
+        found = SimpleNamespace(curves={figure: {"FCFS": curve, "SAF": curve, "manual": curve}})
+        values = {"plan": plan, "found": found, "first": first, "own": KIND.own, "published": KIND.published}
+        lines = environment().from_string(part).render(values).splitlines()
+        return [line.split("|")[4].strip() for line in lines if "50.0 %" in line]
 
     assert ratios("SDSC-SP2", "figure-7") == ["5.00", "48.20", ""]
     assert ratios("Lublin", "figure-7") == ["", "", ""]

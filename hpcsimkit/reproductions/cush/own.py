@@ -29,7 +29,6 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
-from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
@@ -37,6 +36,9 @@ from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, read_job_sets
+
+PROBLEM, PAPER, TAUGHT = CushProblem(), CushSettings(), TaughtSettings()
+"""Problem and settings as the report states them."""
 
 NTAT, WAIT, REWARD = "mean_ntat", "mean_wait_time", "reward"
 
@@ -86,7 +88,6 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Name in tables."""
         return self.problem.system.capitalize() if self.path is None else name_among(self.path, {})
 
     @property
@@ -108,7 +109,6 @@ class Trial:
 
     @cached_property
     def validation(self) -> SequenceSet:
-        """Job sets to choose between sampled and greedy actions."""
         return self._drawn("validation", VALIDATION, self.scale.validation)
 
     @cached_property
@@ -140,11 +140,9 @@ class Trial:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """Variables of the plan."""
         return {"log": self, "problem": self.problem}
 
     def line(self) -> str:
-        """Return a line on the job sets."""
         if self.path is not None:
             count = len(self.given.scenarios)
             return f"{self.name}: {count} job set{'s' * (count != 1)} for {self.problem.system.capitalize()}"
@@ -162,7 +160,6 @@ class Trials(Logs):
 
     @cached_property
     def all(self) -> Sequence[Trial]:
-        """Job sets by system, by file, and of Sierra with other clusters and horizons, each once."""
         systems = [CushProblem(system=system) for system in self.scale.systems]
         sizes = [CushProblem(nodes=nodes) for nodes in self.scale.nodes]
         swept = dict.fromkeys([*sizes, *(CushProblem(horizon=horizon) for horizon in self.scale.horizons)])
@@ -177,7 +174,6 @@ class Trials(Logs):
         ]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line on each system and each file."""
         for trial in self.all:
             if trial.kind != "swept":
                 yield trial.line()
@@ -245,7 +241,6 @@ class CushLearner:
         return policy
 
     def agents(self, folder: Path, *, sample: bool) -> list[Agent]:
-        """Return the trained agents from a folder, either sampling or greedy."""
         return [Agent.load(folder / file, sample=sample) for file in AGENTS.values()]
 
 
@@ -271,7 +266,6 @@ class Run(Meeting):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Keys of the outcome."""
         return (*MEASURED, REWARD, *SUMS)
 
     def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
@@ -316,12 +310,3 @@ class OwnReproduction(PaperReproduction):
         )
         columns = {heading: (measure, 1.0) for heading, measure in COLUMNS.items()}
         return Field(name, known, rules, learned, columns)
-
-
-class OwnFindings(PaperFindings):
-    """Measurements of CuSH and its rivals."""
-
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        settings = {"paper": CushSettings(), "taught": TaughtSettings()}
-        return {**super().values(), "problem": CushProblem(), **settings}

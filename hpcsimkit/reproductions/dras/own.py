@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hpcsimkit.agents.dras.measurements import earned, reserves
-from hpcsimkit.agents.dras.settings import TRAINED, WINDOW, Objective, hidden_of, reward_of
+from hpcsimkit.agents.dras.settings import TRAINED, Objective, hidden_of, reward_of
 from hpcsimkit.agents.dras.trainer import DrasSettings
 from hpcsimkit.agents.spaces.episodes import InTurn
 from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
@@ -98,7 +98,6 @@ class MonthlyLog(PaperLog):
 
     @cached_property
     def log(self) -> Workload:
-        """Log as simulated."""
         log = scaled(self.original, self.divisor) if self.divisor > 1 else self.original
         needed = (LEARNED + VALIDATED) * MONTH
         if len(log) < 2 or log.span <= needed:
@@ -111,7 +110,6 @@ class MonthlyLog(PaperLog):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes of the simulated machine."""
         return int(self.log.machine_size or 0)
 
     def _part(self, begin: float, end: float, name: str) -> Workload:
@@ -139,7 +137,6 @@ class MonthlyLog(PaperLog):
 
     @cached_property
     def validation(self) -> SequenceSet:
-        """Validation month."""
         return SequenceSet(f"{self.name}-validation", (self.month,))
 
     @cached_property
@@ -173,7 +170,6 @@ class MonthlyLog(PaperLog):
         return 1.0 / float(np.mean(1.0 / np.maximum(self.part.requested_time, 1)))
 
     def line(self) -> str:
-        """Return a line on the log and its split."""
         smaller = f" (sizes / {self.divisor}, rounded up)" if self.divisor > 1 else ""
         parts = [self.part, *(each.scenarios[0].workload for each in (self.validation, self.test))]
         words = [
@@ -229,7 +225,6 @@ class Run(Meeting):
 
     @property
     def reward(self) -> Reward:
-        """Reward to measure."""
         return reward_of(self.objective, reserved=reserves(self.contestant.policy))
 
     @property
@@ -240,11 +235,9 @@ class Run(Meeting):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Keys of the outcome."""
         return (*MEASURED, REWARD, RESERVES, LARGEST_WAIT)
 
     def inputs(self) -> Any:
-        """Return the inputs of the task: policy, jobs and reward."""
         return {**super().inputs(), "reward": self.reward}
 
     def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
@@ -269,7 +262,6 @@ class OwnReproduction(PaperReproduction):
         return Training(learner, in_full_size(super()._training(learner).kind, learner))
 
     def fields(self) -> list[Field]:
-        """Return the heuristics that the paper leaves out, on the test part of each log."""
         columns = {
             "mean wait [h]": ("mean_wait_time", 1 / HOUR),
             "maximum wait [d]": ("max_wait_time", 1 / DAY),
@@ -288,12 +280,7 @@ class OwnReproduction(PaperReproduction):
 class OwnFindings(PaperFindings):
     """Measurements of DRAS and its rivals, and pictures of the synthetic jobs."""
 
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
-        return {**super().values(), "window": WINDOW, "trained": TRAINED}
-
     def figures(self) -> Iterator[tuple[str, Figure]]:
-        """Yield the pictures of the plan, and the likeness of synthetic jobs to those of each log."""
         yield from super().figures()
         for log in self.plan.traces.all:
             if sets := log.job_sets["synthetic"]:

@@ -70,7 +70,6 @@ class Beocat(Logs):
 
     @property
     def all(self) -> list[Beocat]:
-        """The months together."""
         return [self]
 
     def _month(self, path: Path) -> Workload:
@@ -86,17 +85,14 @@ class Beocat(Logs):
 
     @property
     def variables(self) -> dict[str, Any]:
-        """Variables of the plan."""
         return {"log": self}
 
     @cached_property
     def months(self) -> list[Workload]:
-        """Logs, the earliest first."""
         return sorted(map(self._month, self.paths), key=lambda log: int(log.submit_time.min()))
 
     @cached_property
     def log(self) -> Workload:
-        """All jobs, by submission."""
         first, *others = self.months
         return replace(first.merge(*others), name="beocat")
 
@@ -214,7 +210,6 @@ class Beocat(Logs):
         return sets
 
     def lines(self) -> Iterator[str]:
-        """Yield lines on the data."""
         dropped = int(NINE_MACHINES.misfits(self.log).sum())
         yield f"beocat: {grouped(len(self.log))} jobs of {len(self.paths)} logs on {NINE_MACHINES.summary}"
         yield f"  {grouped(dropped)} jobs left out: {TOO_LARGE}"
@@ -253,11 +248,9 @@ class Playing(Meeting):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Keys of the outcome."""
         return MEASURES
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Run the simulations."""
         policy, done = self.contestant.scheduler(folder.parent), 0
         found: dict[str, list[float]] = {name: [] for name in MEASURES}
         for scenario in self.sequences.scenarios:
@@ -284,9 +277,12 @@ class OwnReproduction(PaperReproduction):
     """Twenty agents for each of two metrics, trained on constructed sets, tested on days of the log."""
 
     def fields(self) -> list[Field]:
-        """Return the kit's heuristics on each set of days."""
-        columns = {"mean wait [min]": (WAIT, 1.0)}
-        return [Field(each.plan.words, *runs_by_use([each], _row_of), columns) for each in self.contests]
+        found = []
+        for each in self.contests:
+            known, rules, learned = runs_by_use([each], _row_of)
+            columns = {"mean wait [min]": (WAIT, 1.0)}
+            found.append(Field(each.plan.words, known, rules, learned, columns))
+        return found
 
 
 def _row_of(who: Contestant, row: RowPlan) -> str:

@@ -12,8 +12,6 @@ from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, attribute_of, 
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
-__all__ = ["Comparison", "Workshop", "runs_by_use"]
-
 
 class Comparison(NamedTuple):
     """Policies under test on the same sequences of a log.

@@ -140,7 +140,6 @@ class OwnFindings(PaperFindings):
     """Measurements of schedulers under published and textbook rules, and minimal cases."""
 
     def targets(self) -> Iterator[Target]:
-        """Yield the published numbers, and the number of expected schedules, of two, for each case."""
         yield from super().targets()
         for case in CASES:
             what = f"{case.name}, {case.rule}: schedules equal, published and textbook"
@@ -153,14 +152,15 @@ class OwnFindings(PaperFindings):
     def _of_seeds(self, scores: Scores) -> dict[str, str]:
         means, anew = scores.of("published"), scores.of("textbook")
         table, column = SEEDS[scores.contest.protocol]
-        paper = self.quantities(scores).published(table, known_log(table, scores.contest.trace.name), column)
+        log = scores.contest.trace.name  # SchedInspector knows one log of Lublin's model only
+        known = "Lublin" if table.startswith("schedinspector") and log == "Lublin-1" else log
+        paper = self.quantities(scores).published(table, known, column)
         mean, spread = float(means.mean()), float(means.std(ddof=1))
         low, high = np.percentile(anew / means, [2.5, 97.5])
         below = "" if np.isnan(paper) else f"{np.count_nonzero(means < paper)} of {len(means)}"
         variables = scores.contest.variables
         return {
-            "scheduler": f"{scores.contest.trace.name} {variables['order'].upper()}"
-            + " + EASY" * variables["backfilling"],
+            "scheduler": f"{log} {variables['order'].upper()}" + " + EASY" * variables["backfilling"],
             "mean over seeds": number(mean),
             "standard deviation": number(spread),
             "of the mean": f"{100 * spread / mean:.0f} %",
@@ -179,8 +179,3 @@ SEEDS = {
     "seeds-schedinspector": ("schedinspector:table_4", "base"),
 }
 """Published table and column of the comparisons of seeds."""
-
-
-def known_log(table: str, log: str) -> str:
-    """Return the row of a log in a published table: SchedInspector knows one log of Lublin's model only."""
-    return "Lublin" if table.startswith("schedinspector") and log == "Lublin-1" else log

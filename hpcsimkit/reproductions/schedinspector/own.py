@@ -26,7 +26,6 @@ from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.dirlab import MAX_REJECTIONS
 from hpcsimkit.reports.explanation import draw_explanation
-from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.findings import PaperFindings
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DECISIONS = "decisions.npz"
-
-OF_PAPER = "SDSC-SP2"
-"""Log of the rejections in figure 7."""
 
 LAST_ROUNDS = 10
 """Number of updates at the end of a training over which its table averages."""
@@ -68,26 +64,18 @@ class Explaining(Task):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Names of the trainings that must be complete before."""
         return (self.learner.name,)
 
     def inputs(self) -> Any:
-        """Return the inputs of the task: learner and log."""
         return {"learner": self.learner, "log": self.log}
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Run the simulation, with the limit of rejections of the tests, and save the decisions."""
         agent = trained_agent(self.learner, folder.parent / self.learner.name, sample=True)
         tested: Any = copy.copy(self.learner.policy)
         tested.max_rejections = MAX_REJECTIONS
         found = explained(with_agent(tested, agent), Scenario(self.log, Setup(event_order=DirlabOrder())))
         write_arrays(folder / DECISIONS, seen=found.seen.astype(np.float32), rejected=found.rejected)
         return {"names": list(found.names)}
-
-    def explanation(self, folder: Path, outcome: Any) -> Explanation:
-        """Return the saved observations and rejections."""
-        kept = arrays_in(read_bytes(folder / DECISIONS, Format.TASK_ARRAYS), folder / DECISIONS)
-        return Explanation(outcome["names"], kept["seen"].astype(np.float64), kept["rejected"])
 
 
 class OwnFindings(PaperFindings):
@@ -97,49 +85,36 @@ class OwnFindings(PaperFindings):
     def explanation(self) -> Explanation:
         """Features of rejected jobs (figure 13)."""
         task = self.plan.tasks["explaining"]
-        assert isinstance(task, Explaining)
-        return task.explanation(self.store.folder(task), self.store.outcome(task))
+        file = self.store.folder(task) / DECISIONS
+        kept = arrays_in(read_bytes(file, Format.TASK_ARRAYS), file)
+        return Explanation(self.store.outcome(task)["names"], kept["seen"].astype(float), kept["rejected"])
 
     def explanation_table(self) -> Table:
         """Return the medians and distances of the features that an inspector observes."""
         return Table(HEADINGS, self.explanation.rows())
 
     def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name."""
         return {**super().values(), "ratio": RATIO}
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
-        """Yield the pictures of the plan, and figure 13."""
         yield "figure-13", draw_explanation(self.explanation)
         yield from super().figures()
 
-    def study_table(self, study: str) -> Table:
-        """Return rewards and shares of rejections at the end of trainings, with the paper's for its log."""
-        the_same = study == "figure-7" and self.plan.traces.first.name == OF_PAPER
-        paper = self.plan.published["figure_7"].of("rejected" if the_same else "")
-        lines = []
-        for name, curve in self.curves[study].items():
-            reward, rejected = (_at_the_end(curve[column]) for column in ("reward", "rejected"))
-            published, discarded = number(paper.get(name.lower())), number(_thrown_away(curve))
-            lines.append([name, f"{reward:.3f}", f"{100 * rejected:.1f} %", published, discarded])
-        at_the_end = ["reward at the end", "rejected at the end", "*paper* [%]"]
-        return Table(["agent", *at_the_end, "thrown away, of all decisions [%]"], lines)
 
-
-def _at_the_end(values: NDArray[np.float64]) -> float:
+def at_the_end(values: NDArray[np.float64]) -> float:
     """Return the mean over the last updates with a finite value.
 
-    >>> _at_the_end(np.array([9.0] + 9 * [1.0] + [2.0, np.nan]))
+    >>> at_the_end(np.array([9.0] + 9 * [1.0] + [2.0, np.nan]))
     1.1
     """
     learned = values[np.isfinite(values)][-LAST_ROUNDS:]
     return float(learned.mean()) if len(learned) else float("nan")
 
 
-def _thrown_away(curve: Mapping[str, NDArray[np.float64]]) -> float | None:
+def thrown_away(curve: Mapping[str, NDArray[np.float64]]) -> float | None:
     """Return the share of decisions discarded in training [%], or None if the curve has no such column.
 
-    >>> _thrown_away({"steps": np.array([100.0, 400.0]), "thrown_away": np.array([0.0, 0.5])})
+    >>> thrown_away({"steps": np.array([100.0, 400.0]), "thrown_away": np.array([0.0, 0.5])})
     37.5
     """
     if "thrown_away" not in curve:

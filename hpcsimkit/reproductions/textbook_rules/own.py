@@ -123,11 +123,9 @@ class SeatLearner(Learner):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Names of the trainings that must be complete before."""
         return () if self.partner is None else (self.partner.name,)
 
     def with_others(self, policy: Policy, store: Path, *, sample: bool) -> Policy:
-        """Return a policy with the partner, if any, at its seat, from the folder of all tasks."""
         return (
             policy if self.partner is None else with_agent(policy, self.partner_agent(store, sample=sample))
         )
@@ -151,7 +149,6 @@ class TogetherLearner(SeatLearner):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Names of the trainings that must be complete before: none."""
         return ()
 
     @property
