@@ -96,21 +96,19 @@ def excess(use: Use, available: Integers, positions: NDArray[np.int32] | None = 
 def _within(use: Use, available: int, positions: NDArray[np.int32] | None) -> bool:
     """Return whether a use in one place certainly never exceeds what is available."""
     start, end, amount = use.start, use.end, use.amounts[:, 0]
-    if positions is not None:
-        most = _most_in_order(start, end, amount, positions)
-        if most is not None and most <= available:
-            return True
-    peak = _peak(start, end, amount)
+    peak = None if positions is None else _peak_in_order(start, end, amount, positions)
+    if peak is None:
+        peak = _peak(start, end, amount)
     return peak is not None and peak <= available
 
 
-def _most_in_order(
+def _peak_in_order(
     start: Integers, end: Integers, amount: Integers, positions: NDArray[np.int32]
 ) -> int | None:
-    """Return the largest sum of the changes in a given order, or None if that is not an order in time.
+    """Return at least the largest amount in use, or None if the given order is not an order in time.
 
-    The sum after the last event of an instant does not depend on the order within the instant, and is the
-    amount in use then. Those before may be larger, so this is at least the largest amount in use.
+    The sum of the changes up to the last event of an instant is the amount in use then, in any order within
+    the instant. Only the sums before it depend on that order: they may exceed all amounts in use.
     """
     jobs = len(start)
     if positions.shape != (2, jobs):

@@ -386,7 +386,7 @@ IN_ORDER = [[0, 1, 3], [2, 4, 5]]
             [3, 5, 4],
         ],  # starts before the end at the same instant, though more than fits for a moment
         [[0, 1, 1], [2, 4, 5]],  # a position twice, and none of the third start
-        [[1, 1, 3], [2, 4, 5]],  # nothing at the first one
+        [[1, 1, 2], [3, 4, 5]],  # nothing at the first one
         [[1, 2, 3], [4, 5, 5]],
         [[0, 1, 5], [2, 4, 3]],  # ends before it starts
         [[3, 4, 0], [5, 1, 2]],
