@@ -30,10 +30,10 @@ def share(
         verify(*arguments, **options)
         spent[0] = time.process_time() - began
 
-    module.verify = timed  # type: ignore[assignment,attr-defined]
+    module.verify = timed  # type: ignore[attr-defined]
     found: dict[str, float] = {}
     programs: dict[Literal["compiled", "simpy"], int] = {
-        "compiled": max(5, repetitions),
+        "compiled": max(15, repetitions),
         "simpy": repetitions,
     }
     for simulator, times in programs.items():
