@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cush.classes import SUMS, class_sums
+from hpcsimkit.agents.cush.classes import SUMS, suited_sums
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import job_selector_returns, local_rewards
 from hpcsimkit.agents.cush.taught import TaughtSettings
@@ -274,7 +274,7 @@ class Run(Meeting):
         result, system = simulation.run(), simulation.system
         found = evaluate(result, names=MEASURED)
         styles = [system.given(row).style for row in range(len(result))]
-        return {**found, REWARD: mean_return(system, found[NTAT]), **class_sums(result, styles)}
+        return {**found, REWARD: mean_return(system, found[NTAT]), **suited_sums(result, styles)}
 
 
 class OwnReproduction(PaperReproduction):

@@ -83,7 +83,6 @@ class OwnFindings(PaperFindings):
 
     @cached_property
     def explanation(self) -> Explanation:
-        """Features of rejected jobs (figure 13)."""
         task = self.plan.tasks["explaining"]
         file = self.store.folder(task) / DECISIONS
         kept = arrays_in(read_bytes(file, Format.TASK_ARRAYS), file)
