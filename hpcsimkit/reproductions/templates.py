@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 
 METHODS = (
     *("PaperFindings.of", "PaperFindings.published_table", "PaperFindings.table", "PaperFindings.tabulated"),
-    *("Quantities.against", "Quantities.below", "Quantities.best_of", "Quantities.cell", "Quantities.has"),
-    *("Quantities.difference", "Quantities.effect", "Quantities.interval"),
-    *("Quantities.rank", "Quantities.ratio"),
-    *("Quantities.least", "Quantities.matching", "Quantities.mean", "Quantities.most", "Quantities.promises"),
-    *("Quantities.published", "Quantities.same_digits", "Quantities.spread", "Quantities.verdicts"),
-    *("Quantities.at", "Quantities.worst"),
-    *("Scores.mean", "Scores.of", "Scores.promises", "Scores.standings", "Scores.verdicts"),
+    *("Quantities.against", "Quantities.at", "Quantities.below", "Quantities.best_of"),
+    *("Quantities.cell", "Quantities.effect", "Quantities.has", "Quantities.interval"),
+    *("Quantities.matching", "Quantities.mean", "Quantities.promises", "Quantities.published"),
+    *("Quantities.rank", "Quantities.same_digits", "Quantities.spread", "Quantities.verdicts"),
+    "Quantities.worst",
     *("Comparison.families", "Comparison.family_of"),
     *("Logs.lines", "PaperLog.line", "UnmodifiedLog.line"),
     *("PublishedTable.number", "PublishedTable.of"),

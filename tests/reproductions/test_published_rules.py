@@ -370,9 +370,9 @@ def test_published_base_of_a_real_test(shared: Path) -> None:
 def test_effects_are_paired_ratios() -> None:
     values = {"published": [10.0, 20.0, 30.0], "half": [5.0, 10.0, 15.0], "mixed": [12.0, 18.0, 33.0]}
     found = Quantities(Scores(None, {row: {BSLD: np.array(each)} for row, each in values.items()}), {})
-    half, mixed = (found.ratio(row, "published") for row in ("half", "mixed"))
+    half, mixed = (found.interval(row, over="published") for row in ("half", "mixed"))
     assert (half.mean, half.low, half.high) == (0.5, 0.5, 0.5)
-    assert found.difference("half", "published").mean == -10
+    assert found.interval("half", minus="published").mean == -10
     assert mixed.mean == 1.05
     assert 0.9 <= mixed.low < 1.05 < mixed.high <= 1.2  # the least and the largest of the three
     assert found.effect("published", "published", ["half"]) == "="

@@ -534,7 +534,9 @@ def findings(*logs: Scores) -> PaperFindings:
     """The measurements of these logs, after trainings that took their time."""
     took = {"alone": 60.0, "in turn": 601.0, "backfiller": 3600.0, "other": 1.0, "both": 90_000.0}
     trainers = ("prompt-inspector", "prompt-inspector", "cem", "cem", "together")
-    trained = [SimpleNamespace(name=name, trainer=of) for name, of in zip(took, trainers, strict=True)]
+    trained = [
+        SimpleNamespace(name=name, trainer=of, size=1) for name, of in zip(took, trainers, strict=True)
+    ]
     traces = SimpleNamespace(first=logs[0].contest.trace, scale=SimpleNamespace())
     plan: Any = SimpleNamespace(trained=trained, traces=traces, paper=KIND.paper, published={})
     store: Any = SimpleNamespace(seconds=lambda task: took[task.name])

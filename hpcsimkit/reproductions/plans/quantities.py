@@ -69,9 +69,16 @@ class Quantities:
         UsageError
             It is none, or fails.
         """
+        from jinja2 import Undefined
+
         functions = {name: getattr(self, name) for name in FUNCTIONS}
+        if taken := sorted(functions.keys() & variables.keys()):
+            raise UsageError(f"a variable has the name of a function of expressions: {taken[0]!r}")
         try:
-            return _compiled(expression)(**{**variables, **functions})
+            found = _compiled(expression)(**{**variables, **functions})
+            if isinstance(found, Undefined):
+                str(found)  # raises what is wrong: an unknown name, or an attribute that is not safe
+            return found
         except Exception as error:
             raise UsageError(f'expression "{expression}": {message_of(error)}') from None
 
@@ -96,9 +103,15 @@ class Quantities:
         """Return the mean of a measure over all agents and sequences of a row; NaN if it does not exist."""
         return self.scores.mean(row, measure)
 
-    def interval(self, row: str, measure: str = BSLD) -> Mean:
-        """Return the mean of a row over its sequences, with the interval of 95 %."""
-        return mean_of(self.scores.of(row, measure))
+    def interval(self, row: str, *, minus: str = "", over: str = "") -> Mean:
+        """Return the mean of a row, or its difference from or ratio to that of another, with its interval.
+
+        Sequences are paired.
+        """
+        values = self.scores.of(row)
+        if over:
+            return ratio_of_means(values, self.scores.of(over))
+        return mean_of(values - self.scores.of(minus) if minus else values)
 
     def spread(self, row: str, measure: str = BSLD) -> float | None:
         """Return the standard deviation over the agents of a row; None for a single one."""
@@ -117,14 +130,6 @@ class Quantities:
     def worst(self, row: str, measure: str) -> float:
         """Return the lowest mean of the agents of a row."""
         return float(self.scores.of_agents(row, measure).min())
-
-    def least(self, rows: Iterable[str], measure: str = BSLD) -> float:
-        """Return the lowest mean of some rows."""
-        return min(self.mean(row, measure) for row in rows if self.has(row))
-
-    def most(self, rows: Iterable[str], measure: str = BSLD) -> float:
-        """Return the largest mean of some rows."""
-        return max(self.mean(row, measure) for row in rows if self.has(row))
 
     def rank(self, row: str, rows: Iterable[str], measure: str = BSLD) -> int:
         """Return the place of a row among some by its mean, from 0; equal ones stay in their order."""
@@ -167,14 +172,6 @@ class Quantities:
                 return Quantities(other, self.tables, self.others)
         return Quantities(Scores(None, {}), self.tables)
 
-    def ratio(self, row: str, base: str) -> Mean:
-        """Return the ratio of the means of two rows, with its interval; sequences are paired."""
-        return ratio_of_means(self.scores.of(row), self.scores.of(base))
-
-    def difference(self, row: str, base: str) -> Mean:
-        """Return the mean difference between two rows, with its interval."""
-        return mean_of(self.scores.of(row) - self.scores.of(base))
-
     def effect(self, row: str, base: str, rows: Sequence[str]) -> str:
         """Return the ratio of a row to a base with its interval, ``=`` if no sequence differs.
 
@@ -184,7 +181,10 @@ class Quantities:
             return ""
         if np.array_equal(self.scores.of(row), self.scores.of(base)):
             return "="
-        found, rivals = self.ratio(row, base), [each for each in rows if self.has(each) and each != base]
+        found, rivals = (
+            self.interval(row, over=base),
+            [each for each in rows if self.has(each) and each != base],
+        )
         against = self.scores.standings(base, rivals)[row].against
         ratio, low, high = map(_digits, (found.mean, found.low, found.high))
         ratio = f"**{ratio}**" if against is not None and against.t_test_holm < SIGNIFICANT else ratio
