@@ -215,7 +215,7 @@ def test_only_logs_of_the_paper_are_tested_as_published(
     files = [tmp_path / log for log in logs]
     found = [(each.trace.name, each.protocol) for each in paper(*files).contests if each.label]
     assert found == [("Lublin-1", "published"), ("Lublin-1", "rest"), ("other", "rest")]
-    tiny["published"] = False
+    tiny["as_published"] = False
     none = [each for each in paper(*files).contests if each.label]
     assert {each.protocol for each in none} == {"rest"}
     with_ar = {each.trace.name: row("fcfs", EASY_AR) in each.meetings

@@ -106,7 +106,6 @@ class Beocat(Logs):
 
     @cached_property
     def test_days(self) -> Days:
-        """Days with about a thousand jobs, as in the paper."""
         scale = self.scale
         found = {day: _runnable(jobs) for day, jobs in days(self.log, scale.low, scale.high, TIMEZONE)}
         if len(found) < 2:
