@@ -44,11 +44,11 @@ class Quantities:
     >>> found = Quantities(scores, {})
     >>> found.value("below(mean('ours'), mean('SJF'))", {}), found.text("mean(row)", {"row": "ours"})
     (25.0, '3.00')
-    >>> found.value("mean('ours').real.is_integer.__func__", {})
+    >>> found.value("mean.__func__", {})
     Traceback (most recent call last):
     ...
-    hpcsimkit.errors.UsageError: expression "mean('ours').real.is_integer.__func__": access to attribute \
-'__func__' of 'builtin_function_or_method' object is unsafe.
+    hpcsimkit.errors.UsageError: expression "mean.__func__": SecurityError: access to attribute '__func__' of \
+'method' object is unsafe.
     """
 
     def __init__(
