@@ -13,6 +13,7 @@ from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.clock import ARRIVAL, BEFORE_ENDS, END, Clock, Instant
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.dependencies import Dependencies
+from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.system import Running, System
 
@@ -23,6 +24,7 @@ class OrderedRun(Protocol):
     """The part of a :class:`~hpcsimkit.kernel.run.Run` that an order of events reads and calls."""
 
     system: System
+    ledger: Ledger
     clock: Clock
     dependencies: Dependencies | None
     begun: Begun | None
@@ -39,7 +41,10 @@ class OrderedRun(Protocol):
         """Process the event of a single submission."""
 
     def end(self, event: Event) -> None:
-        """Process the end of a job."""
+        """Process the end of an attempt: the value of the event is the job, and the number of the attempt."""
+
+    def end_job(self, job: Job) -> None:
+        """End a running job."""
 
     def rank(self, job: Job) -> float:
         """Return the priority of a submission."""
@@ -109,6 +114,7 @@ class TextbookOrder(EventOrder):
         self._separately = dependencies is not None
         # Shared by all events: SimPy does not change the lists.
         self._ends: list[Callable[[Any], None]] = [run.end]
+        self._attempts = run.ledger.attempts
         self._submissions: list[Callable[[Any], None]] = [self._submit]
         if run.begun is not None:
             run.take_over(run.begun)
@@ -141,7 +147,7 @@ class TextbookOrder(EventOrder):
 
     def schedule_end(self, job: Job, seconds: int) -> None:
         """Schedule the end of a job."""
-        Instant(self._run.clock, END, seconds, self._ends, job)
+        Instant(self._run.clock, END, seconds, self._ends, (job, self._attempts[job.index]))
 
     def wake_time(self, run: OrderedRun, at: int) -> int:
         """Return the requested time."""
@@ -222,8 +228,7 @@ class DirlabOrder(EventOrder):
         run = self._run
 
         def end(event: Event) -> None:
-            event._value = self._running.next_to_end(run.clock.now)
-            run.end(event)
+            run.end_job(self._running.next_to_end(run.clock.now))
 
         self._running.expect(job, run.system.now + seconds)
         Instant(run.clock, END, seconds, [end], job)

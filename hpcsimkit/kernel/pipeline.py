@@ -15,6 +15,7 @@ from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobQueue
 from hpcsimkit.kernel.decision import Answering, Decision, External
+from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import (
     FCFS,
     Backfiller,
@@ -27,7 +28,7 @@ from hpcsimkit.kernel.policy import (
 )
 from hpcsimkit.kernel.reservation import EASY, admissible
 from hpcsimkit.kernel.settling import SettlingBackfiller
-from hpcsimkit.kernel.system import Mode, System
+from hpcsimkit.kernel.system import System
 
 __all__ = ["LIMITS", "SEATS", "Pipeline", "ask"]
 
@@ -245,7 +246,7 @@ class Pipeline(Policy):
             job = selected
             if self.inspector is not None and not (yield from self._accept(job, system)):
                 return
-            if job not in queue:  # the inspector rejected it permanently
+            if not system.ledger.waits(job.index):  # the inspector rejected it permanently
                 continue
             if planned is not None and not planned.due(job, system):
                 break
@@ -353,7 +354,7 @@ class Pipeline(Policy):
             if not isinstance(accepted, bool | np.bool_):
                 who = f"{inspector!r} for job {job.id} at t={system.now} s"
                 raise ScheduleError(f"{who}: True or False is needed, found {accepted!r}")
-        if accepted or job not in system.queue:
+        if accepted or not system.ledger.waits(job.index):
             return True
         if not self._may_hold(system):
             raise StalledError(

@@ -50,7 +50,7 @@ def _each_taken(found: Iterable[tuple[Job, int]], system: System, room: Room[Lev
     """Yield jobs, and deduct each job that has been started from the capacity."""
     for job, estimate in found:
         yield job
-        if job not in system.queue:
+        if system.ledger.started(job.index):
             system.cluster.take(job, estimate, room, system.running.allocation(job))
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from simpy.events import Event
 
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
@@ -15,11 +13,11 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
 from hpcsimkit.kernel.clock import ARRIVAL, Instant
 from hpcsimkit.kernel.dependencies import Dependencies
+from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stalls import finish
-from hpcsimkit.kernel.system import State
 
 __all__ = ["Run", "RunParameters"]
 
@@ -45,6 +43,8 @@ class Run(Scheduler):
     ----------
     clock : Clock
         The SimPy environment.
+    ledger : Ledger
+        The record of the run.
     cut_short : list of int
         Rows of the jobs that exceed their wall-time limit due to the locality model.
     served : dict of int to int
@@ -68,7 +68,9 @@ class Run(Scheduler):
         self.cut_short: list[int] = []
         self.served: dict[int, int] = {}
         policy, cluster = self._scheduled(parameters)
-        super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers))
+        self.ledger = Ledger(workload, resubmits=parameters.setup.dependencies)
+        self._attempts = self.ledger.attempts
+        super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers), self.ledger)
         self.guard.system = self.system
         self.events = copy.copy(parameters.setup.event_order)
         self.events.reset(self)
@@ -81,14 +83,6 @@ class Run(Scheduler):
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         """Return the policy and the cluster of the run."""
         return parameters.policy, parameters.cluster
-
-    @property
-    def rejected_jobs(self) -> NDArray[np.bool_] | None:
-        """Which jobs have been rejected, bool, shape (jobs,); None for none."""
-        state = self.system.state
-        if State.REJECTED not in state:
-            return None
-        return np.frombuffer(bytes(state), dtype=np.uint8) == State.REJECTED
 
     # --- the course of the run -------------------------------------------------------------------------
 
@@ -142,9 +136,14 @@ class Run(Scheduler):
         self.submit(event._value)
 
     def end(self, event: Event) -> None:
-        """Process the end of a job, the value of the event."""
+        """Process the end of an attempt; the value of the event is the job, and the number of the attempt."""
+        job, attempt = event._value
+        if self._attempts[job.index] == attempt:
+            self.end_job(job)
+
+    def end_job(self, job: Job) -> None:
+        """End a running job."""
         system = self.system
-        job: Job = event._value
         system.now = self.clock.now
         system.end(job)
         for notify in self.callbacks.on_end:
@@ -161,10 +160,9 @@ class Run(Scheduler):
 
     def _submit_later(self, job: Job) -> None:
         """Submit a job at the end of its think time, now that its preceding job has ended."""
-        system = self.system
-        system.resubmit_at(job)
-        system.arrivals_left += 1
-        Instant(self.clock, self.rank(job), job.submit_time - system.now, [self.submit_now], job)
+        self.ledger.resubmit(job)
+        self.system.arrivals_left += 1
+        Instant(self.clock, self.rank(job), job.submit_time - self.system.now, [self.submit_now], job)
 
     # --- actions of the policy (see Listener) ------------------------------------------------------------
 
@@ -194,7 +192,7 @@ class Run(Scheduler):
         if self.dependencies is not None:
             refused += self.dependencies.cancel(job, self.system)
         for each in refused:
-            self.system.state[each.index] = State.REJECTED
+            self.ledger.reject(each.index)
             for notify in self.callbacks.on_reject:
                 notify(each, self.system)
 

@@ -80,7 +80,7 @@ class Reservations(Backfiller):
                 continue
             self._levels[job.index] = profile.level(estimate, system.free)
             yield job
-            if job not in system.queue:
+            if system.ledger.started(job.index):
                 profile.occupy(now, now + estimate, system.given(job.index))
         else:
             return
@@ -89,7 +89,7 @@ class Reservations(Backfiller):
             if job.index not in reserved and profile.fits(job, estimate):
                 self._levels[job.index] = profile.level(estimate, system.free)
                 yield job
-                if job not in system.queue:
+                if system.ledger.started(job.index):
                     profile.occupy(now, now + estimate, system.given(job.index))
 
     def level(self, job: Job, system: System) -> Level:
