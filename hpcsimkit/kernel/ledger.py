@@ -30,6 +30,7 @@ class State(IntEnum):
     RUNNING = 2
     DONE = 3
     REJECTED = 4
+    HELD = 5
 
 
 class Ledger:
@@ -43,7 +44,7 @@ class Ledger:
     workload : Workload
         The jobs of the run.
     resubmits : bool
-        Whether jobs may be replaced by copies with the submission times of this run (dependencies).
+        Whether jobs may be replaced by copies with the submission times of this run (gates).
 
     Attributes
     ----------
@@ -151,6 +152,10 @@ class Ledger:
         """Enter that a job waits."""
         self.state[row] = 1
 
+    def hold(self, row: int) -> None:
+        """Enter that a gate holds a job that is due."""
+        self.state[row] = 5
+
     def begin(self, row: int, now: int, mode: int, estimate: int) -> None:
         """Enter the start of an attempt."""
         self.state[row] = 2
@@ -175,7 +180,7 @@ class Ledger:
         self.state[row] = 4
 
     def resubmit(self, job: Job) -> None:
-        """Replace a job by a copy with the submission time of this run (dependencies)."""
+        """Replace a job by a copy with the submission time of this run (gates)."""
         if self._submit_time is None:
             self._submit_time = self._workload.column("submit_time").copy()
         self._submit_time[job.index] = job.submit_time

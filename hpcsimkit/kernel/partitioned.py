@@ -163,9 +163,9 @@ class PartitionedRun(Run):
         admitted = partitions.admitted(self.parameters.workload)
         self._queued_in = [tuple(compress(defined, column)) for column in admitted.T.tolist()]
         rows: list[int] = system.workload.arrival_order.tolist()
-        independent = rows if self.dependencies is None else self.dependencies.independent(rows)
+        due = self.gates.due_by_log(rows)
         for scheduler, jobs in zip(defined, admitted, strict=True):
-            scheduler.system.arrivals_left = int(jobs[independent].sum())
+            scheduler.system.arrivals_left = int(jobs[due].sum())
             scheduler.system.now = system.now
             scheduler.reset()
 
@@ -177,13 +177,19 @@ class PartitionedRun(Run):
 
     # --- events ----------------------------------------------------------------------------------------
 
-    def submit(self, job: Job) -> None:
+    def hold(self, job: Job) -> None:
+        """Keep a job that is due out of all queues."""
+        super().hold(job)
+        for scheduler in self._queued_in[job.index]:
+            scheduler.system.arrivals_left -= 1
+
+    def join(self, job: Job) -> None:
         """Add a job to the queues of the partitions that admit it."""
         self.set_time()
         for scheduler in self._queued_in[job.index]:
             scheduler.system.submit(job)
             scheduler.want_pass()
-        super().submit(job)
+        super().join(job)
 
     def _submit_later(self, job: Job) -> None:
         super()._submit_later(job)

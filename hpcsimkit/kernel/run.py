@@ -12,7 +12,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
 from hpcsimkit.kernel.clock import ARRIVAL, Instant
-from hpcsimkit.kernel.dependencies import Dependencies
+from hpcsimkit.kernel.gate import Gates
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.policy import Policy
@@ -62,13 +62,14 @@ class Run(Scheduler):
     def __init__(self, parameters: RunParameters) -> None:
         kill = parameters.setup.walltime == "kill"
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
-        self.dependencies = Dependencies(workload) if parameters.setup.dependencies else None
+        self.gates = Gates(parameters.setup.all_gates, workload)
+        self._gated = bool(self.gates)
         self.begun = parameters.setup.begun
         self._service_time = parameters.setup.service_time
         self.cut_short: list[int] = []
         self.served: dict[int, int] = {}
         policy, cluster = self._scheduled(parameters)
-        self.ledger = Ledger(workload, resubmits=parameters.setup.dependencies)
+        self.ledger = Ledger(workload, resubmits=self._gated)
         self._attempts = self.ledger.attempts
         super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers), self.ledger)
         self.guard.system = self.system
@@ -109,6 +110,18 @@ class Run(Scheduler):
     # --- events ----------------------------------------------------------------------------------------
 
     def submit(self, job: Job) -> None:
+        """Add a job that is due to the queue, unless a gate holds it."""
+        if self.gates.holds(job, self.system):
+            self.hold(job)
+        else:
+            self.join(job)
+
+    def hold(self, job: Job) -> None:
+        """Keep a job that is due out of the queue."""
+        self.ledger.hold(job.index)
+        self.system.arrivals_left -= 1
+
+    def join(self, job: Job) -> None:
         """Add a job to the queue."""
         self.system.submit(job)
         self.pass_wanted = True
@@ -148,21 +161,22 @@ class Run(Scheduler):
         system.end(job)
         for notify in self.callbacks.on_end:
             notify(job, system)
-        if self.dependencies is not None:
-            for successor in self.dependencies.release(job, system):
-                self._submit_later(successor)
+        if self._gated:
+            for due in self.gates.after_end(job, system):
+                self._submit_later(due)
         if system.queue.jobs:
             self.pass_wanted = True
 
     def rank(self, job: Job) -> float:
-        """Return the priority of a submission; with dependencies, it preserves the order of the log."""
-        return ARRIVAL if self.dependencies is None else ARRIVAL + job.index / len(self.system.workload)
+        """Return the priority of a submission; with gates, it preserves the order of the log."""
+        return ARRIVAL + job.index / len(self.system.workload) if self._gated else ARRIVAL
 
     def _submit_later(self, job: Job) -> None:
-        """Submit a job at the end of its think time, now that its preceding job has ended."""
+        """Submit a job that is due from its submission time on, or from now on."""
         self.ledger.resubmit(job)
         self.system.arrivals_left += 1
-        Instant(self.clock, self.rank(job), job.submit_time - self.system.now, [self.submit_now], job)
+        seconds = max(job.submit_time - self.system.now, 0)
+        Instant(self.clock, self.rank(job), seconds, [self.submit_now], job)
 
     # --- actions of the policy (see Listener) ------------------------------------------------------------
 
@@ -187,11 +201,8 @@ class Run(Scheduler):
         return seconds
 
     def on_reject(self, job: Job) -> None:
-        """Reject the jobs that depend on a rejected job."""
-        refused = [job]
-        if self.dependencies is not None:
-            refused += self.dependencies.cancel(job, self.system)
-        for each in refused:
+        """Reject the jobs that are never due without a rejected job."""
+        for each in (job, *self.gates.after_reject(job, self.system)):
             self.ledger.reject(each.index)
             for notify in self.callbacks.on_reject:
                 notify(each, self.system)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the command line reads this module before the libraries of 
     from hpcsimkit.cluster.opaque import AnyCluster
     from hpcsimkit.kernel.begun import Begun
     from hpcsimkit.kernel.event_order import EventOrder
+    from hpcsimkit.kernel.gate import Gate
     from hpcsimkit.kernel.service_time import ServiceTime
 
 __all__ = ["OPTIONS", "Option", "Setup"]
@@ -110,7 +111,9 @@ class Setup:
         ``"run"``.
     dependencies : bool
         Whether a job is submitted only after its preceding job has ended, see
-        :mod:`~hpcsimkit.kernel.dependencies`. Default: False.
+        :class:`~hpcsimkit.kernel.gate.Dependencies`. Default: False.
+    gates : tuple of Gate
+        Rules that decide when jobs join the queue, see :mod:`~hpcsimkit.kernel.gate`; by default none.
     period : int, optional
         Scheduling interval [s]: passes happen only at multiples of it; by default at every instant with an
         event.
@@ -169,6 +172,15 @@ class Setup:
             meaning="Whether each job waits for its preceding job (SWF fields 17 and 18)",
             decides="schedule",
             unset="no dependencies",
+        ),
+    )
+    gates: tuple[Gate, ...] = field(
+        default=(),
+        metadata=_about(
+            meaning="Rules that decide when jobs join the queue",
+            decides="schedule",
+            unset="none",
+            recorded=lambda gates: {"gates": [repr(gate) for gate in gates]},
         ),
     )
     period: int | None = field(
@@ -235,13 +247,24 @@ class Setup:
             if option.kind is not None and not unset and not option.holds(value):
                 raise UsageError(f"{name} needs {option.needs}, found {value!r}")
         from hpcsimkit.kernel.event_order import EventOrder
+        from hpcsimkit.kernel.gate import Gate
 
         if not isinstance(self.event_order, EventOrder):
             raise UsageError(f"event_order needs an EventOrder, found {self.event_order!r}")
+        for gate in self.gates:
+            if not isinstance(gate, Gate):
+                raise UsageError(f"gates needs objects of class Gate, found {gate!r}")
         for name in self.event_order.unsupported:
             self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
-        for name in ("dependencies", "service_time") if self.begun is not None else ():
+        for name in ("dependencies", "gates", "service_time") if self.begun is not None else ():
             self._refuse(name, f"a begun run knows no {name}")
+
+    @property
+    def all_gates(self) -> tuple[Gate, ...]:
+        """The gates of the run, in the order in which a job passes them; dependencies come first."""
+        from hpcsimkit.kernel.gate import Dependencies
+
+        return (Dependencies(), *self.gates) if self.dependencies else self.gates
 
     def _refuse(self, name: str, reason: str) -> None:
         """Raise an error if an option is given."""
