@@ -142,6 +142,9 @@ class ShownLedger:
         """Return the name of no partition."""
         return ""
 
+    def first_held(self) -> None:
+        """Return None: there are no gates."""
+
     @property
     def submit_time(self) -> Integers:
         """Submission time of each job [s]."""

@@ -119,6 +119,11 @@ class Ledger:
             return self.partition if self.starts[row] >= 0 else ""
         return self.partitions.get(row, "")
 
+    def first_held(self) -> Job | None:
+        """Return the first job that a gate holds, if any."""
+        row = self.state.find(5)
+        return None if row < 0 else self.jobs[row]
+
     @property
     def submit_time(self) -> NDArray[np.int64]:
         """Submission time of each job in this run [s], int64, shape (jobs,)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hpcsimkit.errors import StalledError
-from hpcsimkit.kernel.ledger import State
 from hpcsimkit.kernel.system import System
 
 __all__ = ["IDLE_WAKES", "IdleWakes", "finish", "stalled"]
@@ -33,8 +32,8 @@ def finish(system: System, tells: Iterable[Callable[[System], None]]) -> None:
     """
     if len(system.queue):
         raise stalled(system)
-    if State.HELD in system.ledger.state:
-        held = system.jobs[system.ledger.state.index(State.HELD)]
+    held = system.ledger.first_held()
+    if held is not None:
         raise StalledError(
             f"stalled at t={system.now} s: job {held.id} is held by a gate, and nothing is to come"
         )

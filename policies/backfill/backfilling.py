@@ -8,11 +8,11 @@ from hpcsimkit.cluster.base import Nodes, Room
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.expected import expected, needs_machines
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.reservation import EASY, admissible
 from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.backfill.expected import expected, needs_machines
 
 __all__ = ["EASY", "Greedy", "Reservations"]
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.expected import expected, needs_machines
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.backfill.expected import expected, needs_machines
 
 __all__ = ["Conservative"]
 

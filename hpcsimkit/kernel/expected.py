@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.limited import LimitedMachines
+from hpcsimkit.cluster.limited_profile import LimitedProfile
+from hpcsimkit.cluster.machine_profile import MachineProfile, TotalsProfile
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.profile import LevelProfile, Profile
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.backfill.limited_profile import LimitedProfile
-from hpcsimkit.policies.backfill.machine_profile import MachineProfile, TotalsProfile
-from hpcsimkit.policies.backfill.profile import LevelProfile, Profile
 
 __all__ = ["expected", "needs_machines"]
 
