@@ -190,7 +190,7 @@ class DirlabOrder(EventOrder):
     """
 
     name = "dirlab"
-    unsupported = ("dependencies", "gates", "period", "service_time", "begun")
+    unsupported = ("dependencies", "gates", "calendar", "period", "service_time", "begun")
 
     def __init__(self, following: int | None = None) -> None:
         self.following = following

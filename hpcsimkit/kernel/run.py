@@ -7,11 +7,14 @@ from typing import Protocol
 
 from simpy.events import Event
 
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
+from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
-from hpcsimkit.kernel.clock import ARRIVAL, Instant
+from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, Instant
 from hpcsimkit.kernel.gate import Gates
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
@@ -76,6 +79,7 @@ class Run(Scheduler):
         self.events = copy.copy(parameters.setup.event_order)
         self.events.reset(self)
         self._schedule_end = self.events.schedule_end
+        self._follow(parameters.setup.calendar)
         self.reset()
         for notify in self.callbacks.on_begin:
             notify(self.system)
@@ -166,6 +170,38 @@ class Run(Scheduler):
                 self._submit_later(due)
         if system.queue.jobs:
             self.pass_wanted = True
+
+    def _follow(self, calendar: Calendar) -> None:
+        """Take what is gone at the beginning from the free capacity, and schedule the first change."""
+        system, now = self.system, self.clock.now
+        if calendar and not isinstance(system.cluster, Nodes):
+            raise UsageError(f"a calendar needs counted nodes, found {self.parameters.cluster!r}")
+        system.calendar = calendar
+        self._gone = calendar.gone(now) if calendar else 0
+        self._changes = [time for time in calendar.times if time > now]
+        system.changes_left = len(self._changes)
+        if self._gone:
+            system.free = system.free - self._gone
+        self._schedule_change()
+
+    def _schedule_change(self) -> None:
+        """Schedule the next change of the calendar; each one schedules the next."""
+        if self._changes:
+            at = self._changes.pop(0)
+            Instant(self.clock, CHANGE, at - self.clock.now, [self._change])
+
+    def _change(self, event: Event) -> None:
+        """Change the free capacity as the calendar says."""
+        system = self.system
+        now = system.now = self.clock.now
+        gone, before = system.calendar.gone(now), self._gone
+        system.free, self._gone = system.free + before - gone, gone
+        system.version += 1
+        system.changes_left -= 1
+        if system.queue.jobs:
+            self.pass_wanted = True
+        if system.running.entries or system.arrivals_left or system.queue.jobs:
+            self._schedule_change()
 
     def rank(self, job: Job) -> float:
         """Return the priority of a submission; with gates, it preserves the order of the log."""

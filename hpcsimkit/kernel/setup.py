@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hpcsimkit.errors import UsageError
 
 if TYPE_CHECKING:  # the command line reads this module before the libraries of a simulation are loaded
+    from hpcsimkit.cluster.calendar import Calendar
     from hpcsimkit.cluster.opaque import AnyCluster
     from hpcsimkit.kernel.begun import Begun
     from hpcsimkit.kernel.event_order import EventOrder
@@ -92,6 +93,12 @@ def _textbook() -> EventOrder:
     return TextbookOrder()
 
 
+def _empty_calendar() -> Calendar:
+    from hpcsimkit.cluster.calendar import Calendar
+
+    return Calendar()
+
+
 @dataclass(frozen=True)
 class Setup:
     """The options of a run besides its jobs, its policy and its observers.
@@ -114,6 +121,9 @@ class Setup:
         :class:`~hpcsimkit.kernel.gate.Dependencies`. Default: False.
     gates : tuple of Gate
         Rules that decide when jobs join the queue, see :mod:`~hpcsimkit.kernel.gate`; by default none.
+    calendar : Calendar
+        Capacity that is known ahead to be gone for some time, see :mod:`~hpcsimkit.cluster.calendar`; on
+        counted nodes only. By default none is.
     period : int, optional
         Scheduling interval [s]: passes happen only at multiples of it; by default at every instant with an
         event.
@@ -183,6 +193,15 @@ class Setup:
             recorded=lambda gates: {"gates": [repr(gate) for gate in gates]},
         ),
     )
+    calendar: Calendar = field(
+        default_factory=_empty_calendar,
+        metadata=_about(
+            meaning="Capacity that is known ahead to be gone for some time",
+            decides="schedule",
+            unset="all of it is always there",
+            recorded=lambda calendar: {"calendar": [list(step) for step in calendar.steps]},
+        ),
+    )
     period: int | None = field(
         default=None,
         metadata=_about(
@@ -246,6 +265,7 @@ class Setup:
             unset = value is None and _DEFAULTS[name] is None
             if option.kind is not None and not unset and not option.holds(value):
                 raise UsageError(f"{name} needs {option.needs}, found {value!r}")
+        from hpcsimkit.cluster.calendar import Calendar
         from hpcsimkit.kernel.event_order import EventOrder
         from hpcsimkit.kernel.gate import Gate
 
@@ -254,9 +274,11 @@ class Setup:
         for gate in self.gates:
             if not isinstance(gate, Gate):
                 raise UsageError(f"gates needs objects of class Gate, found {gate!r}")
+        if not isinstance(self.calendar, Calendar):
+            raise UsageError(f"calendar needs a Calendar, found {self.calendar!r}")
         for name in self.event_order.unsupported:
             self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
-        for name in ("dependencies", "gates", "service_time") if self.begun is not None else ():
+        for name in ("dependencies", "gates", "calendar", "service_time") if self.begun is not None else ():
             self._refuse(name, f"a begun run knows no {name}")
 
     @property
@@ -300,4 +322,5 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Setup)}
 
 
 def _default(name: str) -> Any:
-    return _textbook() if name == "event_order" else _DEFAULTS[name]
+    made = {"event_order": _textbook, "calendar": _empty_calendar}.get(name)
+    return _DEFAULTS[name] if made is None else made()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
+from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -22,6 +23,9 @@ from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.service_time import ServiceTime
 
 __all__ = ["Listener", "RunTimeEstimator", "Running", "System"]
+
+
+NO_CALENDAR = Calendar()
 
 
 class RunTimeEstimator(Protocol):
@@ -178,6 +182,10 @@ class System:
         Number of times an inspector held a job, by row; jobs that were never held are absent.
     stands_still : bool
         Whether a wake-up without pending events comes at once, without advancing the clock (published rules).
+    calendar : Calendar
+        Capacity that is known ahead to be gone for some time.
+    changes_left : int
+        Number of times at which the calendar will change the free capacity.
     arrivals_left : int
         Number of submissions that are certain to come, irrespective of the waiting jobs.
     allocations : list of Allocation or None
@@ -212,6 +220,8 @@ class System:
         ledger: Ledger | None = None,
     ) -> None:
         self.workload = workload
+        self.calendar = NO_CALENDAR
+        self.changes_left = 0
         self.ledger = Ledger(workload) if ledger is None else ledger
         self.cluster = cluster
         self.order = order
@@ -253,7 +263,26 @@ class System:
 
     def fits(self, job: Job) -> bool:
         """Return whether the job could start now."""
-        return self.cluster.fits(job, self.free)
+        return self.cluster.fits(job, self.room_for(job) if self.calendar else self.free)
+
+    def room_for(self, job: Job) -> Level:
+        """Return the capacity that the job may use if it starts now and runs for as long as estimated.
+
+        It is the free capacity, except if the calendar takes more meanwhile than running jobs are expected to
+        release by then.
+        """
+        if not self.calendar:
+            return self.free
+        now, least = self.now, self.free
+        end, there = now + self.estimate(job), least + self.calendar.gone(now)
+        releases = iter(self.running.entries)
+        following = next(releases, None)
+        for time, gone in self.calendar.between(now, end):
+            while following is not None and max(following[0], now + 1) <= time:
+                there = there + following[2]
+                following = next(releases, None)
+            least = min(least, there - gone)
+        return least
 
     def expected_penalty(self, job: Job, allocation: Allocation) -> float:
         """Return the expected increase in run time of a job with an allocation [s].
@@ -264,8 +293,8 @@ class System:
 
     @property
     def anything_ahead(self) -> bool:
-        """Whether jobs are running or submissions pending, so that waiting makes sense."""
-        return bool(self.running.entries) or self.arrivals_left > 0
+        """Whether jobs are running, or submissions or changes pending, so that waiting makes sense."""
+        return bool(self.running.entries) or self.arrivals_left > 0 or self.changes_left > 0
 
     def running_jobs(self) -> Iterator[Job]:
         """Yield the running jobs by expected end."""
@@ -336,9 +365,10 @@ class System:
             raise ScheduleError(f"job {job.id} at t={self.now} s: a Mode is needed to start, found {mode!r}")
         job = self.jobs[row]  # the workload's own job, even if a copy was passed
         given = allocation
+        level = self.room_for(job) if self.calendar else self.free
         if allocation is None:
-            allocation = self.cluster.place(job, self.free)
-        elif self.cluster.holds(job, allocation, self.free):
+            allocation = self.cluster.place(job, level)
+        elif self.cluster.holds(job, allocation, level):
             allocation = self.cluster.granted(job, allocation)
         else:
             allocation = None
@@ -404,7 +434,8 @@ class System:
     def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
         who = f"job {job.id} at t={self.now} s"
         if allocation is None or not self.fits(job):
-            return ScheduleError(f"{who} {self.cluster.shortage(job, self.free)}")
+            until = " until it would end" if self.calendar else ""
+            return ScheduleError(f"{who} {self.cluster.shortage(job, self.room_for(job))}{until}")
         return ScheduleError(
             f"{who}: {allocation!r} does not lie within what is free, or is not what it needs"
         )
