@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from hpcsimkit.kernel.decision import Decision
+    import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.kernel.decision import Decision
     from hpcsimkit.kernel.system import System
     from hpcsimkit.results.result import Result
 
