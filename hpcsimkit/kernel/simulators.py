@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
-from numpy.typing import NDArray
+    from numpy.typing import NDArray
 
-from hpcsimkit.kernel.decision import Decision
+    from hpcsimkit.kernel.decision import Decision
     from hpcsimkit.kernel.system import System
     from hpcsimkit.results.result import Result
 
