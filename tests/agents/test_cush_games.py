@@ -210,7 +210,7 @@ def test_who_takes_the_shortest_plays_the_schedule_of_sjf(system: Any, shared: P
         assert found.ledger.starts == expected.ledger.starts and found.ledger.ends == expected.ledger.ends
         assert found.allocations == expected.allocations
         reference = [int(row["start_SJF_best"]) for row in rows if int(row["jobset"]) == number]
-        assert found.starts == reference
+        assert found.ledger.starts == reference
         assert game.rewards().tolist() == local_rewards(expected).tolist()
         assert game.fared() == fared(expected)
         assert game.step == len(game.rewards()) and max(steps(game)) < game.step
