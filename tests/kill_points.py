@@ -7,10 +7,8 @@ the whole group, as when a machine goes down: no process can clean up.
 from __future__ import annotations
 
 import contextlib
-import json
 import mmap
 import os
-import re
 import shutil
 import signal
 import struct
@@ -110,33 +108,12 @@ def run(
 
 
 def content(folder: Path) -> dict[str, Any]:
-    """Return the contents of a folder, without :data:`TIMES`."""
+    """Return the contents of a folder, without the files of times and machines."""
     return {
-        str(path.relative_to(folder)): _timeless(path) if path.is_file() else None
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
+        if not path.name.endswith(".run.json")
     }
-
-
-TIMES = {"started", "finished", "resumed", "seconds", "processor time", "command", "simulators"}
-"""Names of times, and of what else depends on when a process has begun."""
-
-
-def _timeless(path: Path) -> Any:
-    if path.suffix == ".json":
-        return _without_times(json.loads(path.read_text()))
-    if path.name == "report.md":
-        return re.sub(r"^\| (finished|processor time) \|.*$", "", path.read_text(), flags=re.MULTILINE)
-    if path.name == "report.html":
-        rows = r"(<dt>(?:command|started, finished)</dt><dd>)[^<]*|(<td class=\"short\">)[\d.e-]+ s(?=<)"
-        text = re.sub(rows, r"\1\2", path.read_text())
-        return re.sub(r" on \d{4}-\d\d-\d\d \d\d:\d\d UTC", "", text)
-    return path.read_bytes()
-
-
-def _without_times(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_times(each) for name, each in value.items() if name not in TIMES}
-    return value
 
 
 def kills(operations: list[str], every: int, last: int) -> Iterator[Kill]:

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.engine.lock import in_use
 from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.replacing import check_replacement
-from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS
+from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS, ResultsFolder
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
@@ -31,10 +29,9 @@ from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
-from hpcsimkit.io.documents import json_record
+from hpcsimkit.experiments.source import UNDECISIVE
+from hpcsimkit.io.documents import write_record
 from hpcsimkit.io.files import make_folder
-from hpcsimkit.io.formats import Format
-from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["OUTCOME", "POLICY", "TASKS", "Study"]
@@ -93,6 +90,7 @@ class Study:
         partitions = settings.scheduled
         if settings.guard and isinstance(partitions, Partitions) and not partitions.is_whole:
             raise UsageError("--guard needs a cluster without partitions, since it tries orders on one queue")
+        self.folder = ResultsFolder(place, [POLICY, OUTCOME])
         self.store = Store(place / TASKS)
         masks = self.periods.masks(workload)
         empty = next((name for name, mask in masks.items() if not mask.any()), None)
@@ -147,26 +145,22 @@ class Study:
         with self._session(overwrite=overwrite):
             chosen = self._choose()
             outcome = self._test(chosen)
+            self.folder.begin(self.settings.settings())
             self._write(outcome, provenance)
         return outcome
 
     @contextmanager
     def _session(self, *, overwrite: bool) -> Any:
-        """Create and lock the folder; an interruption says how to go on."""
-        if self.place.is_dir() and any(self.place.iterdir()) and not self.store.place.is_dir():
-            raise UsageError(
-                f"{self.place}: a new folder, or one of a study, is needed; other files are in it"
-            )
-        if (self.place / PROVENANCE).is_file():
-            held = json_record(self.place / PROVENANCE, Format.PROVENANCE).get(SETTINGS)
-            check_replacement(self.place, held, self.settings.settings(), overwrite=overwrite)
-        with in_use(self.place):
+        """Hold the folder; an interruption says how to go on."""
+        settings = self.settings.settings()
+        with self.folder.in_place(
+            settings,
+            overwrite=overwrite,
+            of=("a study", (TASKS, PROVENANCE)),
+            kept=lambda: f"{self._done} of {self.steps} steps are finished",
+        ):
             make_folder(self.store.place)
-            try:
-                yield
-            except KeyboardInterrupt as interrupt:
-                line = f"stopped; {self._done} of {self.steps} steps are finished; the same command goes on"
-                raise Stopped(line, signal_of(interrupt)) from None
+            yield
 
     # --- steps -----------------------------------------------------------------------------------------
 
@@ -322,8 +316,7 @@ class Study:
             self._changed(outcome),
             outcome,
         )
-        write_json(self.place / OUTCOME, outcome)
-        options = self.settings.model_dump(exclude_unset=True)
+        write_record(self.place / OUTCOME, outcome)
+        options = self.settings.model_dump(exclude_unset=True, exclude={*UNDECISIVE})
         facts = {"options": options, "workload": self.workload.hash, "periods": self.periods._asdict()}
-        settings = {SETTINGS: self.settings.settings()}
-        write_json(self.place / PROVENANCE, provenance.record(**facts, **settings))
+        self.folder.conclude(provenance, {**facts, SETTINGS: self.settings.settings()})

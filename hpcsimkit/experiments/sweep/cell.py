@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -132,8 +131,6 @@ class SimulationCell(Cell):
             "metrics": metrics_of(result, experiment),
             "workload_sha256": workload.hash,
             "schedule_sha256": result.hash,
-            "seconds": result.seconds,
-            "host": platform.node(),
             "version": __version__,
         }
 

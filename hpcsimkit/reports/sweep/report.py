@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.reports.figures import format_count, format_duration, line_styles, save_figure
+from hpcsimkit.reports.figures import format_count, line_styles, save_figure
 from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
 from hpcsimkit.reports.sweep.curves import draw_curves
@@ -197,8 +197,5 @@ def _facts(table: SweepTable) -> Iterator[tuple[str, str]]:
         yield axis, ", ".join(map(value_text, values[:MOST_ROWS])) + more
     yield "replicates", joined(table.replicates) or "none"
     yield "baseline", table.baseline
-    if "seconds" in table.cells.columns:
-        yield "computing time", format_duration(float(table.cells["seconds"].sum()))
-    for column in ("host", "version"):
-        if column in table.cells.columns:
-            yield column, ", ".join(sorted(set(table.cells[column].dropna().astype(str))))
+    if "version" in table.cells.columns:
+        yield "version", ", ".join(sorted(set(table.cells["version"].dropna().astype(str))))
