@@ -7,6 +7,7 @@ the whole group, as when a machine goes down: no process can clean up.
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
 import shutil
@@ -35,10 +36,15 @@ Program = Callable[[bool], int]
 
 
 class Kill(NamedTuple):
-    """When to kill: before an operation, counted from 1; `torn`, when it has opened a file and written a bit."""
+    """When to kill: before an operation, counted from 1; `torn`, when it has opened a file and written a bit.
+
+    Or the process `stops` there until it is continued, or the disk is `full` from there on.
+    """
 
     operation: int = 0
     torn: bool = False
+    stops: bool = False
+    full: bool = False
 
 
 NEVER = Kill()
@@ -63,7 +69,13 @@ class Operations:
         self.count[:] = struct.pack("q", number + 1)
         name = os.path.relpath(os.fsdecode(arguments[0]), self.folder)
         os.write(self.log, f"{event} {name}\n".encode())
-        if number + 1 == self.kill.operation:
+        if self.kill.full:
+            self.busy = False
+            if 0 < self.kill.operation <= number + 1 and event in ("open", "os.mkdir"):
+                raise OSError(errno.ENOSPC, "No space left on device", os.fsdecode(arguments[0]))
+        elif number + 1 == self.kill.operation and self.kill.stops:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif number + 1 == self.kill.operation:
             if self.kill.torn and event == "open":
                 Path(os.fsdecode(arguments[0])).write_bytes(HALF)
             for process in dict.fromkeys((self.root, os.getpid())):  # this one last
@@ -87,7 +99,14 @@ def run(
     program: Program, folder: Path, *, resume: bool = False, kill: Kill = NEVER
 ) -> tuple[int, list[str], str]:
     """Do it in a process of its own; returns its exit code, its operations and what it said."""
-    log, words = (folder.with_name(f"{folder.name}.{name}") for name in ("operations", "words"))
+    return end(start(program, folder, resume=resume, kill=kill), folder)
+
+
+def start(
+    program: Program, folder: Path, label: str = "", *, resume: bool = False, kill: Kill = NEVER
+) -> int:
+    """Begin to do it in a process of its own, and return its number."""
+    log, words = _notes(folder, label)
     for file in (log, words):
         file.unlink(missing_ok=True)
     process = os.fork()
@@ -101,10 +120,22 @@ def run(
             sys.addaudithook(Operations(folder, log, kill))
             code = program(resume)
         finally:
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
             os._exit(code)
+    return process
+
+
+def end(process: int, folder: Path, label: str = "") -> tuple[int, list[str], str]:
+    """Wait for a process; returns its exit code, its operations and what it said."""
+    log, words = _notes(folder, label)
     _, status = os.waitpid(process, 0)
     operations = log.read_text().splitlines() if log.exists() else []
     return os.waitstatus_to_exitcode(status), operations, words.read_text(errors="replace")
+
+
+def _notes(folder: Path, label: str) -> list[Path]:
+    return [folder.with_name(f"{folder.name}{label}.{name}") for name in ("operations", "words")]
 
 
 def content(folder: Path) -> dict[str, Any]:

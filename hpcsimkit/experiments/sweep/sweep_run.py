@@ -276,8 +276,7 @@ class SweepRun:
         columns = frame.reindex(columns=["cell", "status", "reason"]).astype(str)
         files = [sha256_of_content(self.place / file) for file in (DESCRIPTION, SETTINGS)]
         versions = provenance.record()["packages"]
-        own = [self.place.resolve().name, self.sweep.report, files, columns.to_csv()]
-        return digest([*own, versions, hash_of_kit()])
+        return digest([self.sweep.report, files, columns.to_csv(), versions, hash_of_kit()])
 
     def _is_written(self, mark: str) -> bool:
         """Return whether a former run wrote the table and the report with a fingerprint."""

@@ -75,7 +75,7 @@ def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
             files += _picture_files(place / "pictures", pictures, kind)
         files += _picture_files(place / "pictures", draw_metric(table, metric, paper=True), "pdf")
     page = place / "report.html"
-    write_bytes(page, _page(table, sections, place.resolve().name).encode())
+    write_bytes(page, _page(table, sections).encode())
     return [*files, page]
 
 
@@ -126,10 +126,10 @@ def _picture_files(place: Path, pictures: Iterable[Picture], kind: str) -> Itera
 # --- page ------------------------------------------------------------------------------------------------
 
 
-def _page(table: SweepTable, sections: Sections, name: str) -> str:
+def _page(table: SweepTable, sections: Sections) -> str:
     return rendered_page(
         "sweep.html.jinja",
-        title=f"Sweep {name}",
+        title=f"Sweep over {joined(list(table.axes))}",
         tiles=list(_tiles(table)),
         remarks=_remarks(table),
         headline=_shown(headline_table(table)),
