@@ -82,13 +82,14 @@ class ResultsFolder:
 
     Attributes
     ----------
-    place, work : Path
-        Final path of the results, and path of the working folder.
+    path, place, work : Path
+        Path as it was given; the same without links among its parents; and path of the working folder.
     """
 
     def __init__(
         self, place: str | os.PathLike[str], files: Collection[str] = OURS, record: str = PROVENANCE
     ) -> None:
+        self.path = Path(place)
         self.place = unlinked(place)
         if not self.place.name:
             raise UsageError(f"{place}: a folder for the results is needed, found the root of all folders")
@@ -260,11 +261,11 @@ class ResultsFolder:
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """Settings of the results in the folder; None if they are not recorded."""
-        return json_record(self.place / self._record, Format.PROVENANCE).get(SETTINGS)
+        return json_record(self.path / self._record, Format.PROVENANCE).get(SETTINGS)
 
     def holds_others(self, settings: Mapping[str, Any]) -> bool:
         """Return whether files of other settings are in the folder."""
-        there = any((self.place / name).exists() for name in (*self._files, self._record))
+        there = any((self.path / name).exists() for name in (*self._files, self._record))
         return there and (self.settings is None or difference(self.settings, settings) != "")
 
     @contextmanager
@@ -308,15 +309,15 @@ class ResultsFolder:
         lock = LOCK if whole else f"{LOCK}-{shard[0]}-of-{shard[1]}"
         alike = lock if whole else f"{LOCK}-*-of-{shard[1]}"
         with (
-            _unless_empty(self.place),
+            _unless_empty(self.path),
             in_use(
-                self.place,
+                self.path,
                 lock,
                 excluded=lambda place: [file for file in place.glob(f"{LOCK}*") if not file.match(alike)],
             ),
         ):
             if settings is not None and self.holds_others(settings):
-                check_replacement(self.place, self.settings, settings, overwrite=overwrite)
+                check_replacement(self.path, self.settings, settings, overwrite=overwrite)
             if whole:
                 self._remove_temporary_files()
             try:
@@ -329,34 +330,34 @@ class ResultsFolder:
 
     def begin(self, settings: Mapping[str, Any]) -> None:
         """Record that files are about to be replaced: a killed process leaves no record of other files."""
-        write_record(self.place / self._record, {SETTINGS: settings, UNFINISHED: True})
+        write_record(self.path / self._record, {SETTINGS: settings, UNFINISHED: True})
 
     def conclude(
         self, provenance: Provenance, facts: Mapping[str, Any], times: Mapping[str, Any] | None = None
     ) -> None:
         """Write the record, once the files are written and on the disk."""
-        flush_to_disk([*(self.place / name for name in self._files), self.place])
-        provenance.write(self.place / self._record, facts, times)
+        flush_to_disk([*(self.path / name for name in self._files), self.path])
+        provenance.write(self.path / self._record, facts, times)
 
     def _check_folder(self, of: tuple[str, Collection[str]] | None) -> None:
-        if self.place.is_symlink():
-            raise UsageError(f"{self.place}: a symbolic link is not followed; name the folder it points to")
-        if self.place.exists() and not self.place.is_dir():
-            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
-        if of is None or not self.place.is_dir():
+        if self.path.is_symlink():
+            raise UsageError(f"{self.path}: a symbolic link is not followed; name the folder it points to")
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path}: a folder for the results is needed, found a file")
+        if of is None or not self.path.is_dir():
             return
-        names = {entry.name for entry in self.place.iterdir() if not _is_temporary(entry)}
+        names = {entry.name for entry in self.path.iterdir() if not _is_temporary(entry)}
         if names and names.isdisjoint(of[1]):
             raise UsageError(
-                f"{self.place}: a new folder, or one of {of[0]}, is needed; other files are in it"
+                f"{self.path}: a new folder, or one of {of[0]}, is needed; other files are in it"
             )
 
     def _remove_temporary_files(self) -> None:
         """Remove the temporary files of a killed process, without a look at the files of others."""
         record = self._record
-        with writing(self.place):
+        with writing(self.path):
             for name in (*self._files, record, times_of(Path(record)).name):
-                for leftover in self.place.glob(f".{name}.*.tmp"):
+                for leftover in self.path.glob(f".{name}.*.tmp"):
                     leftover.unlink()
 
     def _check_place(self) -> None:

@@ -123,6 +123,7 @@ class SweepRun:
         self.folder = ResultsFolder(place, files)
         self.store = Store(self.place / CELLS)
         self.unchanged = False
+        self._performed = 0
 
     def run(
         self,
@@ -216,6 +217,7 @@ class SweepRun:
         states = Counter(table.loc[kept, "status"])
         over: set[str] = set()
         tell(states["done"], states["failed"], len(cells))
+        self._performed = len(missing)
         if not missing:
             return table
 
@@ -253,7 +255,7 @@ class SweepRun:
     def _conclude(self, cells: Sequence[Cell], frame: pandas.DataFrame, provenance: Provenance) -> None:
         """Write the table, the provenance and the report, unless they are there."""
         mark = self._fingerprint(frame, provenance)
-        self.unchanged = self._is_written(mark)
+        self.unchanged = not self._performed and self._is_written(mark)
         if self.unchanged:
             return
         self.folder.begin({})  # else a killed run leaves the fingerprint of other tables

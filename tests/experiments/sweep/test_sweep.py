@@ -28,6 +28,7 @@ from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.sweep_run import SweepRun
 from hpcsimkit.experiments.sweep.windows import Windows
+from hpcsimkit.io.documents import write_record
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.catalogue import CATALOGUE
 from hpcsimkit.reports.sweep.summaries import means
@@ -440,7 +441,7 @@ def test_state_of_an_unfinished_sweep(tmp_path: Path) -> None:
     for number, file in ((1, "inputs.json"), (3, "failure.json")):
         folder = tmp_path / "out" / "cells" / cells[number]
         folder.mkdir()
-        (folder / file).write_text('{"reason": "no luck"}')
+        write_record(folder / file, {"reason": "no luck"})
     state = SweepResults(tmp_path / "out").state()
     assert (state.done, state.failed, state.begun, state.waiting) == (3, 1, 1, 1)
     assert state.reasons == {"no luck": 1}
