@@ -53,7 +53,7 @@ def code_files(modules: Collection[str]) -> dict[str, str]:
 
 def hash_of_code(file: Path, module: str) -> str:
     """Return the hash of a module of the user, and of all that it imports."""
-    names = _imported(file, file.stat().st_mtime_ns, module)
+    names = _imported(file, _state(file), module)
     others = _with_imported((name, str(file.parent)) for name in names)
     hashes = [hash_of(file), *(value for name, value in others.items() if name != str(file))]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()[:16]
@@ -69,7 +69,7 @@ def _with_imported(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
         if (file := _file_of(name, folder)) is None:
             continue
         found[str(file)] = hash_of(file)
-        names = _imported(file, file.stat().st_mtime_ns, name)
+        names = _imported(file, _state(file), name)
         imported = {(each, str(file.parent)) for each in names} - known
         known |= imported
         waiting += imported
@@ -78,7 +78,7 @@ def _with_imported(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def hash_of(file: Path) -> str:
     """Return the hash of a file."""
-    return _of_file(file, file.stat().st_mtime_ns)
+    return _of_file(file, _state(file))
 
 
 @cache
@@ -94,8 +94,14 @@ def hash_of_kit() -> str:
 
 
 @cache
-def _of_file(file: Path, modified: int) -> str:
+def _of_file(file: Path, state: tuple[int, ...]) -> str:
     return sha256_of_content(file)[:16]
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    """Return numbers that change with a file."""
+    about = file.stat()
+    return about.st_mtime_ns, about.st_size, about.st_ino
 
 
 def _file_of(module: str, folder: str) -> Path | None:
@@ -122,7 +128,7 @@ def _is_installed(file: Path) -> bool:
 
 
 @cache
-def _imported(file: Path, modified: int, module: str) -> tuple[str, ...]:
+def _imported(file: Path, state: tuple[int, ...], module: str) -> tuple[str, ...]:
     """Return the names of the modules that the source of a module imports, wherever in it."""
     try:
         tree = ast.parse(file.read_bytes())

@@ -70,7 +70,7 @@ class ReproductionRun:
         self.system = system
         self.workers = workers
         self.engine = engine or Processes(workers)
-        self.folder = ResultsFolder(place, [REPORT, TARGETS], RECORD)
+        self.folder = ResultsFolder(place, [TASKS, REPORT, TARGETS], RECORD)
         self.store = Store(place / TASKS)
 
     def run(

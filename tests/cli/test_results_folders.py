@@ -204,3 +204,61 @@ def test_equal_settings_make_equal_folders(words: Words, tmp_path: Path) -> None
             found.append(content(tmp_path / name))
             assert list((tmp_path / name).glob("*.run.json"))
     assert differences(*found) == []
+
+
+RECORDS = {
+    name: f"{stem}.json"
+    for name, stem in {
+        "sweep": "provenance",
+        "learn": "provenance",
+        "validate": "validation",
+        "predict": "predictions",
+        "what-if": "what-if",
+        "explain": "explanation",
+    }.items()
+}
+"""Records of the commands that write in place."""
+
+
+def test_files_are_on_the_disk_before_their_record(
+    words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut leaves a record of whole files, or none."""
+    prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    synced, seen = set[int](), list[str]()
+    fsync, replace, rename = os.fsync, Path.replace, Path.rename
+    record, out = RECORDS.get(words.words[0]), tmp_path / "out"
+
+    def remembered(number: int) -> None:
+        fsync(number)
+        synced.add(os.fstat(number).st_ino)
+
+    def missing(folder: Path) -> set[str]:
+        files = (file for file in [folder, *folder.rglob("*")] if not file.name.startswith("."))
+        return {str(file) for file in files if file.stat().st_ino not in synced}
+
+    def replaced(self: Path, target: Path) -> Path:
+        if target.name == record and b'"unfinished"' not in self.read_bytes():
+            seen.append(target.name)
+            assert {name for name in missing(target.parent) if "/cells/" not in name} <= {str(target)}
+        elif target.name == "outcome.json":
+            assert {Path(name).name for name in missing(target.parent)} <= {"inputs.json", target.name}
+            assert self.stat().st_ino in synced
+        return replace(self, target)
+
+    def renamed(self: Path, target: Path) -> Path:
+        if self.name == "out.partial":
+            seen.append(self.name)
+            assert missing(self) == set()
+        return rename(self, target)
+
+    for owner, name, function in (
+        (os, "fsync", remembered),
+        (Path, "replace", replaced),
+        (Path, "rename", renamed),
+    ):
+        monkeypatch.setattr(owner, name, function)
+    assert program(words)(False) == 0
+    assert seen == [record or "out.partial"]
+    assert out.stat().st_ino in synced

@@ -90,7 +90,7 @@ class Study:
         partitions = settings.scheduled
         if settings.guard and isinstance(partitions, Partitions) and not partitions.is_whole:
             raise UsageError("--guard needs a cluster without partitions, since it tries orders on one queue")
-        self.folder = ResultsFolder(place, [POLICY, OUTCOME])
+        self.folder = ResultsFolder(place, [TASKS, POLICY, OUTCOME])
         self.store = Store(place / TASKS)
         masks = self.periods.masks(workload)
         empty = next((name for name, mask in masks.items() if not mask.any()), None)

@@ -119,7 +119,7 @@ class SweepRun:
         self.engine = engine
         self.shard = shard
         self.confirmed = confirmed
-        files = [f"{CELLS}.csv", f"{CELLS}.parquet", DESCRIPTION, SETTINGS, REPORT]
+        files = [CELLS, f"{CELLS}.csv", f"{CELLS}.parquet", DESCRIPTION, SETTINGS, REPORT]
         self.folder = ResultsFolder(place, files)
         self.store = Store(self.place / CELLS)
         self.unchanged = False
