@@ -38,19 +38,14 @@ OF_CLUSTERS = ("machines", "partitions", "partition_column", "placement")
 
 
 def _out(usual: str) -> Any:
-    """Return the type of the option ``--out``."""
-    help_text = f"Results folder.  [results/{usual}]"
-    return Annotated[str | None, typer.Option("--out", "-o", metavar="FOLDER", help=help_text)]
+    """Return the option ``--out``."""
+    return typer.Option("--out", "-o", metavar="FOLDER", help=f"Results folder.  [results/{usual}]")
 
 
-def _policy(meaning: str) -> Any:
-    """Return the type of the option ``--policy``."""
-    help_text = f"Name of the policy {meaning}."
-    return Annotated[str, typer.Option("--policy", "-p", metavar="NAME", help=help_text)]
-
-
-OutOfValidate, OutOfPredict = _out("<log>-validated"), _out("<log>-predicted")
-OutOfWhatIf, OutOfExplain = _out("<log>-what-if"), _out("<inspector>-explained")
+OutOfValidate = Annotated[str | None, _out("<log>-validated")]
+OutOfPredict = Annotated[str | None, _out("<log>-predicted")]
+OutOfWhatIf = Annotated[str | None, _out("<log>-what-if")]
+OutOfExplain = Annotated[str | None, _out("<inspector>-explained")]
 
 
 @examples(

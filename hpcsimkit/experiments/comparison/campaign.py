@@ -69,7 +69,8 @@ class Campaign:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     runs = Campaign(experiment, experiment.workload(), f"{folder}/out").run()
     ...     sorted(os.listdir(f"{folder}/out"))
-    ['experiment.toml', 'jobs', 'metrics.csv', 'metrics.json', 'provenance.json', 'schedules']
+    ['experiment.toml', 'jobs', 'metrics.csv', 'metrics.json', 'provenance.json', 'provenance.run.json', \
+'schedules']
     >>> [run.policy for run in runs]
     ['fcfs', 'fcfs+easy']
     """

@@ -161,7 +161,7 @@ class Simulated(Task):
             **predictions,
             **_where(result),
         )
-        outcome = {"policy": self.policy, "schedule_sha256": result.hash}
+        outcome: dict[str, Any] = {"policy": self.policy, "schedule_sha256": result.hash}
         if isinstance(simulation.policy, Pipeline) and isinstance(simulation.policy.order, Guarded):
             order = simulation.system.order
             assert isinstance(order, Guarded)

@@ -100,10 +100,10 @@ class Case:
         own = workload if isinstance(workload, Source) else None
         if isinstance(workload, str | os.PathLike):
             path = Path(workload)
-            own = Experiment.read(path) if path.suffix == ".toml" else Source(log=str(path))
+            own = Experiment.read(path) if path.suffix == ".toml" else Source.of_flags({"log": str(path)})
             if isinstance(cluster, int) and type(own) is Source:
                 own = own.source(nodes=cluster)
-        source = own or Source()
+        source = own or Source.of_flags({})
         if own is not None and type(own) is not Source and (options or cluster is not None):
             raise UsageError("an experiment has options of its own; further ones are keys of it")
         found = source.policy_named(policy) if isinstance(policy, str) else policy

@@ -67,7 +67,7 @@ class Validated(Answer):
 
     def lines(self) -> Iterator[str]:
         """Yield the table of waits, the errors of the start times, their causes, and the grades."""
-        validation, tables = self.validation, self.tables
+        validation, tables = self.validation, dict[str, Any](self.tables)
         waits = tables["validation"]
         rows = [
             [row.group if row.by == "all" else f"{row.by} {row.group}", grouped(row.jobs)]

@@ -339,10 +339,11 @@ def what_if(
 
     Examples
     --------
+    >>> from hpcsimkit import Workload
     >>> columns = {"submit_time": [0, 0], "run_time": [100, 10], "nodes": [1, 1]}
     >>> jobs = Workload(columns, machine_size=1)
-    >>> what_if(jobs, ["nodes+=1"]).table.iloc[0][["before", "after"]].tolist()
-    [50.0, 0.0]
+    >>> what_if(jobs, ["nodes+=1"]).table[["before", "after"]].values.tolist()
+    [[50.0, 0.0]]
     """
     if not isinstance(workload, Case):
         workload = Case.of(workload, policy, cluster, every=True, **options)
@@ -378,4 +379,4 @@ def compared(before: Case, after: Case) -> WhatIf:
             raise WorkloadError(f"{case.jobs.name}: no job may run on {case.cluster!r}")
         results.append(replace(case, jobs=case.jobs.select(fitting)).run())
         rows.append(np.flatnonzero(fitting))
-    return WhatIf(*results, *rows, len(before.jobs))
+    return WhatIf(results[0], results[1], rows[0], rows[1], len(before.jobs))

@@ -109,7 +109,7 @@ class SweepResults:
         times = pandas.DataFrame(
             [spent.get(cell, {}) for cell in frame["cell"]], frame.index, ["seconds", "host"]
         )
-        return frame.assign(**{name: times[name] for name in times})
+        return pandas.concat([frame, times], axis=1)
 
     def remarks(self) -> Iterator[str]:
         """Yield remarks on the cells: failures, waits that say nothing, seeds without effect, and copies."""
