@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,25 +26,17 @@ from hpcsimkit.io.printable import show
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hpcsimkit.engine.results_folder import ResultsFolder
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.questions.question import Answer, Case
-    from hpcsimkit.kernel.observers import Observer
 
-__all__ = ["explain", "predict", "validate", "what_if"]
-
-OF_CLUSTERS = ("machines", "partitions", "partition_column", "placement")
+OF_CLUSTERS = ("machines", "partitions", "partition_column", "placement", "allow_code")
 
 
-def _out(usual: str) -> Any:
-    """Return the option ``--out``."""
-    return typer.Option("--out", "-o", metavar="FOLDER", help=f"Results folder.  [results/{usual}]")
-
-
-OutOfValidate = Annotated[str | None, _out("<log>-validated")]
-OutOfPredict = Annotated[str | None, _out("<log>-predicted")]
-OutOfWhatIf = Annotated[str | None, _out("<log>-what-if")]
-OutOfExplain = Annotated[str | None, _out("<inspector>-explained")]
+def _common(usual: str) -> dict[str, Any]:
+    """Return the options of all questions; by default the results folder has a usual name."""
+    option = typer.Option("--out", "-o", metavar="FOLDER", help=f"Results folder.  [results/{usual}]")
+    out = Annotated[str | None, option]
+    return {"out": out, "overwrite": Overwrite, "limit": Limits, "quiet": Quiet}
 
 
 @examples(
@@ -55,15 +46,14 @@ OutOfExplain = Annotated[str | None, _out("<inspector>-explained")]
 @takes(
     *(name for name in OF_JOBS if name != "load_factor"),
     *OF_CLUSTERS,
-    "allow_code",
     *OF_RUNS,
+    **_common("<log>-validated"),
 )
 def validate(
     source: Source = None,
     policy: Annotated[
         str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy to validate.")
     ] = "fcfs+easy",
-    *,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -73,11 +63,7 @@ def validate(
             "scheduler.  [--period, or 60]",
         ),
     ] = None,
-    out: OutOfValidate = None,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Compare a simulation with the recorded schedule.
 
@@ -88,36 +74,20 @@ def validate(
     the grades as agreement.csv, the explanation as residue.csv, and a picture of it, the queue and the
     utilisation over time as validation.png.
     """
-    from hpcsimkit.experiments.questions.question import Case
     from hpcsimkit.experiments.questions.validate import Validated, tolerance_of
     from hpcsimkit.experiments.questions.validate import validate as ask
 
-    experiment = _experiment({"source": source, "policies": [policy], **settings})
-    case = Case.of(experiment, policy)
+    experiment, case = _case(policy, {"source": source, "policies": [policy], **options})
     own = {"tolerance": tolerance_of(case, tolerance)}
-    _answer(
-        experiment,
-        case,
-        Validated,
-        lambda case: ask(case, tolerance=tolerance),
-        own,
-        usual=f"{case.jobs.name}-validated",
-        out=out,
-        overwrite=overwrite,
-        quiet=quiet,
-    )
+    usual = f"{case.jobs.name}-validated"
+    _answer(experiment, case, Validated, lambda case: ask(case, tolerance=tolerance), own, usual, options)
 
 
 @examples(
     "predict KTH-SP2.swf.gz",
     "predict march.sacct --machines machines.csv -p slurm+easy --predictor history --predictor boosting",
 )
-@takes(
-    *OF_JOBS,
-    *OF_CLUSTERS,
-    "allow_code",
-    *OF_RUNS,
-)
+@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, **_common("<log>-predicted"))
 def predict(
     source: Source = None,
     policy: Annotated[
@@ -132,12 +102,7 @@ def predict(
             "the option for several.  [all but boosting]",
         ),
     ] = None,
-    *,
-    out: OutOfPredict = None,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Measure how well run times are predicted.
 
@@ -148,27 +113,15 @@ def predict(
     from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments.questions.predict import PREDICTORS, Predicted
     from hpcsimkit.experiments.questions.predict import predict as ask
-    from hpcsimkit.experiments.questions.question import Case
     from hpcsimkit.policies.predicting.catalogue import predictor_named
 
     names = list(predictor or PREDICTORS)
     if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
         raise UsageError(f"--predictor: {twice!r} is named twice")
     predictors = {name: predictor_named(name) for name in names}
-    experiment = _experiment({"source": source, "policies": [policy], **settings})
-    case = Case.of(experiment, policy)
-    _answer(
-        experiment,
-        case,
-        Predicted,
-        lambda case: ask(case, predictors=predictors),
-        {"predictors": names},
-        usual=f"{case.jobs.name}-predicted",
-        out=out,
-        overwrite=overwrite,
-        quiet=quiet,
-        shown=policy,
-    )
+    experiment, case = _case(policy, {"source": source, "policies": [policy], **options})
+    own, usual = {"predictors": names}, f"{case.jobs.name}-predicted"
+    _answer(experiment, case, Predicted, lambda case: ask(case, predictors=predictors), own, usual, options)
 
 
 @examples(
@@ -176,12 +129,7 @@ def predict(
     "what-if march.sacct --machines machines.csv --partitions partitions.txt --set gpu.nodes+=20",
     "what-if march.sacct --partitions partitions.txt --set long.max_time=2d --set short.order=sjf",
 )
-@takes(
-    *OF_JOBS,
-    *OF_CLUSTERS,
-    "allow_code",
-    *OF_RUNS,
-)
+@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, **_common("<log>-what-if"))
 def what_if(
     source: Source = None,
     changes: Annotated[
@@ -197,12 +145,7 @@ def what_if(
     policy: Annotated[
         str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy before the change.")
     ] = "fcfs+easy",
-    *,
-    out: OutOfWhatIf = None,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Compare a cluster with a changed one.
 
@@ -211,36 +154,26 @@ def what_if(
     with confidence intervals by blocks of weeks. Writes them as what-if.csv.
     """
     from hpcsimkit.errors import UsageError
-    from hpcsimkit.experiments.questions.question import Case
     from hpcsimkit.experiments.questions.what_if import WhatIf, changed_case, compared
 
     if not changes:
         raise UsageError("at least one change is needed, such as --set gpu.nodes+=20")
     named = [text.partition("=")[2] for text in changes]
-    experiment = _experiment({"source": source, "policies": [policy], "named": named, **settings})
-    case = Case.of(experiment, policy, every=True)
+    given = {"source": source, "policies": [policy], "named": named, **options}
+    experiment, case = _case(policy, given, every=True)
     try:
         changed = changed_case(case, changes)
     except UsageError as error:
         raise UsageError(f"--set: {error}") from None
-    _answer(
-        experiment,
-        case,
-        WhatIf,
-        lambda case: compared(case, changed),
-        {"set": changes},
-        usual=f"{case.jobs.name}-what-if",
-        out=out,
-        overwrite=overwrite,
-        quiet=quiet,
-    )
+    own, usual = {"set": changes}, f"{case.jobs.name}-what-if"
+    _answer(experiment, case, WhatIf, lambda case: compared(case, changed), own, usual, options)
 
 
 @examples(
     "explain inspector.hpcsim KTH-SP2.swf.gz --within sjf",
     "explain sjf+hold-unfit KTH-SP2.swf.gz --jobs 5000",
 )
-@takes(*OF_JOBS, "allow_code", *OF_RUNS)
+@takes(*OF_JOBS, "allow_code", *OF_RUNS, **_common("<inspector>-explained"))
 def explain(
     inspector: Annotated[
         str,
@@ -256,12 +189,7 @@ def explain(
             metavar="NAME", help="Policy whose selections the agent inspects.  [that of its training]"
         ),
     ] = None,
-    *,
-    out: OutOfExplain = None,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Show which selections an inspector rejects.
 
@@ -272,33 +200,25 @@ def explain(
     """
     from hpcsimkit.experiments.questions.explain import MODEL, Explained, inspecting
     from hpcsimkit.experiments.questions.explain import explain as ask
-    from hpcsimkit.experiments.questions.question import Case
     from hpcsimkit.experiments.source import sha256_of
 
     name = inspecting(inspector, within)
     # code named on the command line is trusted, not that in the model
-    experiment = _experiment({"source": source, "inspector": inspector, "within": within, **settings})
-    case = Case.of(experiment, name)
+    experiment, case = _case(name, {"source": source, "inspector": inspector, "within": within, **options})
     own: dict[str, Any] = {"policies": [name]}
     if inspector.endswith(MODEL):
         own["inspector"] = f"{Path(inspector).name} ({sha256_of(inspector)[:8]})"
-    _answer(
-        experiment,
-        case,
-        Explained,
-        lambda case: ask(case, inspector),
-        own,
-        usual=f"{Path(inspector).stem}-explained",
-        out=out,
-        overwrite=overwrite,
-        quiet=quiet,
-    )
+    usual = f"{Path(inspector).stem}-explained"
+    _answer(experiment, case, Explained, lambda case: ask(case, inspector), own, usual, options)
 
 
-def _experiment(arguments: Mapping[str, Any]) -> Experiment:
+def _case(policy: str, arguments: dict[str, Any], *, every: bool = False) -> tuple[Experiment, Case]:
+    """Return the experiment of some arguments, and its case with a policy."""
     from hpcsimkit.experiments.comparison.experiment import Experiment
+    from hpcsimkit.experiments.questions.question import Case
 
-    return experiment_of(Experiment, arguments)
+    experiment = experiment_of(Experiment, {**arguments, "out": None})
+    return experiment, Case.of(experiment, policy, every=every)
 
 
 def _answer(
@@ -306,55 +226,22 @@ def _answer(
     case: Case,
     kind: type[Answer],
     ask: Callable[[Case], Answer],
-    own: Mapping[str, Any],
-    *,
+    own: dict[str, Any],
     usual: str,
-    out: str | None,
-    overwrite: bool,
-    quiet: bool,
-    shown: str = "",
+    options: dict[str, Any],
 ) -> None:
-    """Ask a question, write the files of the answer, and print it.
-
-    Parameters
-    ----------
-    experiment, case : Experiment, Case
-        Settings, and the case of the question.
-    kind : type
-        Class of the answer.
-    ask : callable
-        Function that returns the answer.
-    own : mapping
-        Settings that decide the answer, besides those of the experiment.
-    usual : str
-        Name of the results folder by default.
-    out, overwrite, quiet
-        Options of the command.
-    shown : str
-        Name of the policy with a progress bar. Default: no bar.
-    """
-    from dataclasses import replace
-
-    from hpcsimkit.experiments.comparison.policy_run import Ended
+    """Ask a question, write the files of the answer, and print it; `own` are settings of the question."""
     from hpcsimkit.experiments.console import loaded
     from hpcsimkit.experiments.progress import show_policies
     from hpcsimkit.experiments.questions.question import Place, answered
-    from hpcsimkit.kernel.recording import Trace
 
+    quiet = bool(options["quiet"])
     if not quiet:
         show(*loaded(case.jobs, experiment.cluster))
-    place = Place(out, RESULTS / usual, sys.orig_argv, overwrite)
-    settings = {**experiment.settings(), **own}
-
-    def asked(folder: ResultsFolder) -> Answer:
-        observers: list[Observer] = [Ended(lambda jobs: tell(shown, jobs))]
-        if experiment.trace and kind.has_trace:
-            folder.begin(settings)
-            observers.append(Trace(folder.place / "trace.jsonl"))
-        return ask(replace(case, observers=observers))
-
-    with show_policies([shown], len(case.jobs), quiet=quiet or not shown) as tell:
-        answer, folder = answered(asked, kind, settings, place)
+    place = Place(options["out"], RESULTS / usual, sys.orig_argv, bool(options["overwrite"]))
+    with show_policies([case.name], len(case.jobs), quiet=quiet) as tell:
+        watched = case.watched(lambda jobs: tell(case.name, jobs))
+        answer, folder = answered(watched, kind, ask, {**experiment.settings(), **own}, place)
         tell("", 0)
     if not quiet:
         show(*answer.lines(), f"results: {os.path.relpath(folder)}/{kind.files()[-1]}")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 
-__all__ = ["sweep"]
-
 
 @examples(
     "sweep experiment.toml --out loads --workers 2",

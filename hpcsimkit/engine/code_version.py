@@ -28,11 +28,6 @@ def code_version(modules: Collection[str]) -> str:
     The code is the whole kit, and some modules of the user with all that they import. No part of the kit is
     left out: a list of those that matter would have to be right after every change.
 
-    Parameters
-    ----------
-    modules : collection of str
-        Names of imported modules; those of the kit, of Python and of installed packages add nothing.
-
     Examples
     --------
     >>> code_version(["hpcsimkit.kernel.policy", "math"]) == code_version([])

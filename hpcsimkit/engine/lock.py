@@ -16,8 +16,6 @@ from hpcsimkit.io.formats import Format
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-__all__ = ["LOCK", "in_use", "locked", "remove_temporary_files", "writing"]
-
 LOCK = ".lock"
 """File that is locked while a process works on its folder."""
 

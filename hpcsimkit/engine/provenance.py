@@ -32,13 +32,6 @@ def times_of(record: Path) -> Path:
 class Provenance:
     """Provenance of a run, from its start.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Command line.
-    packages : sequence of str
-        Names of the packages with recorded versions; absent ones are left out.
-
     Examples
     --------
     >>> record = Provenance(["compare", "a.swf"], ["numpy"]).record(seed=3)

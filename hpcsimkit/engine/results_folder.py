@@ -462,15 +462,7 @@ def _remove(path: Path) -> None:
 
 
 def head_of_toml(command: str, code: Sequence[str]) -> str:
-    """Return the initial comment of a saved TOML file: the command that repeats it, and user-defined code.
-
-    Parameters
-    ----------
-    command : str
-        Command that repeats the run.
-    code : sequence of str
-        User-defined modules and files named in the file.
-    """
+    """Return the initial comment of a saved TOML file: the command that repeats it, and user-defined code."""
     lines = [f"Made by hpcsimkit {__version__}. The same again:", f"  {command}"]
     if code:
         lines[1] += "".join(f" --allow-code {shlex.quote(name)}" for name in code)

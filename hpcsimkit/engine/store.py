@@ -194,13 +194,7 @@ def reason_of(error: Exception) -> str:
 
 
 class Stopwatch:
-    """Counter of the CPU time of a task over all its runs, stored in a file [s].
-
-    Parameters
-    ----------
-    file : Path
-        Path of the file.
-    """
+    """Counter of the CPU time of a task over all its runs, stored in a file [s]."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

@@ -25,22 +25,12 @@ from hpcsimkit.io.files import write_bytes
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.statistics import Comparison
 
-__all__ = ["EvaluationRun"]
-
 TABLE, STATISTICS, WHERE, PAGE = "evaluation.csv", "evaluation.json", "where.csv", "report.html"
 FILES = {TABLE, STATISTICS, WHERE, PAGE, PROVENANCE, times_of(Path(PROVENANCE)).name}
 
 
 class SequenceRun(Task):
-    """Runs of all policies on one sequence; the outcome is that of :meth:`Contest.outcome`.
-
-    Parameters
-    ----------
-    contest : Contest
-        Policies and sequences to compare.
-    number : int
-        Number of the sequence.
-    """
+    """Runs of all policies on one sequence; the outcome is that of :meth:`Contest.outcome`."""
 
     kind = "sequence"
 

@@ -23,8 +23,6 @@ from hpcsimkit.kernel.system import System
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Explanation", "explained"]
-
 Floats = NDArray[np.float64]
 
 POINTS = 201

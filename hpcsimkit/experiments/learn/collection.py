@@ -16,8 +16,6 @@ from hpcsimkit.experiments.learn.study import OUTCOME
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.formats import Format
 
-__all__ = ["collected"]
-
 Study = Mapping[str, Any]
 
 HEADS = {

@@ -34,8 +34,6 @@ from hpcsimkit.io.documents import write_record
 from hpcsimkit.io.files import make_folder
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["OUTCOME", "POLICY", "TASKS", "Study"]
-
 TASKS, POLICY, OUTCOME = "tasks", "policy.json", "outcome.json"
 """Folder of the tasks, and files of the results."""
 
@@ -57,17 +55,6 @@ class Study:
     predictions included. If the rival is better, it is chosen instead. A guard, if asked for, is put around a
     learned order. The third part is simulated once, as the end of the whole log, and then under changed
     conditions.
-
-    Parameters
-    ----------
-    settings : Learning
-        Settings of the study.
-    workload : Workload
-        The jobs, from ``settings.workload()``.
-    place : Path
-        Path of the results folder: a new one, or one of an interrupted study.
-    command : sequence of str
-        Command line, for the records.
 
     Raises
     ------

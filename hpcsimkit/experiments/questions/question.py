@@ -8,19 +8,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.engine.provenance import Provenance
 from hpcsimkit.engine.results_folder import SETTINGS, ResultsFolder, next_free
+from hpcsimkit.engine.task import Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.comparison.policy_run import Ended
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.watchdog import Watchdog
@@ -125,6 +128,14 @@ class Case:
             return Nodes(self.jobs.machine_size or 1 if cluster is None else cluster)
         return cluster
 
+    def watched(self, tell: Tell) -> Case:
+        """Return the case with a callback that is told the number of ended jobs from time to time."""
+        return replace(self, observers=[*self.observers, Ended(tell)])
+
+    def traced(self, file: Path) -> Case:
+        """Return the case with a file of all events of its run."""
+        return replace(self, observers=[*self.observers, Trace(file)])
+
     def run(self, *observers: Observer) -> Result:
         """Simulate, and return the result."""
         observers = (*self.observers, *observers)
@@ -183,22 +194,8 @@ class Answer(ABC):
             save_figure(figure, folder / f"{self.stem}.png")
 
 
-@dataclass(frozen=True)
-class Place:
-    """Folder of the files of an answer, beside any others.
-
-    Parameters
-    ----------
-    out : str, optional
-        Path given by the user.
-    usual : Path
-        Path otherwise: this one, or the first numbered one without files of other settings.
-    command : sequence of str
-        Command line, for the record.
-    overwrite : bool
-        Whether files of other settings are replaced; otherwise the user is asked, or they are an error.
-        Default: False.
-    """
+class Place(NamedTuple):
+    """Folder of the files of an answer: that of the user, else the usual one of its settings."""
 
     out: str | None
     usual: Path
@@ -215,20 +212,15 @@ class Place:
 
 
 def answered(
-    ask: Callable[[ResultsFolder], Answer], kind: type[Answer], settings: Mapping[str, Any], place: Place
+    case: Case,
+    kind: type[Answer],
+    ask: Callable[[Case], Answer],
+    settings: Mapping[str, Any],
+    place: Place,
 ) -> tuple[Answer, Path]:
-    """Ask a question, write the files of the answer and their record, and return the answer and its folder.
+    """Ask a question about a case, and write the files of the answer and their record.
 
-    Parameters
-    ----------
-    ask : callable
-        Function of the folder that returns the answer.
-    kind : type
-        Class of the answer.
-    settings : mapping
-        Settings that decide the answer.
-    place : Place
-        Folder of the files.
+    Returns the answer and the path of its folder.
 
     Raises
     ------
@@ -238,9 +230,12 @@ def answered(
     folder = place.folder(kind, settings)
     provenance = Provenance(place.command, PACKAGES)
     with folder.in_place(settings, overwrite=place.overwrite):
+        if kind.has_trace and getattr(case.source, "trace", False):
+            folder.begin(settings)
+            case = case.traced(folder.path / "trace.jsonl")
         with Watchdog():
-            answer = ask(folder)
+            answer = ask(case)
         folder.begin(settings)
-        answer.save(folder.place)
+        answer.save(folder.path)
         folder.conclude(provenance, {SETTINGS: settings})
-    return answer, folder.place
+    return answer, folder.path

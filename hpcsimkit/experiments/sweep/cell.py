@@ -22,8 +22,6 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.policy import Policy
 
-__all__ = ["Cell", "SimulationCell"]
-
 JOBS = "jobs"
 """Name of a cell's table of jobs, without suffix."""
 

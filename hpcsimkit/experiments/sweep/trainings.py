@@ -26,8 +26,6 @@ from hpcsimkit.io.documents import json_record, toml_values
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 
-__all__ = ["TrainingCell", "TrainingSweep", "is_training"]
-
 AGENT = "agent"
 """Subfolder of a cell with the results of its training."""
 
