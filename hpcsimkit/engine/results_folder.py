@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit._version import __version__
-from hpcsimkit.engine.lock import LOCK, in_use, locked, remove_temporary_files, writing
+from hpcsimkit.engine.lock import LOCK, SECONDS_TO_LOOK, locked, remove_temporary_files, writing
 from hpcsimkit.engine.provenance import Provenance, times_of
 from hpcsimkit.engine.replacing import check_replacement, difference
 from hpcsimkit.errors import HpcsimkitError, StorageError, UsageError
@@ -41,6 +41,9 @@ FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 FINISHED = "finished"
 """Subfolder of an incomplete folder with the outcomes of its tasks."""
+
+WHOLE = (1, 1)
+"""Shard of all work: number of the part, and number of parts."""
 
 FORMER = ".former"
 """Subfolder of an incomplete folder with the former results while they are being replaced."""
@@ -275,7 +278,7 @@ class ResultsFolder:
         *,
         overwrite: bool = False,
         of: tuple[str, Collection[str]] | None = None,
-        shard: tuple[int, int] = (1, 1),
+        shard: tuple[int, int] = WHOLE,
         kept: Callable[[], str] = lambda: "",
     ) -> Iterator[None]:
         """Hold the folder for the work of the context; the same command goes on after an interruption.
@@ -305,20 +308,10 @@ class ResultsFolder:
             Ctrl-C or SIGTERM was received.
         """
         self._check_folder(of)
-        whole = shard == (1, 1)
-        lock = LOCK if whole else f"{LOCK}-{shard[0]}-of-{shard[1]}"
-        alike = lock if whole else f"{LOCK}-*-of-{shard[1]}"
-        with (
-            _unless_empty(self.path),
-            in_use(
-                self.path,
-                lock,
-                excluded=lambda place: [file for file in place.glob(f"{LOCK}*") if not file.match(alike)],
-            ),
-        ):
+        with _unless_empty(self.path), self._held(shard):
             if settings is not None and self.holds_others(settings):
                 check_replacement(self.path, self.settings, settings, overwrite=overwrite)
-            if whole:
+            if shard == WHOLE:
                 self._remove_temporary_files()
             try:
                 yield
@@ -327,6 +320,29 @@ class ResultsFolder:
                 raise Stopped("; ".join([said, *_to_go_on(kept())]), signal_of(interrupt)) from None
             except StorageError as error:
                 raise StorageError("; ".join([str(error), *_to_go_on(kept())])) from None
+
+    @contextmanager
+    def _held(self, shard: tuple[int, int]) -> Iterator[None]:
+        """Create the folder, and hold its lock, or that of a shard; there are no locks but of like shards."""
+        own, alike = (
+            (LOCK, LOCK)
+            if shard == WHOLE
+            else (f"{LOCK}-{shard[0]}-of-{shard[1]}", f"{LOCK}-*-of-{shard[1]}")
+        )
+        busy = f"{self.path}: another run is writing there now"
+        with writing(self.path):
+            make_folder(self.path)
+            lock = locked(self.path / own, busy)
+        try:
+            with writing(self.path):  # after the own lock, so that of two processes one sees the other
+                for file in self.path.glob(f"{LOCK}*"):
+                    if not file.match(alike):
+                        locked(file, busy, patience=SECONDS_TO_LOOK).release()
+            yield
+        finally:
+            with suppress(OSError):  # Windows does not remove open files; the lock file may stay
+                (self.path / own).unlink()
+            lock.release()
 
     def begin(self, settings: Mapping[str, Any]) -> None:
         """Record that files are about to be replaced: a killed process leaves no record of other files."""
@@ -340,10 +356,7 @@ class ResultsFolder:
         provenance.write(self.path / self._record, facts, times)
 
     def _check_folder(self, of: tuple[str, Collection[str]] | None) -> None:
-        if self.path.is_symlink():
-            raise UsageError(f"{self.path}: a symbolic link is not followed; name the folder it points to")
-        if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"{self.path}: a folder for the results is needed, found a file")
+        _check_kind(self.path)
         if of is None or not self.path.is_dir():
             return
         names = {entry.name for entry in self.path.iterdir() if not _is_temporary(entry)}
@@ -361,8 +374,7 @@ class ResultsFolder:
                     leftover.unlink()
 
     def _check_place(self) -> None:
-        if self.place.is_symlink():
-            raise UsageError(f"{self.place}: a symbolic link is not followed; name the folder it points to")
+        _check_kind(self.place)
         if self.place.is_dir():
             if any(self.place.iterdir()) and not (self.place / PROVENANCE).is_file():
                 raise UsageError(
@@ -374,8 +386,6 @@ class ResultsFolder:
                     f"{self.place}: the results in it can be replaced, but there are other files: "
                     f"{', '.join(foreign[:3])}{', ...' * (len(foreign) > 3)}"
                 )
-        elif self.place.exists():
-            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
 
     def _is_ours(self, name: str) -> bool:
         return any(fnmatch(name, own) for own in self._files)
@@ -429,6 +439,13 @@ class ResultsFolder:
         for entry in self.work.iterdir():
             if entry.name != LOCK:
                 _remove(entry)
+
+
+def _check_kind(path: Path) -> None:
+    if path.is_symlink():
+        raise UsageError(f"{path}: a symbolic link is not followed; name the folder it points to")
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path}: a folder for the results is needed, found a file")
 
 
 @contextmanager

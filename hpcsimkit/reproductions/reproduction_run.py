@@ -78,23 +78,8 @@ class ReproductionRun:
     ) -> Conclusion:
         """Perform the unfinished tasks, draw the conclusions, and write the folder.
 
-        Parameters
-        ----------
-        quiet : bool
-            Whether the progress bar is suppressed. Default: False.
-        overwrite : bool
-            Whether results of another seed, size preset or set of logs are replaced; otherwise the user is
-            asked, or they are an error. Default: False.
-        say : callable
-            Callback for lines that describe the work and its expected time.
-
-        Raises
-        ------
-        HpcsimkitError
-            The folder belongs to other results or cannot be written, the logs are unsuitable, or a task
-            failed.
-        Stopped
-            Ctrl-C or SIGTERM was received; finished tasks are kept.
+        Results of another seed, size preset or set of logs are replaced with `overwrite`; otherwise the user
+        is asked, or they are an error. `say` gets lines on the work and its expected time.
         """
         with self.folder.in_place(
             self._asked,

@@ -93,25 +93,7 @@ class EvaluationRun:
         overwrite: bool = False,
         tell: Callable[[str, int], None] = lambda sequence, jobs: None,
     ) -> list[Verdict]:
-        """Simulate all sequences and write the folder.
-
-        Parameters
-        ----------
-        resume : bool
-            Whether finished sequences of an interrupted run of the same evaluation are kept. Default: False.
-        overwrite : bool
-            Whether finished results of other settings are replaced; otherwise the user is asked, or they are
-            an error. Default: False.
-        tell : callable
-            Callback ``tell(sequence, jobs)`` for each finished sequence, with the number of jobs in its runs.
-
-        Raises
-        ------
-        HpcsimkitError
-            A policy failed, or a file cannot be written. Finished sequences are kept for `resume`.
-        Stopped
-            Ctrl-C or SIGTERM was received. Finished sequences are kept for `resume`.
-        """
+        """Simulate all sequences and write the folder; parameters and errors as in :meth:`Campaign.run`."""
         provenance, work = Provenance(self.command), self.folder.work
         settings = self.contest.settings
         with self.folder.session(

@@ -110,21 +110,8 @@ class Study:
     ) -> dict[str, Any]:
         """Perform what is missing, write the results folder, and return the outcome.
 
-        Parameters
-        ----------
-        tell : callable
-            Callback ``tell(done, failed, of)`` with numbers of steps.
-        overwrite : bool
-            Whether a finished study with other settings is replaced; otherwise the user is asked, or it is an
-            error. Default: False.
-
-        Raises
-        ------
-        UsageError
-            The search needs a package that is not installed, or the folder is in use, or one of another
-            study.
-        Stopped
-            Ctrl-C or SIGTERM was received; finished steps are kept.
+        `tell` gets the numbers of steps (done, failed, of). A study with other settings is replaced with
+        `overwrite`; otherwise the user is asked, or it is an error.
         """
         require_packages("learn", "learn", "cma")
         provenance = Provenance(self.command, PACKAGES)

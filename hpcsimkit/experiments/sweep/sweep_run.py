@@ -15,7 +15,7 @@ from hpcsimkit.engine.code_version import hash_of_kit
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.identity import digest
 from hpcsimkit.engine.provenance import Provenance
-from hpcsimkit.engine.results_folder import PROVENANCE, ResultsFolder, head_of_toml
+from hpcsimkit.engine.results_folder import PROVENANCE, WHOLE, ResultsFolder, head_of_toml
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
@@ -50,9 +50,6 @@ FINGERPRINT = "fingerprint"
 
 AT_ONCE = 1000
 """Number of rows that are read before they become a part of the table, which takes far less memory."""
-
-WHOLE = (1, 1)
-"""Shard of all cells."""
 
 MANY = 20_000
 """Number of cells from which on a sweep needs confirmation."""

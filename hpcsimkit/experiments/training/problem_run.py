@@ -56,26 +56,7 @@ class ProblemRun(TrainingFiles):
     ) -> ProblemTrained | None:
         """Train to the end and write the folder; only the first of several workers has an outcome.
 
-        Parameters
-        ----------
-        resume : bool
-            Whether the last checkpoints of an interrupted run of the same training, if any, are resumed.
-        overwrite : bool
-            Whether a complete training of other settings is replaced; otherwise the user is asked, or it is
-            an error. One of the same settings is replaced in any case; see `finished`. Default: False.
-        tell : callable
-            Callback for the report of each training round.
-        callbacks : sequence of Callback
-            Callbacks after every round, in each worker. An exception of theirs ends the training; the last
-            checkpoints are kept.
-
-        Raises
-        ------
-        HpcsimkitError
-            Settings are inconsistent, a file cannot be written, or another worker has died. The last
-            checkpoints are kept for `resume`.
-        Stopped
-            Ctrl-C or SIGTERM was received. The last checkpoints are kept for `resume`.
+        Parameters and errors are those of a :class:`TrainingRun`; a worker that dies ends the others.
         """
         from hpcsimkit.agents.training.workers import joined_workers
 

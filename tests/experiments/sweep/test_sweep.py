@@ -15,7 +15,7 @@ import pytest
 
 from hpcsimkit import Machines, Simulation, Workload, evaluate, make
 from hpcsimkit.engine import lock
-from hpcsimkit.engine.lock import in_use
+from hpcsimkit.engine.results_folder import ResultsFolder
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
@@ -376,12 +376,15 @@ def test_only_shards_of_the_same_number_run_together(tmp_path: Path, monkeypatch
         SweepRun(sweep, tmp_path, shard=shard).run()
 
     run((1, 2))
-    with in_use(tmp_path, ".lock-1-of-2"):
+    with ResultsFolder(tmp_path).in_place(shard=(1, 2)):
         run((2, 2))
         for other in ((1, 2), (1, 3), (1, 1)):
             with pytest.raises(UsageError, match=r"another run is writing there now \(process \d+ on "):
                 run(other)
-    with in_use(tmp_path), pytest.raises(UsageError, match="another run is writing there now"):
+    with (
+        ResultsFolder(tmp_path).in_place(),
+        pytest.raises(UsageError, match="another run is writing there now"),
+    ):
         run((1, 2))
     (tmp_path / ".lock-3-of-4").touch()  # left by a killed process
     run((1, 1))
