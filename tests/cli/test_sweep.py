@@ -283,7 +283,20 @@ def test_a_change_of_a_helper_runs_the_cells_again(apart: CLI, log: Path, tmp_pa
         "from helper import SIGN\nfrom hpcsimkit import Order\n\n"
         "class Mine(Order):\n    def key(self, job):\n        return SIGN * job.nodes\n"
     )
-    words = ("sweep", log, "-p", "fcfs", "-p", "mine:Mine", "--axis", "seed=0", "--no-report", "-q", "--allow-code", "helper")
+    words = (
+        "sweep",
+        log,
+        "-p",
+        "fcfs",
+        "-p",
+        "mine:Mine",
+        "--axis",
+        "seed=0",
+        "--no-report",
+        "-q",
+        "--allow-code",
+        "helper",
+    )
     assert apart(*words, "--out", "out") == (0, "", "")
     before = {row["policy"]: row for row in rows_of(tmp_path / "out")}
     (tmp_path / "helper.py").write_text("SIGN = -1\n")
