@@ -94,12 +94,17 @@ BLANK = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg></svg>", "pdf": b"%PDF-1.4"}
 @pytest.fixture
 def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are made, and files written, but nothing is drawn in them, which takes most of the time."""
+    draw_blank_pictures(monkeypatch)
+
+
+def draw_blank_pictures(patch: pytest.MonkeyPatch) -> None:
+    """See the fixture, for processes without one."""
     from hpcsimkit.reports import figures
 
     def blank(figure: Any, buffer: io.BytesIO, kind: str, **options: Any) -> None:
         buffer.write(BLANK[kind])
 
-    monkeypatch.setattr(figures, "_print", blank)
+    patch.setattr(figures, "_print", blank)
 
 
 # --- what a run left out ---------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.compiled.machines import CHANGES, COUNT, EVENTS, FIRST, PARTS, RANK, Machines
 from hpcsimkit.compiled.needs import NOW
 from hpcsimkit.compiled.queue import fill_empty
-from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Run
+from hpcsimkit.compiled.state import FREE, RUNNING, START, STARTED, Integers, Jobs, Run
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.system import Mode
 
@@ -35,6 +35,7 @@ def take_over(
         fill_empty(machines.expected, rows[by_expected_end])
         _occupy(machines, rows, allocations)
         return
+    run.positions[START, rows[np.argsort(start_time)]] = np.arange(count)
     run.expected[:, :count] = expected[by_expected_end], rows[by_expected_end]
     run.counters[FREE] -= jobs.nodes[rows].sum()
 

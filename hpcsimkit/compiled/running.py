@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap
-from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Run
+from hpcsimkit.compiled.state import END, FREE, RUNNING, START, STARTED, Integers, Jobs, Run
 
 __all__ = ["end_next", "enter", "expect", "forget", "leave", "pop", "push", "reserve", "start"]
 
@@ -84,11 +84,19 @@ def forget(expected: Integers, count: int, end: int, row: int) -> None:
 
 
 @machine_code
+def _note(run: Run, kind: int, row: int) -> None:
+    """Note the position of the next start or end among all of them, for the verification of the schedule."""
+    ended = run.counters[STARTED] - run.counters[RUNNING]
+    run.positions[kind, row] = run.counters[STARTED] + ended
+
+
+@machine_code
 def enter(jobs: Jobs, run: Run, row: int, now: int, mode: int) -> None:
     """Let a job that fits run; mirrors ``System.start``."""
     counters = run.counters
     run.start_time[row] = now
     run.mode[row] = mode
+    _note(run, START, row)
     counters[FREE] -= jobs.nodes[row]
     expect(run.expected, counters[RUNNING], now + run.estimate[row], row)
     counters[RUNNING] += 1
@@ -99,6 +107,7 @@ def enter(jobs: Jobs, run: Run, row: int, now: int, mode: int) -> None:
 def leave(jobs: Jobs, run: Run, row: int) -> None:
     """End a job; mirrors ``System.end``."""
     counters = run.counters
+    _note(run, END, row)
     forget(run.expected, counters[RUNNING], run.start_time[row] + run.estimate[row], row)
     counters[FREE] += jobs.nodes[row]
     counters[RUNNING] -= 1

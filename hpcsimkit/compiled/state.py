@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 __all__ = [
     "ARRIVED",
+    "END",
     "FREE",
     "PASSES",
     "RUNNING",
+    "START",
     "STARTED",
     "Jobs",
     "Rules",
@@ -24,6 +26,9 @@ Numbers = NDArray[np.float64]
 
 FREE, RUNNING, STARTED, PASSES, ARRIVED = range(5)
 """Positions in :attr:`Run.counters`."""
+
+START, END = range(2)
+"""Rows of :attr:`Run.positions`."""
 
 
 class Jobs(NamedTuple):
@@ -103,6 +108,8 @@ class Run(NamedTuple):
         Binary heap of the running jobs by end: end [s], number of the start, row.
     expected : array of int64, shape (2, jobs that can run at once)
         Expected end [s] and row of the running jobs, in this order.
+    positions : array of int32, shape (2, jobs)
+        Positions of the start and of the end of each job among all starts and ends, on counted nodes.
     counters : array of int64
         Number of free nodes, running jobs, starts, passes and submissions, at the positions named above.
     """
@@ -113,6 +120,7 @@ class Run(NamedTuple):
     reserved: NDArray[np.uint8]
     ends: Integers
     expected: Integers
+    positions: NDArray[np.int32]
     counters: Integers
 
 
@@ -127,5 +135,6 @@ def new_run(jobs: Jobs, estimate: Integers, nodes: int) -> Run:
         reserved=np.zeros(count, dtype=np.uint8),
         ends=np.empty((3, at_once), dtype=np.int64),
         expected=np.empty((2, at_once), dtype=np.int64),
+        positions=np.empty((2, count), dtype=np.int32),
         counters=np.array([nodes, 0, 0, 0, 0], dtype=np.int64),
     )

@@ -275,8 +275,8 @@ def _by_dirlab(simulation: Parameters) -> bool:
 # --- runs --------------------------------------------------------------------------------------------------
 
 
-def run(simulation: Parameters) -> Result:
-    """Run a simulation that has no :func:`obstacle`, and return its result."""
+def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
+    """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
     nodes, cluster = simulation.cluster.size, _whole(simulation.cluster)
     policy, parts = _pipeline(simulation), _parts(simulation)
     simulate = loading.load(_kind(parts))
@@ -310,7 +310,7 @@ def run(simulation: Parameters) -> Result:
         if "plan" in parts and simulation.setup.begun is not None:
             plan_anew(optional["plan"])
         simulate(jobs, rules, state, queue, *map(optional.get, PARTS))
-    return Result(
+    result = Result(
         workload=workload,
         policy=simulation.name,
         size=nodes,
@@ -327,6 +327,7 @@ def run(simulation: Parameters) -> Result:
         started_in=_started_in(simulation),
         simulator="compiled",
     )
+    return result, state.positions if machines is None else None
 
 
 PARTS = (

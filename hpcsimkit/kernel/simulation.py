@@ -151,9 +151,9 @@ class Simulation:
             The schedule breaks a rule.
         """
         if self._result is None and self._run is None and (simulator := taking(self)) is not None:
-            result = simulator.run(self)
+            result, positions = simulator.run(self)
             with self.guard:
-                verify(self, result)
+                verify(self, result, positions=positions)
             self._result = result
         if self._result is not None:
             return self._result

@@ -26,8 +26,12 @@ class Simulator(Protocol):
     def takes(self, simulation: Any) -> bool:
         """Return whether it is to run a simulation; raise a UsageError if it must and cannot."""
 
-    def run(self, simulation: Any) -> Result:
-        """Return the result of a simulation that it takes, equal to that of the kernel."""
+    def run(self, simulation: Any) -> tuple[Result, NDArray[np.int32] | None]:
+        """Return the result of a simulation that it takes, equal to that of the kernel.
+
+        With it, the positions of the start and of the end of each job among all starts and ends, shape
+        (2, jobs), or None. The verification of the schedule is faster with them, and does not rely on them.
+        """
 
 
 LOADERS: list[Callable[[], Simulator]] = []

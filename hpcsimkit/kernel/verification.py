@@ -41,6 +41,7 @@ def verify(
     result: Result,
     rejected: Mask | None = None,
     served: Mapping[int, int] | None = None,
+    positions: NDArray[np.int32] | None = None,
 ) -> None:
     """Check that a schedule is possible by the rules of its run.
 
@@ -54,6 +55,8 @@ def verify(
         Whether each job was rejected; by default none.
     served : mapping of int to int, optional
         Run time [s] of each job with its allocation, by row, if there is a locality model.
+    positions : array of int32, shape (2, jobs), optional
+        Positions of starts and ends in time, see :func:`~hpcsimkit.kernel.verified_capacity.excess`.
 
     Raises
     ------
@@ -72,7 +75,7 @@ def verify(
     hpcsimkit.errors.ImpossibleScheduleError: fcfs: impossible schedule: job 2 starts at t=5 s, when 5 nodes \
 are in use, of 4; this is a defect of hpcsimkit: please report it
     """
-    found = next(_violations(parameters, result, rejected, served), None)
+    found = next(_violations(parameters, result, rejected, served, positions), None)
     if found is not None:
         own = all(type(part).__module__.startswith(OWN) for part in parts(parameters.policy))
         whose = "; this is a defect of hpcsimkit: please report it" if own else ""
@@ -80,7 +83,11 @@ are in use, of 4; this is a defect of hpcsimkit: please report it
 
 
 def _violations(
-    parameters: VerifiedParameters, result: Result, rejected: Mask | None, served: Mapping[int, int] | None
+    parameters: VerifiedParameters,
+    result: Result,
+    rejected: Mask | None,
+    served: Mapping[int, int] | None,
+    positions: NDArray[np.int32] | None,
 ) -> Iterator[str]:
     """Yield the first violations of each rule; later rules rely on earlier ones."""
     workload, start = parameters.workload, result.start_time
@@ -98,7 +105,7 @@ def _violations(
         yield f"{_job(result, row)} counts as submitted at t={counts} s, not {submit_time[row]}"
     yield from _too_early(parameters, result, ran, submit_time)
     yield from _wrong_duration(parameters, result, ran, served)
-    yield from impossible_places(parameters.cluster, workload, result, ran)
+    yield from impossible_places(parameters.cluster, workload, result, ran, positions)
 
 
 def _of(ran: Mask | None, wrong: Mask) -> Mask:

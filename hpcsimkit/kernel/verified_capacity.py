@@ -14,6 +14,9 @@ Integers = NDArray[np.int64]
 ALMOST = 10
 """Numbers are almost in order if at most one in so many is less than the one before it."""
 
+NEVER = np.iinfo(np.int64).min
+"""A time before all others."""
+
 
 class Use(NamedTuple):
     """Use of resources over time, one item for each job and place.
@@ -60,7 +63,7 @@ class Excess(NamedTuple):
     available: int
 
 
-def excess(use: Use, available: Integers) -> Excess | None:
+def excess(use: Use, available: Integers, positions: NDArray[np.int32] | None = None) -> Excess | None:
     """Return the first excess of a use, if there is any.
 
     Jobs use their resources from their start up to, but not including, their end. So a job without run time
@@ -72,6 +75,9 @@ def excess(use: Use, available: Integers) -> Excess | None:
         Use of the resources.
     available : array of int64, shape (places, resources)
         Amounts that exist.
+    positions : array of int32, shape (2, items), optional
+        Positions of each start and each end among all of them, in the order of time. They spare the sorting
+        of a use in one place. They are compared with the times; if they are wrong, all events are sorted.
 
     Examples
     --------
@@ -82,14 +88,46 @@ def excess(use: Use, available: Integers) -> Excess | None:
     """
     if not len(use.row):
         return None
-    if available.size == 1:
-        peak = _peak(use.start, use.end, use.amounts[:, 0], int(available[0, 0]))
-        if peak is not None and peak <= available[0, 0]:
-            return None
+    if available.size == 1 and _within(use, int(available[0, 0]), positions):
+        return None
     return _first(use, available)
 
 
-def _peak(start: Integers, end: Integers, amount: Integers, available: int) -> int | None:
+def _within(use: Use, available: int, positions: NDArray[np.int32] | None) -> bool:
+    """Return whether a use in one place certainly never exceeds what is available."""
+    start, end, amount = use.start, use.end, use.amounts[:, 0]
+    peak = None if positions is None else _peak_in_order(start, end, amount, positions)
+    if peak is None:
+        peak = _peak(start, end, amount)
+    return peak is not None and peak <= available
+
+
+def _peak_in_order(
+    start: Integers, end: Integers, amount: Integers, positions: NDArray[np.int32]
+) -> int | None:
+    """Return at least the largest amount in use, or None if the given order is not an order in time.
+
+    The sum of the changes up to the last event of an instant is the amount in use then, in any order within
+    the instant. Only the sums before it depend on that order: they may exceed all amounts in use.
+    """
+    jobs = len(start)
+    if positions.shape != (2, jobs):
+        return None
+    starts, ends = positions.astype(np.intp)  # numbers of 32 bits are slow as indices
+    events = np.full(2 * jobs, NEVER, dtype=np.int64)
+    try:
+        events[starts], events[ends] = start, end
+    except IndexError:
+        return None
+    # If two events had one position, another position would be left, which would still be NEVER.
+    if events[0] == NEVER or (events[1:] < events[:-1]).any():
+        return None
+    events[starts] = amount
+    events[ends] = -amount
+    return int(np.cumsum(events, out=events).max())
+
+
+def _peak(start: Integers, end: Integers, amount: Integers) -> int | None:
     """Return the largest amount in use in one place, or None if the numbers are too large to be packed.
 
     Time and change of each event are packed into one number, as numbers are sorted in a third of the time of

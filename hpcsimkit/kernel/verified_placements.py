@@ -27,7 +27,11 @@ Mask = NDArray[np.bool_]
 
 
 def impossible_places(
-    cluster: AnyCluster, workload: Workload, result: Result, ran: Mask | None
+    cluster: AnyCluster,
+    workload: Workload,
+    result: Result,
+    ran: Mask | None,
+    positions: NDArray[np.int32] | None = None,
 ) -> Iterator[str]:
     """Yield jobs that run where they may not, or where too much is in use.
 
@@ -41,6 +45,8 @@ def impossible_places(
         Result of the run.
     ran : array of bool, shape (jobs,), or None
         Whether each job ran; None if all did.
+    positions : array of int32, shape (2, jobs), optional
+        Positions of the starts and ends of all jobs in time, see :func:`excess`.
     """
     jobs = _Jobs.of(workload, result, ran)
     if isinstance(cluster, Partitions):
@@ -50,7 +56,8 @@ def impossible_places(
         yield from _wrong_allocations(whole, jobs, result.placements)
         yield from _overfull_machines(whole, jobs, result.placements)
     elif isinstance(whole, Nodes):
-        found = excess(jobs.use(workload.column("nodes")), np.array([[whole.count]]))
+        use = jobs.use(workload.column("nodes"))
+        found = excess(use, np.array([[whole.count]]), positions)
         yield from jobs.told(found, "when {used} nodes are in use, of {available}")
 
 

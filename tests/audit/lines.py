@@ -18,6 +18,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
 from hpcsimkit.agents.spaces.masks import AcceptReject
+from hpcsimkit.agents.training.checkpoints import Checkpoints
 from hpcsimkit.io.formats import Format
 from hpcsimkit.reports.learning_curve import read_curve
 from hpcsimkit.reports.sweep.table import SweepTable
@@ -182,6 +183,14 @@ def stopped() -> None:
     main(shlex.split(TRAIN))
 
 
+CHECKPOINTS = Checkpoints(Path(), {"seed": 1})
+
+
+def checkpoint() -> None:
+    """Leave a checkpoint of a training."""
+    CHECKPOINTS.write({"weight": np.ones(2, np.float32)}, {"rounds": 5, "seed": "1"})
+
+
 def remember() -> None:
     """Leave a file with code that the user has allowed for a folder, by an earlier `--remember`."""
     from hpcsimkit.cli import consent
@@ -233,8 +242,8 @@ LINES: dict[str, tuple[Line, ...]] = {
         ),
     ),
     "train": (
-        line(TRAIN + " --resume", F.TRAINING, F.CHECKPOINT, F.CURVE, F.MODEL, after=(stopped,)),
-        line(TRAIN, F.TRAINING, F.PROVENANCE, after=(TRAIN,), slow=True),
+        line(TRAIN, F.TRAINING, F.PROVENANCE, after=(TRAIN,)),
+        line(TRAIN + " --resume", F.TRAINING, F.CHECKPOINT, F.CURVE, F.MODEL, after=(stopped,), slow=True),
         line("train cush.toml -q --out out", F.TRAINING, slow=True),
     ),
     "evaluate": (again("evaluate agent.hpcsim log.swf -p fcfs --sequences 2 --jobs 4 -q --out out", F.MODEL, F.SWF, F.PROVENANCE),),
@@ -277,6 +286,9 @@ LINES: dict[str, tuple[Line, ...]] = {
 READERS: dict[str, tuple[Line, ...]] = {
     "Result.load": (line("Result.load", F.RESULT, call=lambda: repr(Result.load("result.npz"))),),
     "read_job_sets": (line("read_job_sets", F.JOB_SETS, call=lambda: read_job_sets("sets.csv")),),
+    "Checkpoints.read": (
+        line("Checkpoints.read", F.CHECKPOINT, after=(checkpoint,), call=lambda: repr(CHECKPOINTS.read())),
+    ),
     "read_curve": (line("read_curve", F.CURVE, call=lambda: read_curve("curve.csv")),),
     "SweepTable.read": (
         line(

@@ -6,53 +6,26 @@ are those of the command line itself. What a line reads is not believed but hear
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import pytest
 import typer
 
 from hpcsimkit.io.formats import Format
 from hpcsimkit.run import app
-from tests.audit.hearing import CANARY, EVIL
-from tests.audit.leaves import leaves_of
-from tests.audit.lines import LINES, READERS, Line
-from tests.audit.playing import Stage
+from tests.audit.lines import LINES, READERS
+from tests.audit.trying import wrong
 
-OUTSIDE = "../outside"
-PAYLOADS: tuple[object, ...] = (
-    f"{EVIL}:Run",
-    f"{EVIL}.py:Run",
-    f"agent:agent.hpcsim(parts={EVIL})",
-    f"os:system('touch {CANARY}')",
-    f"builtins:eval('{CANARY}')",
-    "experiments.parts.registry:make",
-    "hpcsimkit.io.files:write_bytes",
-    f"importlib:import_module('{EVIL}')",
-    f"__import__('{EVIL}')",
-    f"{{{{ cycler.__init__.__globals__.os.popen('touch {CANARY}').read() }}}}",
-    f"{{% for each in [].__class__.__base__.__subclasses__() %}}{{{{ each.__init__.__globals__ }}}}{{% endfor %}}{CANARY}",
-    f"{{title.__class__.__init__.__globals__}}{{0.__init__.__globals__}}%({CANARY})s",
-    f"{OUTSIDE}/written",
-    f"{EVIL}.py",
-    f"learned:{OUTSIDE}/policy.json",
-    EVIL,
-    {"part": "experiments.parts.registry:make", "name": f"{EVIL}.py:Run"},
-    {"part": "io.files:make_folder", "path": OUTSIDE},
-    {"part": f"{EVIL}.py:Run"},
-    {"name": f"{EVIL}:Run"},
-)  # fmt: skip
-"""Texts for all leaves; tables for those of TOML and JSON files."""
 
-NAMING = {
-    Format.EXPERIMENT, Format.SWEEP, Format.TRAINING, Format.PLAN, Format.TEMPLATE, Format.MODEL, Format.LEARNED_POLICY,
-}  # fmt: skip
-"""Formats in which some leaves are names of parts, or expressions."""
-
-SOME, FEW = 2, 1
-"""Leaves of a file that are changed in a quick test: of formats that name parts, and of others."""
+@pytest.fixture(scope="module")
+def listener() -> Iterator[Executor]:
+    """A process of its own: hundreds of copies of one that has run many tests would take minutes."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
+        yield executor
 
 
 def commands(group: Any = None, before: str = "") -> Iterator[str]:
@@ -79,71 +52,20 @@ def test_every_format_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", [*LINES, *READERS])
-def test_names_of_code_in_files_run_nothing(name: str, tmp_path: Path, blank_pictures: None) -> None:
+def test_names_of_code_in_files_run_nothing(name: str, tmp_path: Path, listener: Executor) -> None:
     for number, each in enumerate({**LINES, **READERS}[name]):
         if not each.slow:
-            assert_nothing_runs(Stage(tmp_path / str(number), each), quick=True)
+            found = listener.submit(wrong, name, number, tmp_path / str(number), quick=True).result()
+            assert found is None, found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "each",
-    [each for lines in (*LINES.values(), *READERS.values()) for each in lines],
-    ids=lambda each: each.words,
+    ("name", "number"),
+    [(name, number) for name, lines in {**LINES, **READERS}.items() for number in range(len(lines))],
 )
-def test_names_of_code_in_every_leaf_run_nothing(each: Line, tmp_path: Path, blank_pictures: None) -> None:
-    assert_nothing_runs(Stage(tmp_path, each), quick=False)
-
-
-def assert_nothing_runs(stage: Stage, *, quick: bool) -> None:
-    """Check that nothing is heard while a line reads files in which another leaf is changed each time."""
-    read = files_read(stage)
-    assert set(read.values()) == stage.line.reads, f"formats that {stage.line.words!r} reads"
-    assert not stage.sound.forbidden, stage.line.words
-    found = {}
-    for file, form in one_of_each(read).items():
-        content = (stage.kept / file).read_bytes()
-        for place, payload, changed in chosen(file, content, form, quick=quick):
-            heard = stage.run({file: changed})
-            if heard.forbidden:
-                found[f"{file}: {place} = {payload}"] = heard.forbidden
-            # only opened, if its SHA-256 tells that results of another file are there
-            assert file in {*heard.opened, *(path for _, path in heard.read)}, f"{file}: {heard.shown}"
-    assert not found, stage.line.words
-
-
-def files_read(stage: Stage) -> dict[str, Format]:
-    """Return the files that a line reads, of those that are there before; each is opened as one of a format."""
-    there = {str(file.relative_to(stage.kept)) for file in stage.kept.rglob("*") if file.is_file()}
-    read = {file: Format[form] for form, file in stage.sound.read if file in there}
-    unknown = (there & set(stage.sound.opened)) - set(read)
-    assert not unknown, f"{stage.line.words!r} opens these without a format: {unknown}"
-    return read
-
-
-def one_of_each(read: dict[str, Format]) -> dict[str, Format]:
-    """Return one file of each name and format: cells of a sweep have files alike."""
-    return {
-        file: form
-        for (form, _), file in {(form, Path(file).name): file for file, form in read.items()}.items()
-    }
-
-
-def chosen(file: str, content: bytes, form: Format, *, quick: bool) -> Iterator[tuple[str, object, bytes]]:
-    """Yield places, payloads and changed files: all payloads in turn, each in formats that name parts, or a few of these."""
-    leaves, tables = list(leaves_of(file, content)), file.endswith((".toml", ".json", ".hpcsim"))
-    payloads = PAYLOADS if tables else tuple(each for each in PAYLOADS if isinstance(each, str))
-    first = crc32(f"{file} {form}".encode())
-    if quick:
-        count = SOME if form in NAMING else FEW
-        tried = [
-            ((first + number * (len(leaves) // count or 1)) % len(leaves), first + number)
-            for number in range(count)
-        ]
-    else:
-        each = len(payloads) if form in NAMING else 1
-        tried = [(number, number + more) for number in range(len(leaves)) for more in range(each)]
-    for number, turn in tried:
-        place, changed = leaves[number]
-        payload = payloads[turn % len(payloads)]
-        yield place, payload, changed(payload)
+def test_names_of_code_in_every_leaf_run_nothing(
+    name: str, number: int, tmp_path: Path, listener: Executor
+) -> None:
+    found = listener.submit(wrong, name, number, tmp_path, quick=False).result()
+    assert found is None, found

@@ -26,7 +26,7 @@ from hpcsimkit.experiments.comparison.policy_run import PolicyRun
 from hpcsimkit.experiments.console import policy_lines
 from hpcsimkit.experiments.parts.registry import entries, make
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel import simulators
+from hpcsimkit.kernel import simulators, verified_capacity
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
@@ -129,6 +129,41 @@ def test_policies_with_trials(policy: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(taken) > 20
     monkeypatch.setattr(simulators, "LOADERS", [])
     assert Simulation(busy, make(policy)).run().hash == compiled.hash
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("fcfs", {}),
+        ("sjf+easy", {}),
+        ("fcfs+conservative", {}),
+        ("wfp3+greedy", {"begun": Begun(30, {3: 29, 0: 3})}),
+        ("fcfs+published-easy", {"event_order": DirlabOrder()}),
+    ],
+)
+def test_the_positions_of_starts_and_ends_in_time(
+    policy: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They spare the verification the sorting."""
+    monkeypatch.setattr(verified_capacity, "_peak", None)
+    numbers = np.random.default_rng(5)
+    columns = {
+        "submit_time": np.sort(numbers.integers(0, 900, 200)),
+        "run_time": numbers.choice([0, 1, 9, 40, 70], 200),
+        "nodes": numbers.integers(1, 9, 200),
+    }
+    columns["submit_time"][:4] = 0
+    columns["run_time"][:4], columns["nodes"][:4] = 40, 4
+    jobs = Workload({**columns, "requested_time": columns["run_time"] + 5}, machine_size=8)
+    simulation = Simulation(jobs, make(policy), simulator="compiled", **options)
+    simulation.run()
+    result, positions = support.run(simulation)
+    assert positions is not None
+    times, changes = np.empty((2, 400), dtype=np.int64)
+    times[positions], changes[positions] = (result.start_time, result.end_time), (jobs.nodes, -jobs.nodes)
+    assert sorted(positions.ravel().tolist()) == list(range(400))
+    assert (np.diff(times) >= 0).all()
+    assert np.cumsum(changes).max() <= 8
 
 
 def test_refuses_without_numba(jobs: Workload, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ImpossibleScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel import verified_capacity
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
@@ -366,6 +367,67 @@ def test_numbers_that_cannot_be_packed_are_sorted_as_they_are() -> None:
     assert found is not None and (found.row, found.time) == (0, 0)
 
 
+# --- given positions in time --------------------------------------------------------------------------------
+
+THREE = Use(np.arange(3), np.array([0, 0, 5]), np.array([5, 9, 9]), np.array([[3], [1], [3]]))
+"""Two jobs, and one that starts when the first one ends: 4 nodes are in use at any time."""
+CROWDED = THREE._replace(start=np.array([0, 0, 4]))
+"""The third one starts a second too early: 7 nodes are in use."""
+IN_ORDER = [[0, 1, 3], [2, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [
+        IN_ORDER,
+        [[0, 1, 2], [3, 4, 5]],  # those of the crowded jobs
+        [
+            [1, 0, 2],
+            [3, 5, 4],
+        ],  # starts before the end at the same instant, though more than fits for a moment
+        [[0, 1, 1], [2, 4, 5]],  # a position twice, and none of the third start
+        [[1, 1, 2], [3, 4, 5]],  # nothing at the first one
+        [[1, 2, 3], [4, 5, 5]],
+        [[0, 1, 5], [2, 4, 3]],  # ends before it starts
+        [[3, 4, 0], [5, 1, 2]],
+        [[0, 1, 3], [2, 4, 6]],  # beyond the last one
+        [[-6, -5, -3], [-4, -2, -1]],
+        [[0, 1, 3, 6], [2, 4, 5, 7]],  # too many, too few
+        [[0, 1], [2, 3]],
+        [[0, 1, 3]],
+    ],
+)
+def test_positions_in_time_are_not_relied_on(positions: list[list[int]]) -> None:
+    given_order = np.array(positions, dtype=np.int32)
+    assert excess(THREE, np.array([[4]]), given_order) is None
+    found = excess(CROWDED, np.array([[4]]), given_order)
+    assert found is not None and (found.row, found.time, found.used) == (2, 4, 7)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=5), st.integers(0, 8), st.data())
+def test_no_positions_hide_an_excess(
+    rows: list[tuple[int, int, int]], available: int, data: st.DataObject
+) -> None:
+    start, took, amount = np.array(rows, dtype=np.int64).T
+    use = Use(np.arange(len(rows)), start, start + took, amount[:, None])
+    places = st.permutations(range(2 * len(rows)))
+    any_places = st.lists(st.integers(-1, 2 * len(rows)), min_size=2 * len(rows), max_size=2 * len(rows))
+    positions = np.array(data.draw(places | any_places), dtype=np.int32).reshape(2, -1)
+    there = np.array([[available]])
+    assert excess(use, there, positions) == excess(use, there)
+
+
+@pytest.mark.parametrize(
+    ("use", "positions"),
+    [(THREE, IN_ORDER), (CROWDED, [[0, 1, 2], [3, 4, 5]]), (THREE, [[1, 0, 3], [2, 5, 4]])],
+)
+def test_positions_in_time_spare_the_sorting(
+    use: Use, positions: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verified_capacity, "_peak", None)
+    assert excess(use, np.array([[7]]), np.array(positions, dtype=np.int32)) is None
+
+
 # --- policies that cheat -----------------------------------------------------------------------------------
 
 
@@ -464,7 +526,7 @@ def test_open_seats_are_checked_at_the_end(monkeypatch: pytest.MonkeyPatch) -> N
     from hpcsimkit.kernel import simulation as module
 
     ends: list[str] = []
-    monkeypatch.setattr(module, "verify", lambda run, result, *_: ends.append(result.simulator))
+    monkeypatch.setattr(module, "verify", lambda run, result, *_, **__: ends.append(result.simulator))
     for program in ("simpy", "compiled"):
         run = Simulation(Workload(CROWD), Pipeline(External()), 4)
         run.pause_with(program, [])
@@ -476,12 +538,18 @@ def test_open_seats_are_checked_at_the_end(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @needs_numba
-def test_a_fault_of_a_simulator_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No part of the policy is the user's."""
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_fault_of_a_simulator_is_said_so(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No part of the policy is the user's, whether the simulator knows the positions of starts and ends."""
     from hpcsimkit.compiled import support
 
     sound = support.run
-    monkeypatch.setattr(support, "run", lambda run: moved(1, -1)(sound(run)))
+
+    def faulty(run: Simulation) -> tuple[Result, Any]:
+        result, positions = sound(run)
+        return moved(1, -1)(result), positions if ordered else None
+
+    monkeypatch.setattr(support, "run", faulty)
     with pytest.raises(
         ImpossibleScheduleError, match="of 4; this is a defect of hpcsimkit: please report it"
     ):
