@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.checks.policies import check_policy
     from hpcsimkit.experiments.comparison.comparison import compare
     from hpcsimkit.experiments.parts.registry import make
+    from hpcsimkit.experiments.questions.explain import explain
+    from hpcsimkit.experiments.questions.predict import predict
+    from hpcsimkit.experiments.questions.validate import validate
+    from hpcsimkit.experiments.questions.what_if import what_if
     from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.jobs.job import Job, Request
     from hpcsimkit.jobs.workload import Workload
@@ -49,6 +53,10 @@ _HOMES = {
     "experiments.comparison.comparison": ("compare",),
     "experiments.checks.learner_parts": ("check_agent", "check_encoder", "check_reward"),
     "experiments.parts.registry": ("make",),
+    "experiments.questions.explain": ("explain",),
+    "experiments.questions.predict": ("predict",),
+    "experiments.questions.validate": ("validate",),
+    "experiments.questions.what_if": ("what_if",),
     "experiments.sweep.sweep": ("Sweep",),
     "jobs.job": ("Job", "Request"),
     "jobs.workload": ("Workload",),
@@ -98,8 +106,12 @@ __all__ = [
     "compare",
     "default_workload",
     "evaluate",
+    "explain",
     "make",
+    "predict",
     "read_swf",
+    "validate",
+    "what_if",
     "write_swf",
 ]
 

@@ -19,18 +19,15 @@ from typing import Annotated, Any
 import typer
 
 from hpcsimkit._version import __version__
-from hpcsimkit.cli.changing import what_if
 from hpcsimkit.cli.checking import check
 from hpcsimkit.cli.command import Command
 from hpcsimkit.cli.comparing import compare, parts, plot, policies
-from hpcsimkit.cli.explaining import explain
 from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
 from hpcsimkit.cli.ordering import learn
-from hpcsimkit.cli.predicting import predict
+from hpcsimkit.cli.questions import explain, predict, validate, what_if
 from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
-from hpcsimkit.cli.validating import validate
 from hpcsimkit.cli.workloads import describe, lublin, mimic
 from hpcsimkit.errors import HpcsimkitError, PartlyFailedError
 from hpcsimkit.io.budget import restored_limits

@@ -7,10 +7,9 @@ the whole group, as when a machine goes down: no process can clean up.
 from __future__ import annotations
 
 import contextlib
-import json
+import errno
 import mmap
 import os
-import re
 import shutil
 import signal
 import struct
@@ -37,10 +36,15 @@ Program = Callable[[bool], int]
 
 
 class Kill(NamedTuple):
-    """When to kill: before an operation, counted from 1; `torn`, when it has opened a file and written a bit."""
+    """When to kill: before an operation, counted from 1; `torn`, when it has opened a file and written a bit.
+
+    Or the process `stops` there until it is continued, or the disk is `full` from there on.
+    """
 
     operation: int = 0
     torn: bool = False
+    stops: bool = False
+    full: bool = False
 
 
 NEVER = Kill()
@@ -65,7 +69,13 @@ class Operations:
         self.count[:] = struct.pack("q", number + 1)
         name = os.path.relpath(os.fsdecode(arguments[0]), self.folder)
         os.write(self.log, f"{event} {name}\n".encode())
-        if number + 1 == self.kill.operation:
+        if self.kill.full:
+            self.busy = False
+            if 0 < self.kill.operation <= number + 1 and event in ("open", "os.mkdir"):
+                raise OSError(errno.ENOSPC, "No space left on device", os.fsdecode(arguments[0]))
+        elif number + 1 == self.kill.operation and self.kill.stops:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif number + 1 == self.kill.operation:
             if self.kill.torn and event == "open":
                 Path(os.fsdecode(arguments[0])).write_bytes(HALF)
             for process in dict.fromkeys((self.root, os.getpid())):  # this one last
@@ -89,7 +99,14 @@ def run(
     program: Program, folder: Path, *, resume: bool = False, kill: Kill = NEVER
 ) -> tuple[int, list[str], str]:
     """Do it in a process of its own; returns its exit code, its operations and what it said."""
-    log, words = (folder.with_name(f"{folder.name}.{name}") for name in ("operations", "words"))
+    return end(start(program, folder, resume=resume, kill=kill), folder)
+
+
+def start(
+    program: Program, folder: Path, label: str = "", *, resume: bool = False, kill: Kill = NEVER
+) -> int:
+    """Begin to do it in a process of its own, and return its number."""
+    log, words = _notes(folder, label)
     for file in (log, words):
         file.unlink(missing_ok=True)
     process = os.fork()
@@ -103,40 +120,31 @@ def run(
             sys.addaudithook(Operations(folder, log, kill))
             code = program(resume)
         finally:
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
             os._exit(code)
+    return process
+
+
+def end(process: int, folder: Path, label: str = "") -> tuple[int, list[str], str]:
+    """Wait for a process; returns its exit code, its operations and what it said."""
+    log, words = _notes(folder, label)
     _, status = os.waitpid(process, 0)
     operations = log.read_text().splitlines() if log.exists() else []
     return os.waitstatus_to_exitcode(status), operations, words.read_text(errors="replace")
 
 
+def _notes(folder: Path, label: str) -> list[Path]:
+    return [folder.with_name(f"{folder.name}{label}.{name}") for name in ("operations", "words")]
+
+
 def content(folder: Path) -> dict[str, Any]:
-    """Return the contents of a folder, without :data:`TIMES`."""
+    """Return the contents of a folder, without the files of times and machines."""
     return {
-        str(path.relative_to(folder)): _timeless(path) if path.is_file() else None
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
+        if not path.name.endswith(".run.json")
     }
-
-
-TIMES = {"started", "finished", "resumed", "seconds", "processor time", "command", "simulators"}
-"""Names of times, and of what else depends on when a process has begun."""
-
-
-def _timeless(path: Path) -> Any:
-    if path.suffix == ".json":
-        return _without_times(json.loads(path.read_text()))
-    if path.name == "report.md":
-        return re.sub(r"^\| (finished|processor time) \|.*$", "", path.read_text(), flags=re.MULTILINE)
-    if path.name == "report.html":
-        rows = r"(<dt>(?:command|started, finished)</dt><dd>)[^<]*|(<td class=\"short\">)[\d.e-]+ s(?=<)"
-        text = re.sub(rows, r"\1\2", path.read_text())
-        return re.sub(r" on \d{4}-\d\d-\d\d \d\d:\d\d UTC", "", text)
-    return path.read_bytes()
-
-
-def _without_times(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_times(each) for name, each in value.items() if name not in TIMES}
-    return value
 
 
 def kills(operations: list[str], every: int, last: int) -> Iterator[Kill]:

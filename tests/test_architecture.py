@@ -71,17 +71,14 @@ PYDANTIC = (
 TYPER = (
     "command",
     "consent",
-    "changing",
     "checking",
     "comparing",
-    "explaining",
     "flags",
     "learning",
     "ordering",
-    "predicting",
+    "questions",
     "reproducing",
     "sweeping",
-    "validating",
     "workloads",
 )
 TORCH = (

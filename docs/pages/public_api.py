@@ -54,6 +54,10 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
         "hpcsimkit.reports.report": ("write_report",),
         "hpcsimkit.reports.sweep.report": ("write_sweep_report",),
     },
+    "Ask a question about a workload": {
+        "hpcsimkit": ("validate", "what_if", "predict", "explain"),
+        "hpcsimkit.experiments.questions.question": ("Case", "Answer"),
+    },
     "Run experiments from settings": {
         "hpcsimkit": ("compare", "Sweep"),
         "hpcsimkit.experiments.sweep.sweep_run": ("SweepRun",),

@@ -9,8 +9,6 @@ import typer
 from hpcsimkit.cli.flags import AllowCode, Limits, MachineFile, Quiet, Seed, allowed_code, examples
 from hpcsimkit.io.printable import show
 
-__all__ = ["check"]
-
 
 @examples(
     "check mine.py:FewestNodes",

@@ -9,8 +9,6 @@ from typer.core import TyperCommand, TyperOption
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["Command"]
-
 
 class Command(TyperCommand):
     """Command that rejects an option given twice; the parser alone would silently take the last value."""

@@ -25,8 +25,6 @@ from hpcsimkit.cli.flags import (
 )
 from hpcsimkit.io.printable import show
 
-__all__ = ["compare", "parts", "plot", "policies"]
-
 
 @examples(
     "compare KTH-SP2.swf.gz -p fcfs+easy -p sjf+easy --out kth",

@@ -18,8 +18,6 @@ from hpcsimkit.io.files import is_file, is_folder, make_folder, read_bytes, writ
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.printable import warn
 
-__all__ = ["consented"]
-
 FILES = ("source", "model", "inspector", "system", "name")
 """Arguments of commands that may be files with names of code."""
 

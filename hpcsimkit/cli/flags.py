@@ -17,21 +17,6 @@ from hpcsimkit.kernel.setup import OPTIONS, Option
 if TYPE_CHECKING:
     from hpcsimkit.experiments import source as sources
 
-__all__ = [
-    "EXAMPLES",
-    "OF_EXPERIMENT",
-    "OF_JOBS",
-    "OF_RUNS",
-    "PROGRAM",
-    "RESULTS",
-    "allowed_code",
-    "examples",
-    "examples_text",
-    "experiment_of",
-    "takes",
-    "with_options",
-]
-
 PROGRAM = "python -m hpcsimkit.run"
 RESULTS = Path("results")
 
@@ -62,15 +47,7 @@ COMMAND_OPTIONS: dict[Callable[..., Any], Mapping[str, Any]] = {}
 
 
 def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command options, passed as keyword arguments (None: not given).
-
-    Parameters
-    ----------
-    *names : str
-        Keys of an experiment.
-    **options
-        Types of further options by name, annotated with their help.
-    """
+    """Return a decorator that gives a command options, passed as keyword arguments (None: not given)."""
 
     def remember(command: Command) -> Command:
         COMMAND_OPTIONS[command] = {name: OF_EXPERIMENT[name] for name in names} | options

@@ -25,9 +25,7 @@ from hpcsimkit.io.printable import show
 
 if TYPE_CHECKING:
     from hpcsimkit.experiments.training.training import Training
-    from hpcsimkit.experiments.training.training_run import TrainingFolder
-
-__all__ = ["evaluate", "train"]
+    from hpcsimkit.experiments.training.training_run import TrainingFiles
 
 
 @examples(
@@ -139,7 +137,7 @@ def _train_on_problem(training: Training, *, resume: bool, overwrite: bool, quie
         show(f"results: {os.path.relpath(run.folder.place)}")
 
 
-def _leave_finished(run: TrainingFolder, *, quiet: bool) -> None:
+def _leave_finished(run: TrainingFiles, *, quiet: bool) -> None:
     """Print that there is nothing to train; tidy up after a process that was killed at the very end."""
     run.folder.settle()
     if not quiet:

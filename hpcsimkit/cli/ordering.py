@@ -24,8 +24,6 @@ from hpcsimkit.cli.flags import (
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.printable import show
 
-__all__ = ["learn"]
-
 
 def _factor(option: str, text: str) -> float:
     """Return the number of a factor such as 1.5x."""

@@ -12,8 +12,6 @@ from hpcsimkit.cli.flags import RESULTS, AllowCode, EngineName, Limits, Overwrit
 from hpcsimkit.io.printable import show
 from hpcsimkit.reproductions.papers import SYSTEMS
 
-__all__ = ["reproduce"]
-
 
 @examples(
     "reproduce masked-ppo beocat-2021-03.csv.gz beocat-2021-04.csv.gz beocat-2021-05.csv.gz --quick",

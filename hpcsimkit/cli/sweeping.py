@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 
-__all__ = ["sweep"]
-
 
 @examples(
     "sweep experiment.toml --out loads --workers 2",
@@ -167,7 +165,7 @@ def _shard(text: str | None) -> tuple[int, int]:
     >>> _shard("3/8")
     (3, 8)
     """
-    from hpcsimkit.experiments.sweep.sweep_run import WHOLE
+    from hpcsimkit.engine.results_folder import WHOLE
 
     if text is None:
         return WHOLE

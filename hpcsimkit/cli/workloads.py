@@ -10,8 +10,6 @@ import typer
 from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Seed, Source, examples, experiment_of, takes
 from hpcsimkit.io.printable import show
 
-__all__ = ["describe", "lublin", "mimic"]
-
 
 @examples(
     "describe KTH-SP2.swf.gz",

@@ -23,8 +23,6 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.engine.user_code import forget
 from hpcsimkit.errors import HpcsimkitError
 
-__all__ = ["Origin", "attempt", "dask_setup"]
-
 VARIABLES = "HPCSIMKIT_"
 """Beginning of the names of environment variables that a worker takes over."""
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["digest", "fingerprint", "identity_of", "modules_of"]
-
 
 def fingerprint(value: Any) -> str:
     """Return a hexadecimal hash that changes with any part of a value.

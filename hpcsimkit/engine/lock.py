@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcsimkit.errors import HpcsimkitError, StorageError, UsageError
-from hpcsimkit.io.files import make_folder, read_bytes
+from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
-
-__all__ = ["LOCK", "in_use", "locked", "remove_temporary_files", "writing"]
 
 LOCK = ".lock"
 """File that is locked while a process works on its folder."""
@@ -57,44 +55,6 @@ def locked(file: Path, message: str, *, patience: float = 0.0) -> BaseFileLock:
     with suppress(OSError):  # Windows forbids writing to a locked file
         file.write_text(f" (process {os.getpid()} on {platform.node()})", encoding="utf-8")
     return lock
-
-
-@contextmanager
-def in_use(
-    folder: Path, lock: str = LOCK, *, excluded: Callable[[Path], Iterable[Path]] = lambda folder: ()
-) -> Iterator[None]:
-    """Create a folder, and hold a lock file in it that is removed afterwards.
-
-    Parameters
-    ----------
-    folder : Path
-        Path of the folder.
-    lock : str
-        Name of the lock file.
-    excluded : callable
-        Function that returns further lock files in the folder, which no other process may hold. By default
-        there are none.
-
-    Raises
-    ------
-    UsageError
-        Another process holds the lock, or one of the others.
-    StorageError
-        The folder cannot be written.
-    """
-    message = f"{folder}: another run is writing there now"
-    with writing(folder):
-        make_folder(folder)
-        held = locked(folder / lock, message)
-    try:
-        with writing(folder):
-            for file in excluded(folder):  # after the own lock, so that of two processes one sees the other
-                locked(file, message, patience=SECONDS_TO_LOOK).release()
-        yield
-    finally:
-        with suppress(OSError):  # Windows does not remove open files; the lock file may stay
-            (folder / lock).unlink()
-        held.release()
 
 
 def remove_temporary_files(folder: Path) -> None:

@@ -8,8 +8,6 @@ from typing import Any
 from hpcsimkit.engine.engines import Engine, engine_of
 from hpcsimkit.errors import UsageError
 
-__all__ = ["FORMS", "engine_named"]
-
 FORMS = ("processes:N", "dask:N", "dask:tls://HOST:PORT", "dask-insecure:tcp://HOST:PORT", "slurm:N")
 """Forms of the names; N is the number of workers, 1 or more."""
 
@@ -18,13 +16,6 @@ NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 
 def engine_named(name: str, **of_slurm: Any) -> Engine:
     """Return the engine of a name.
-
-    Parameters
-    ----------
-    name : str
-        Name in one of the forms of `FORMS`.
-    **of_slurm
-        Parameters of :class:`~hpcsimkit.engine.slurm.Slurm`, used by that engine only.
 
     Raises
     ------

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from hpcsimkit.engine.task import Task
 
-__all__ = ["Pace"]
-
 BELIEF = 20.0
 """Weight of a stated rate, as a duration of measurement [s]."""
 

@@ -10,8 +10,6 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.engine.waiting import Waiting
 from hpcsimkit.errors import HpcsimkitError
 
-__all__ = ["ATTEMPTS", "Message", "Pool", "WorkerLostError", "execute"]
-
 ATTEMPTS = 2
 """Maximum number of attempts if the worker of a task dies, mostly for lack of memory."""
 
@@ -55,13 +53,6 @@ def execute(
     """Execute tasks, each after those of them that it requires.
 
     A task whose worker dies is attempted once more, by another worker; the other tasks go on.
-
-    Parameters
-    ----------
-    pool : Pool
-        Workers.
-    tasks, tell, failed
-        As in :meth:`hpcsimkit.engine.engines.Engine.run`.
     """
     waiting = Waiting(tasks, failed)
     deaths: Counter[str] = Counter()

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
@@ -14,26 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit._version import __version__
+from hpcsimkit.io.documents import write_record
 from hpcsimkit.io.files import write_bytes
 
-__all__ = ["Provenance", "write_json"]
+
+def times_of(record: Path) -> Path:
+    """Return the path of the file with the time, the machine and the command of a record.
+
+    They stand apart, so that the other files of two runs with equal settings are equal.
+
+    >>> times_of(Path("out/provenance.json")).as_posix()
+    'out/provenance.run.json'
+    """
+    return record.with_suffix(".run.json")
 
 
 class Provenance:
     """Provenance of a run, from its start.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Command line.
-    packages : sequence of str
-        Names of the packages with recorded versions; absent ones are left out.
-
     Examples
     --------
     >>> record = Provenance(["compare", "a.swf"], ["numpy"]).record(seed=3)
-    >>> record["command"], sorted(record["packages"]), record["seed"]
-    ('compare a.swf', ['numpy'], 3)
+    >>> sorted(record), record["seed"]
+    (['packages', 'python', 'seed', 'version'], 3)
     """
 
     def __init__(self, command: Sequence[str] = (), packages: Sequence[str] = ()) -> None:
@@ -42,20 +45,45 @@ class Provenance:
         self.started = datetime.now(UTC)
 
     def record(self, **facts: Any) -> dict[str, Any]:
-        """Return the provenance at the end of a run, with further facts."""
+        """Return the versions on which the results depend, with further facts."""
         versions = {name: _version(name) for name in self.packages}
         return {
             "version": __version__,
             "python": platform.python_version(),
-            "platform": platform.platform(),
-            "processor": _processor(),
-            "cores": os.cpu_count(),
             "packages": {name: version for name, version in versions.items() if version},
+            **facts,
+        }
+
+    def times(self, **facts: Any) -> dict[str, Any]:
+        """Return the time, the machine and the command of the run until now, with further facts."""
+        return {
             "command": shlex.join(self.command),
             "started": self.started.isoformat(timespec="seconds"),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "host": platform.node(),
+            "platform": platform.platform(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
             **facts,
         }
+
+    def write(self, file: Path, facts: Mapping[str, Any], times: Mapping[str, Any] | None = None) -> None:
+        """Write the record at the end of a run, after the file of its times.
+
+        Parameters
+        ----------
+        file : Path
+            Path of the record.
+        facts, times : mapping
+            Further facts of the results, and of the run that made them.
+
+        Raises
+        ------
+        StorageError
+            A file cannot be written.
+        """
+        write_record(times_of(file), self.times(**(times or {})))
+        write_record(file, self.record(**facts))
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -10,8 +10,6 @@ from typing import Any
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["check_replacement", "difference"]
-
 SHOWN = 3
 """Maximum number of settings in a message."""
 

@@ -1,4 +1,4 @@
-"""Results folders, built beside their final path and moved there when complete."""
+"""Results folders: built beside their final path and moved there when complete, or filled in place."""
 
 from __future__ import annotations
 
@@ -15,26 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit._version import __version__
-from hpcsimkit.engine.lock import LOCK, locked, remove_temporary_files, writing
-from hpcsimkit.engine.replacing import check_replacement
-from hpcsimkit.errors import HpcsimkitError, UsageError
-from hpcsimkit.io.documents import json_record
-from hpcsimkit.io.files import make_folder, unlinked
+from hpcsimkit.engine.lock import LOCK, SECONDS_TO_LOOK, locked, remove_temporary_files, writing
+from hpcsimkit.engine.provenance import Provenance, times_of
+from hpcsimkit.engine.replacing import check_replacement, difference
+from hpcsimkit.errors import HpcsimkitError, StorageError, UsageError
+from hpcsimkit.io.documents import json_record, write_record
+from hpcsimkit.io.files import flush_to_disk, make_folder, unlinked
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.interruption import Stopped, signal_of
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
-
-__all__ = [
-    "FINISHED",
-    "PROVENANCE",
-    "SETTINGS",
-    "ResultsFolder",
-    "file_name",
-    "head_of_toml",
-    "next_free",
-]
 
 PROVENANCE = "provenance.json"
 """File that identifies a results folder."""
@@ -42,11 +33,17 @@ PROVENANCE = "provenance.json"
 SETTINGS = "settings"
 """Key of this file with the settings that decide the results."""
 
+UNFINISHED = "unfinished"
+"""Key of this file while the results beside it are being written."""
+
 FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 """Characters that some operating system forbids in names of files."""
 
 FINISHED = "finished"
 """Subfolder of an incomplete folder with the outcomes of its tasks."""
+
+WHOLE = (1, 1)
+"""Shard of all work: number of the part, and number of parts."""
 
 FORMER = ".former"
 """Subfolder of an incomplete folder with the former results while they are being replaced."""
@@ -61,6 +58,7 @@ OURS = {
     "metrics.csv",
     "metrics.json",
     PROVENANCE,
+    times_of(Path(PROVENANCE)).name,
     "experiment.toml",
     "report.html",
 }
@@ -68,10 +66,11 @@ OURS = {
 
 
 class ResultsFolder:
-    """Folder ``OUT`` that appears only when complete.
+    """Folder ``OUT`` of results, with a lock, a record of the settings that is written last, and no remains.
 
-    Until :meth:`publish`, its files are in ``OUT.partial``. A process may be killed at any time; its
-    unfinished results are either resumed or replaced.
+    In a :meth:`session`, the files are in ``OUT.partial`` until all are complete. Work :meth:`in_place` is on
+    the folder itself: for results that grow with every run, and for files beside those of others. A process
+    may be killed at any time; its unfinished results are either resumed or replaced.
 
     Parameters
     ----------
@@ -81,19 +80,25 @@ class ResultsFolder:
     files : collection of str
         Names of the files and subfolders that may be replaced, ``*`` stands for any characters; by default
         those of a comparison.
+    record : str
+        Name of the record. Default: ``provenance.json``.
 
     Attributes
     ----------
-    place, work : Path
-        Final path of the results, and path of the working folder.
+    path, place, work : Path
+        Path as it was given; the same without links among its parents; and path of the working folder.
     """
 
-    def __init__(self, place: str | os.PathLike[str], files: Collection[str] = OURS) -> None:
+    def __init__(
+        self, place: str | os.PathLike[str], files: Collection[str] = OURS, record: str = PROVENANCE
+    ) -> None:
+        self.path = Path(place)
         self.place = unlinked(place)
         if not self.place.name:
             raise UsageError(f"{place}: a folder for the results is needed, found the root of all folders")
         self.work = self.place.with_name(f"{self.place.name}.partial")
         self._files = files
+        self._record = record
         self._lock: BaseFileLock | None = None
 
     def open(
@@ -130,8 +135,7 @@ class ResultsFolder:
             with writing(self.place):
                 self._check_place()
             if settings is not None and (self.place / PROVENANCE).is_file():
-                held = json_record(self.place / PROVENANCE, Format.PROVENANCE).get(SETTINGS)
-                check_replacement(self.place, held, settings, overwrite=overwrite)
+                check_replacement(self.place, self.settings, settings, overwrite=overwrite)
         except HpcsimkitError:
             self._release()
             raise
@@ -233,11 +237,13 @@ class ResultsFolder:
         """Move the complete folder to its final path; remove former results and temporary files."""
         with writing(self.place):
             remove_temporary_files(self.work)
+            flush_to_disk([*self.work.rglob("*"), self.work])
             self._unlock_on_windows()
             if self.place.exists():
                 _remove(self.work / FORMER)
                 self.place.rename(self.work / FORMER)
             self.work.rename(self.place)
+            flush_to_disk([self.place.parent])
             self._tidy()
 
     def close(self, *, keep: bool) -> None:
@@ -253,9 +259,122 @@ class ResultsFolder:
                 self.work.rmdir()
         self._release()
 
+    # --- work in place -----------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """Settings of the results in the folder; None if they are not recorded."""
+        return json_record(self.path / self._record, Format.PROVENANCE).get(SETTINGS)
+
+    def holds_others(self, settings: Mapping[str, Any]) -> bool:
+        """Return whether files of other settings are in the folder."""
+        there = any((self.path / name).exists() for name in (*self._files, self._record))
+        return there and (self.settings is None or difference(self.settings, settings) != "")
+
+    @contextmanager
+    def in_place(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        overwrite: bool = False,
+        of: tuple[str, Collection[str]] | None = None,
+        shard: tuple[int, int] = WHOLE,
+        kept: Callable[[], str] = lambda: "",
+    ) -> Iterator[None]:
+        """Hold the folder for the work of the context; the same command goes on after an interruption.
+
+        Parameters
+        ----------
+        settings : mapping, optional
+            Settings that decide the results; by default results of all settings may be in the folder.
+        overwrite : bool
+            As in :meth:`open`.
+        of : tuple of str and collection of str, optional
+            Noun of the results, and names of which a folder with such results has one; by default the files
+            are beside those of others.
+        shard : tuple of int
+            Number of the part of the work, and number of parts. Other parts may be at work on the folder.
+            Default: (1, 1).
+        kept : callable
+            Function that returns a text on the finished part of the work; empty if there is none.
+
+        Raises
+        ------
+        UsageError
+            Other files or results of other settings are there, or another process is working on the folder.
+        StorageError
+            The folder cannot be written.
+        Stopped
+            Ctrl-C or SIGTERM was received.
+        """
+        self._check_folder(of)
+        with _unless_empty(self.path), self._held(shard):
+            if settings is not None and self.holds_others(settings):
+                check_replacement(self.path, self.settings, settings, overwrite=overwrite)
+            if shard == WHOLE:
+                self._remove_temporary_files()
+            try:
+                yield
+            except KeyboardInterrupt as interrupt:
+                said = str(interrupt) or "stopped"
+                raise Stopped("; ".join([said, *_to_go_on(kept())]), signal_of(interrupt)) from None
+            except StorageError as error:
+                raise StorageError("; ".join([str(error), *_to_go_on(kept())])) from None
+
+    @contextmanager
+    def _held(self, shard: tuple[int, int]) -> Iterator[None]:
+        """Create the folder, and hold its lock, or that of a shard; there are no locks but of like shards."""
+        own, alike = (
+            (LOCK, LOCK)
+            if shard == WHOLE
+            else (f"{LOCK}-{shard[0]}-of-{shard[1]}", f"{LOCK}-*-of-{shard[1]}")
+        )
+        busy = f"{self.path}: another run is writing there now"
+        with writing(self.path):
+            make_folder(self.path)
+            lock = locked(self.path / own, busy)
+        try:
+            with writing(self.path):  # after the own lock, so that of two processes one sees the other
+                for file in self.path.glob(f"{LOCK}*"):
+                    if not file.match(alike):
+                        locked(file, busy, patience=SECONDS_TO_LOOK).release()
+            yield
+        finally:
+            with suppress(OSError):  # Windows does not remove open files; the lock file may stay
+                (self.path / own).unlink()
+            lock.release()
+
+    def begin(self, settings: Mapping[str, Any]) -> None:
+        """Record that files are about to be replaced: a killed process leaves no record of other files."""
+        write_record(self.path / self._record, {SETTINGS: settings, UNFINISHED: True})
+
+    def conclude(
+        self, provenance: Provenance, facts: Mapping[str, Any], times: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write the record, once the files are written and on the disk."""
+        flush_to_disk([*(self.path / name for name in self._files), self.path])
+        provenance.write(self.path / self._record, facts, times)
+
+    def _check_folder(self, of: tuple[str, Collection[str]] | None) -> None:
+        _check_kind(self.path)
+        if of is None or not self.path.is_dir():
+            return
+        names = {entry.name for entry in self.path.iterdir() if not _is_temporary(entry)}
+        if names and names.isdisjoint(of[1]):
+            raise UsageError(
+                f"{self.path}: a new folder, or one of {of[0]}, is needed; other files are in it"
+            )
+
+    def _remove_temporary_files(self) -> None:
+        """Remove the temporary files of a killed process, without a look at the files of others."""
+        record = self._record
+        with writing(self.path):
+            for name in (*self._files, record, times_of(Path(record)).name):
+                for leftover in self.path.glob(f".{name}.*.tmp"):
+                    leftover.unlink()
+
     def _check_place(self) -> None:
-        if self.place.is_symlink():
-            raise UsageError(f"{self.place}: a symbolic link is not followed; name the folder it points to")
+        _check_kind(self.place)
         if self.place.is_dir():
             if any(self.place.iterdir()) and not (self.place / PROVENANCE).is_file():
                 raise UsageError(
@@ -267,8 +386,6 @@ class ResultsFolder:
                     f"{self.place}: the results in it can be replaced, but there are other files: "
                     f"{', '.join(foreign[:3])}{', ...' * (len(foreign) > 3)}"
                 )
-        elif self.place.exists():
-            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
 
     def _is_ours(self, name: str) -> bool:
         return any(fnmatch(name, own) for own in self._files)
@@ -324,6 +441,35 @@ class ResultsFolder:
                 _remove(entry)
 
 
+def _check_kind(path: Path) -> None:
+    if path.is_symlink():
+        raise UsageError(f"{path}: a symbolic link is not followed; name the folder it points to")
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path}: a folder for the results is needed, found a file")
+
+
+@contextmanager
+def _unless_empty(folder: Path) -> Iterator[None]:
+    """Remove a folder, and those above it, if the work fails before there is a file in it."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for path in missing:
+                path.rmdir()
+        raise
+
+
+def _to_go_on(kept: str) -> list[str]:
+    return [kept, "the same command goes on"] if kept else []
+
+
+def _is_temporary(path: Path) -> bool:
+    """Return whether a file is a lock or the remains of a killed process."""
+    return path.name.startswith(LOCK) or path.match(".*.tmp")
+
+
 def _remove(path: Path) -> None:
     """Remove a file, a folder or a symbolic link, if it exists."""
     if path.is_dir() and not path.is_symlink():
@@ -333,15 +479,7 @@ def _remove(path: Path) -> None:
 
 
 def head_of_toml(command: str, code: Sequence[str]) -> str:
-    """Return the initial comment of a saved TOML file: the command that repeats it, and user-defined code.
-
-    Parameters
-    ----------
-    command : str
-        Command that repeats the run.
-    code : sequence of str
-        User-defined modules and files named in the file.
-    """
+    """Return the initial comment of a saved TOML file: the command that repeats it, and user-defined code."""
     lines = [f"Made by hpcsimkit {__version__}. The same again:", f"  {command}"]
     if code:
         lines[1] += "".join(f" --allow-code {shlex.quote(name)}" for name in code)
@@ -362,15 +500,24 @@ def file_name(policy: str) -> str:
     return FORBIDDEN.sub("_", policy)
 
 
-def next_free(place: Path, *, resume: bool = False) -> Path:
+def next_free(
+    place: Path, *, resume: bool = False, suits: Callable[[Path], bool] = lambda candidate: False
+) -> Path:
     """Return the path, or the first free numbered one: ``results/x``, ``results/x-2``, ...
 
-    With `resume`, return the first interrupted one, if there is any.
+    Parameters
+    ----------
+    place : Path
+        Path of a results folder.
+    resume : bool
+        Whether the first interrupted one is returned, if there is any. Default: False.
+    suits : callable
+        Function that returns whether a folder with files may be taken, too. By default it may not.
     """
     for number in count(1):
         candidate = place if number == 1 else place.with_name(f"{place.name}-{number}")
         partial = candidate.with_name(f"{candidate.name}.partial").exists()
         interrupted = partial or (candidate / LOCK).exists()
-        if (interrupted and resume) or not (partial or candidate.exists()):
+        if (interrupted and resume) or not (partial or candidate.exists()) or suits(candidate):
             return candidate
     raise AssertionError("there are infinitely many numbers")

@@ -13,8 +13,6 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import StorageError
 from hpcsimkit.kernel.watchdog import Watchdog
 
-__all__ = ["finish", "finished", "perform", "stop"]
-
 
 def stop(task: Task, error: Exception) -> NoReturn:
     """Raise the error of a failed task, which ends the others."""

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import platform
 import shutil
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.lock import remove_temporary_files, writing
+from hpcsimkit.engine.provenance import times_of
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, StorageError
-from hpcsimkit.io.documents import json_record
-from hpcsimkit.io.files import make_folder, single_name, write_bytes
+from hpcsimkit.io.documents import json_record, write_record
+from hpcsimkit.io.files import flush_to_disk, make_folder, single_name
 from hpcsimkit.io.formats import Format
 
-__all__ = ["FAILURE", "INPUTS", "OUTCOME", "Store", "reason_of"]
-
-INPUTS, OUTCOME, FAILURE, SPENT = "inputs.json", "outcome.json", "failure.json", "spent.json"
-"""Files in the folder of a task."""
+INPUTS, OUTCOME, FAILURE = "inputs.json", "outcome.json", "failure.json"
+SPENT = times_of(Path(OUTCOME)).name
+"""Files in the folder of a task; `SPENT` has the computing time and the name of the machine."""
 
 SECONDS_BETWEEN_NOTES = 20.0
 """Interval between records of the time spent on a task [s of CPU time]."""
@@ -36,6 +37,9 @@ class Store:
     ----------
     place : Path
         Path of the folder with the folders of all tasks.
+    durable : bool
+        Whether outcomes survive a power cut: all files of a task are on the disk before its outcome is.
+        Default: True.
 
     Examples
     --------
@@ -56,8 +60,9 @@ class Store:
     (True, {'sum': 5}, False)
     """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, *, durable: bool = True) -> None:
         self.place = place
+        self.durable = durable
 
     def folder(self, task: Task) -> Path:
         """Return the folder of a task.
@@ -84,7 +89,11 @@ class Store:
 
     def seconds(self, task: Task) -> float:
         """Return the CPU time of a complete task [s], including that of interrupted runs."""
-        return float(json_record(self.folder(task) / OUTCOME, Format.TASK)["seconds"])
+        return float(self.spent(task).get("seconds", 0.0))
+
+    def spent(self, task: Task) -> dict[str, Any]:
+        """Return the CPU time of a task so far, ``seconds`` [s], and the name of the last ``host``."""
+        return json_record(self.folder(task) / SPENT, Format.TASK)
 
     def failure(self, task: Task) -> str | None:
         """Return the reason for which a task failed with its current inputs; None if it did not."""
@@ -102,7 +111,7 @@ class Store:
         if self._record(task, INPUTS) is None:
             self._begin(task)
         record = {"fingerprint": task.fingerprint, "reason": reason_of(error)}
-        _write(self.folder(task) / FAILURE, record)
+        self._write(self.folder(task) / FAILURE, record)
 
     def set_aside(self, task: Task) -> Path | None:
         """Rename the folder of a task that cannot be resumed, because its fingerprint has changed.
@@ -154,15 +163,20 @@ class Store:
                 if isinstance(error, Exception) and not isinstance(error, StorageError):
                     self.fail(task, error)
             raise
-        record = {"fingerprint": mark, "seconds": stopwatch.seconds(), "outcome": outcome}
-        _write(folder / OUTCOME, record)
+        stopwatch.note()
+        if self.durable:
+            flush_to_disk([*folder.rglob("*"), folder])
+        self._write(folder / OUTCOME, {"fingerprint": mark, "outcome": outcome})
 
     def _begin(self, task: Task) -> None:
         """Create the folder of a task, and record its inputs there."""
         self.set_aside(task)
         make_folder(self.folder(task))
         record = {"fingerprint": task.fingerprint, "version": __version__, "inputs": task.identity}
-        _write(self.folder(task) / INPUTS, record)
+        self._write(self.folder(task) / INPUTS, record)
+
+    def _write(self, file: Path, record: Mapping[str, Any]) -> None:
+        write_record(file, record, durable=self.durable and file.name == OUTCOME)
 
     def _record(self, task: Task, file: str) -> dict[str, Any] | None:
         """Return a record of a task with its current fingerprint; None if there is none."""
@@ -180,13 +194,7 @@ def reason_of(error: Exception) -> str:
 
 
 class Stopwatch:
-    """Counter of the CPU time of a task over all its runs, stored in a file [s].
-
-    Parameters
-    ----------
-    file : Path
-        Path of the file.
-    """
+    """Counter of the CPU time of a task over all its runs, stored in a file [s]."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -199,7 +207,7 @@ class Stopwatch:
 
     def note(self) -> None:
         """Write the CPU time to the file."""
-        _write(self.file, {"seconds": self.seconds()})
+        write_record(self.file, {"seconds": self.seconds(), "host": platform.node()}, durable=False)
         self._noted = time.process_time()
 
     def with_it(self, tell: Tell) -> Tell:
@@ -211,7 +219,3 @@ class Stopwatch:
             tell(done)
 
         return telling
-
-
-def _write(path: Path, record: Any) -> None:
-    write_bytes(path, (json.dumps(record, ensure_ascii=False) + "\n").encode())

@@ -11,8 +11,6 @@ from typing import Any
 from hpcsimkit.engine.code_version import code_version
 from hpcsimkit.engine.identity import digest, identity_of, modules_of
 
-__all__ = ["Task", "Tell"]
-
 Tell = Callable[[int], None]
 """Callback that receives the progress of a task, in its unit of work."""
 

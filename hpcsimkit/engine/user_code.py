@@ -19,17 +19,6 @@ from typing import NamedTuple
 
 from hpcsimkit.io.files import is_file, is_folder
 
-__all__ = [
-    "FILE_ENDING",
-    "Consent",
-    "Consents",
-    "covers",
-    "file_of",
-    "forget",
-    "imported_module",
-    "places_of",
-]
-
 FILE_ENDING = ".py"
 
 

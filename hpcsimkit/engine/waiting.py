@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import HpcsimkitError
 
-__all__ = ["Waiting"]
-
 
 class Waiting:
     """Tasks that have not started.

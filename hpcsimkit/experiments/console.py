@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.comparison.policy_run import Run
     from hpcsimkit.experiments.parts.registry import Entry
 
-__all__ = [
-    "comparison",
-    "grouped",
-    "loaded",
-    "metric_heading",
-    "number_text",
-    "part_lines",
-    "plain_table",
-    "policy_lines",
-    "show_comparison",
-]
-
 HEADLINES = {
     "mean_wait_time": "mean wait [s]",
     "median_wait_time": "median [s]",

@@ -14,8 +14,6 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports.figures import format_duration
 from hpcsimkit.workloads import Mimic, read_log, scaled
 
-__all__ = ["MimicOf", "in_a_line"]
-
 DAY = 86_400
 
 

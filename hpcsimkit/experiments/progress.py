@@ -16,29 +16,10 @@ if TYPE_CHECKING:
     from hpcsimkit.agents.training.learning_curve import Report
     from hpcsimkit.experiments.training.training import Training
 
-__all__ = [
-    "progress_bar",
-    "show_cells",
-    "show_evaluation",
-    "show_policies",
-    "show_training",
-    "time_left",
-]
-
 
 @contextmanager
 def show_policies(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterator[Callable[[str, int], None]]:
-    """Show a progress bar of a campaign; yields the callback ``tell(policy, jobs)``.
-
-    Parameters
-    ----------
-    policies : sequence of str
-        Names of the policies.
-    jobs : int
-        Number of jobs of the run of each policy.
-    quiet : bool
-        Whether the bar is suppressed even on a terminal.
-    """
+    """Show a progress bar of a campaign; yields the callback ``tell(policy, jobs)``."""
     done = dict.fromkeys(policies, 0)
     with progress_bar(quiet=quiet) as bar:
 
@@ -95,15 +76,7 @@ def show_training(training: Training, *, quiet: bool) -> Iterator[Callable[[Repo
 
 @contextmanager
 def show_evaluation(sequences: int, jobs: int, *, quiet: bool) -> Iterator[Callable[[str, int], None]]:
-    """Show a progress bar of an evaluation; yields the callback ``tell(sequence, jobs)``.
-
-    Parameters
-    ----------
-    sequences, jobs : int
-        Number of sequences, and number of jobs simulated for each.
-    quiet : bool
-        Whether the bar is suppressed even on a terminal.
-    """
+    """Show a progress bar of an evaluation; yields the callback ``tell(sequence, jobs)``."""
     with progress_bar(quiet=quiet) as bar:
         done: dict[str, int] = {}
 

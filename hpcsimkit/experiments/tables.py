@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["Table"]
-
 
 class Table(NamedTuple):
     """Table, printed as Markdown: the first column is left-aligned, the others are right-aligned.
-
-    Parameters
-    ----------
-    headings : sequence of str
-        Headings of the columns.
-    rows : sequence of sequence of str
-        Cells of each row.
 
     Examples
     --------

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
 
-__all__ = ["csv_text", "json_record", "json_value", "toml_values"]
+__all__ = ["csv_text", "json_record", "json_value", "toml_values", "write_record"]
+
+CHECKSUM = "checksum"
+"""Key of a record's checksum."""
 
 INTEGER = re.compile(r"[0-9][0-9_]*")
 BETWEEN_KEYS = re.compile(r"[=,{}\n]")
@@ -100,7 +104,8 @@ def json_value(text: str, where: object) -> Any:
 def json_record(file: Path, form: Format) -> dict[str, Any]:
     """Return the JSON object in a file of a results folder.
 
-    A run that is resumed repeats work without a record, so an unreadable one is no error.
+    A run that is resumed repeats work without a record, so an unreadable one is no error. Nor is one without
+    its checksum, which was changed since :func:`write_record` wrote it.
 
     Parameters
     ----------
@@ -112,7 +117,7 @@ def json_record(file: Path, form: Format) -> dict[str, Any]:
     Returns
     -------
     dict
-        The object; empty if the file is absent, damaged or beyond the limits.
+        The object, without its checksum; empty if the file is absent, damaged, changed or beyond the limits.
 
     Examples
     --------
@@ -123,7 +128,48 @@ def json_record(file: Path, form: Format) -> dict[str, Any]:
         record = json_value(read_bytes(file, form).decode(), file)
     except (ValueError, WorkloadError):
         return {}
-    return record if isinstance(record, dict) else {}
+    if not isinstance(record, dict):
+        return {}
+    expected = record.pop(CHECKSUM, None)
+    return record if expected == _checksum(record) else {}
+
+
+def write_record(file: Path, record: Mapping[str, Any], *, durable: bool = True) -> None:
+    """Write a JSON object with its checksum, by which :func:`json_record` notices a changed number or name.
+
+    Parameters
+    ----------
+    file : Path
+        Path of the file.
+    record : mapping
+        JSON object.
+    durable : bool
+        As in :func:`~hpcsimkit.io.files.write_bytes`. Default: True.
+
+    Raises
+    ------
+    StorageError
+        The file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "outcome.json")
+    ...     write_record(file, {"jobs": 5})
+    ...     before = json_record(file, Format.TASK)
+    ...     _ = file.write_text(file.read_text().replace("5", "6", 1))
+    ...     before, json_record(file, Format.TASK)
+    ({'jobs': 5}, {})
+    """
+    plain = json.loads(json.dumps(record))  # as it is read: keys are strings, tuples are lists
+    text = json.dumps({**plain, CHECKSUM: _checksum(plain)}, indent=2, ensure_ascii=False)
+    write_bytes(file, f"{text}\n".encode(), durable=durable)
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    """Return a hash of a record, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _most_dots(text: str) -> int:

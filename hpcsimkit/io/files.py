@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -27,6 +27,7 @@ from hpcsimkit.io.formats import Format
 __all__ = [
     "BYTE_ORDER_MARK",
     "READ",
+    "flush_to_disk",
     "is_compressed",
     "is_file",
     "is_folder",
@@ -226,12 +227,22 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "a device")
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
+def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview, *, durable: bool = False) -> None:
     """Write a whole file atomically: under a temporary name in the same folder, then renamed.
 
     A file with the suffix ``.gz`` is compressed without a time stamp: equal content gives equal files.
     Existing pipes and devices, and the system's names of open files (``/dev/stdout``), are written directly.
     A symbolic link is rejected, since it may have been placed by another user.
+
+    Parameters
+    ----------
+    path : str or path
+        Path of the file.
+    content : bytes
+        Content of the file.
+    durable : bool
+        Whether the file and its name are on the disk on return, so that a power cut leaves the former or the
+        new file, and no empty one. Default: False.
 
     Raises
     ------
@@ -247,9 +258,39 @@ def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview) -> No
             with open(target, "wb", opener=not_followed) as file:
                 file.write(data)
         else:
-            _replace(target, data)
+            _replace(target, data, durable=durable)
     except (OSError, ValueError) as error:
         raise StorageError(f"{path}: cannot be written: {_why(error)}") from None
+
+
+def flush_to_disk(paths: Iterable[Path]) -> None:
+    """Wait until files are on the disk; of a folder, until the names in it are. Absent paths are left out.
+
+    Raises
+    ------
+    StorageError
+        The disk refuses a file.
+    """
+    for path in paths:
+        try:
+            _flush(path)
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be written: {_why(error)}") from None
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file or the names in a folder are on the disk; Windows does so for neither by itself."""
+    if os.name == "nt" or path.is_symlink():
+        return
+    with suppress(FileNotFoundError):
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for its writer
+        try:
+            os.fsync(number)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # pipes, and file systems that know no such request
+                raise
+        finally:
+            os.close(number)
 
 
 def make_folder(path: str | os.PathLike[str], *, parents: bool = True) -> None:
@@ -301,7 +342,7 @@ def _is_open_file(path: Path) -> bool:
     return re.fullmatch(r"/dev|/dev/fd|/proc/[^/]+/fd", str(path.absolute().parent)) is not None
 
 
-def _replace(target: Path, data: bytes | memoryview) -> None:
+def _replace(target: Path, data: bytes | memoryview, *, durable: bool) -> None:
     if target.is_symlink():
         raise _is_a_link(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -309,7 +350,12 @@ def _replace(target: Path, data: bytes | memoryview) -> None:
         temporary.unlink(missing_ok=True)  # so that the file is a new one
         with temporary.open("xb") as file:
             file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(target)
+        if durable:
+            _flush(target.parent)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

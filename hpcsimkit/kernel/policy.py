@@ -153,7 +153,7 @@ class Backfiller(Stage):
 
     def level(self, job: Job, system: System) -> Level:
         """Return the capacity within which a job just yielded by :meth:`fill` is to be placed."""
-        return system.free
+        return system.room_for(job)
 
     def plan(self, system: System) -> None:
         """Update the plan at the beginning of a pass (only if :attr:`plans`)."""

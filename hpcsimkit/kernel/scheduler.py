@@ -16,6 +16,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.clock import ARRIVAL, Instant
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.guard import Guard
+from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
@@ -54,6 +55,8 @@ class Scheduler(Listener):
         The cluster on which the policy acts.
     callbacks : Callbacks
         The callbacks of the observers.
+    ledger : Ledger
+        The record of the run.
 
     Attributes
     ----------
@@ -79,6 +82,7 @@ class Scheduler(Listener):
         workload: Workload,
         cluster: AnyCluster,
         callbacks: Callbacks,
+        ledger: Ledger,
     ) -> None:
         self.parameters = parameters
         self.guard, self.clock = parameters.guard, parameters.guard.clock
@@ -94,12 +98,13 @@ class Scheduler(Listener):
         self.policy = policy
         self._policy = copy.deepcopy(policy)
         order, estimator = self._order, self._estimator = _queue_parts(self._policy)
+        setup = parameters.setup
         self.system = System(
-            workload, cluster, order, estimator, parameters.setup.seed, parameters.setup.service_time, self
+            workload, cluster, order, estimator, setup.seed, setup.service_time, self, ledger
         )
         self.system.now = self.clock.now
         self._schedule = self._policy.schedule
-        self._checks_before_pass = bool(parameters.setup.period) or estimator.corrects
+        self._checks_before_pass = bool(setup.period) or estimator.corrects
 
     def reset(self) -> None:
         """Reset the policy before the first event."""

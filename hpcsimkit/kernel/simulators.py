@@ -69,8 +69,6 @@ class Pausing(Protocol):
         Rows of the jobs that exceed their wall-time limit due to the locality model.
     served : dict of int to int
         Run time [s] of each started job by its row, under the locality model; empty without one.
-    rejected_jobs : array of bool, shape (jobs,), or None
-        Whether each job has been rejected; None for none.
     """
 
     simulator: str
@@ -78,10 +76,6 @@ class Pausing(Protocol):
     decision: Decision | None
     cut_short: list[int]
     served: dict[int, int]
-
-    @property
-    def rejected_jobs(self) -> NDArray[np.bool_] | None:
-        """Which jobs have been rejected, bool, shape (jobs,); None for none."""
 
     def advance(self) -> None:
         """Run to the next decision; raise an EmptySchedule if there is none."""

@@ -58,11 +58,6 @@ COLUMNS = {
 def read_curve(path: str | os.PathLike[str]) -> dict[str, Floats]:
     """Read the learning curve written by a trainer.
 
-    Parameters
-    ----------
-    path : path
-        Path of a file ``curve.csv``.
-
     Raises
     ------
     UsageError

@@ -50,11 +50,6 @@ ACCURACIES = 21
 def draw_likeness(original: Workload, other: Workload) -> Figure:
     """Return a figure that compares two workloads by properties that a clone preserves, and by others.
 
-    Parameters
-    ----------
-    original, other : Workload
-        Workloads to compare, each with at least two different submission times.
-
     Raises
     ------
     WorkloadError

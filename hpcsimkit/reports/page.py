@@ -16,15 +16,7 @@ __all__ = ["breakable", "rendered_page", "shown_picture", "swatch"]
 
 
 def rendered_page(template: str, **values: Any) -> str:
-    """Return a page rendered from a template; texts are escaped, unless they are markup.
-
-    Parameters
-    ----------
-    template : str
-        Name of a file in the folder ``templates``.
-    **values : object
-        Values of the variables in the template; all of them are needed.
-    """
+    """Return a page rendered from a template; texts are escaped, unless they are markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -156,10 +156,9 @@ def _page(saved: SavedResults, pictures: Iterable[Picture]) -> str:
 
 
 def _subtitle(provenance: Mapping[str, Any]) -> str:
-    began = str(provenance.get("started", "")).replace("T", " ")[:16]
     number, version = len(provenance["policies"]), provenance.get("version", "")
     policies = "1 policy" if number == 1 else f"{number} policies"
-    return f"{policies}, simulated with hpcsimkit {version} on {began} UTC"
+    return f"{policies}, simulated with hpcsimkit {version}"
 
 
 def _tiles(saved: SavedResults) -> Iterator[tuple[str, str]]:
@@ -258,7 +257,6 @@ def _policies(saved: SavedResults) -> list[Row]:
             "name": name,
             "swatch": swatch(styles[name]),
             "parts": about.get("policy", ""),
-            "seconds": f"{format_number(about.get('seconds'), 3)} s",
             "passes": f"{about.get('passes', 0):,}",
             "hash": about.get("schedule_sha256", ""),
         }
@@ -282,7 +280,6 @@ def _facts(saved: SavedResults) -> Iterator[tuple[str, str]]:
     versions |= provenance.get("packages", {})
     options = {name: value for name, value in provenance.get("options", {}).items() if _plain(value)}
     for label, value in (
-        ("command", provenance.get("command")),
         ("workload", workload["name"]),
         ("log", workload.get("log")),
         ("log, SHA-256", workload.get("log_sha256")),
@@ -291,9 +288,7 @@ def _facts(saved: SavedResults) -> Iterator[tuple[str, str]]:
         ("load", workload.get("load_remark")),
         ("seed", provenance.get("seed")),
         ("options", ", ".join(f"{name} = {value}" for name, value in options.items())),
-        ("started, finished", f"{provenance.get('started', '')}, {provenance.get('finished', '')}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
-        ("machine", provenance.get("platform")),
     ):
         if value is not None and value != "":
             yield label, str(value)

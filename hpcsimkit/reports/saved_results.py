@@ -87,6 +87,7 @@ class SavedResults:
             cluster = _cluster(place, provenance)
             size = int(about["nodes"]) if cluster is None else cluster.size
             metrics = {policy: dict(metrics[policy]) for policy in files}
+            _check_kinds(provenance, metrics)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             reason = f"provenance.json and metrics.json do not fit together: {error!r}"
             raise UsageError(f"{place}: {reason}") from None
@@ -112,6 +113,28 @@ def _stem(name: Any) -> str:
     if not isinstance(name, str) or not name or Path(name).name != name:
         raise ValueError(f"names of files are needed, found {name!r}")
     return name
+
+
+def _check_kinds(provenance: Mapping[str, Any], metrics: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise a TypeError if a value that the report shows is of another kind."""
+    workload = provenance["workload"]
+    loads = (provenance.get("machines") or {}).get("offered_load") or {}
+    policies = provenance["policies"].values()
+    counts = [*workload.get("skipped", {}).values(), *workload.get("notes", {}).values()]
+    counts += [about.get("passes", 0) for about in policies]
+    options = provenance.get("options", {})
+    lengths = [options.get("warmup", 0), options.get("cooldown", 0)]
+    numbers = [value for values in metrics.values() for value in values.values() if value is not None]
+    for values, kinds in (
+        ([*counts], int),
+        ([*numbers, *lengths, *loads.values()], int | float),
+        ([provenance.get("packages", {})], dict),
+        ([workload.get("steps", []), *(about.get("notes", []) for about in policies)], list),
+        ([*workload.get("steps", []), *(about.get("schedule_sha256", "") for about in policies)], str),
+    ):
+        for value in values:
+            if not isinstance(value, kinds):
+                raise TypeError(f"{value!r} is of another kind")
 
 
 def _cluster(place: Path, provenance: Mapping[str, Any]) -> Machines | None:

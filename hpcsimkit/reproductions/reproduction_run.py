@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hpcsimkit.engine.engines import Engine, Processes
-from hpcsimkit.engine.lock import LOCK, in_use, remove_temporary_files
 from hpcsimkit.engine.pace import Pace
-from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.replacing import check_replacement
+from hpcsimkit.engine.provenance import Provenance
+from hpcsimkit.engine.results_folder import SETTINGS, ResultsFolder
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
-from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.progress import progress_bar
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import write_bytes
-from hpcsimkit.io.formats import Format
-from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import RIVALS, Field, measured_fields
 from hpcsimkit.reproductions.targets import Conclusion, targets_json, targets_rows
@@ -74,6 +68,7 @@ class ReproductionRun:
         self.system = system
         self.workers = workers
         self.engine = engine or Processes(workers)
+        self.folder = ResultsFolder(place, [TASKS, REPORT, TARGETS], RECORD)
         self.store = Store(place / TASKS)
 
     def run(
@@ -81,38 +76,21 @@ class ReproductionRun:
     ) -> Conclusion:
         """Perform the unfinished tasks, draw the conclusions, and write the folder.
 
-        Parameters
-        ----------
-        quiet : bool
-            Whether the progress bar is suppressed. Default: False.
-        overwrite : bool
-            Whether results of another seed, size preset or set of logs are replaced; otherwise the user is
-            asked, or they are an error. Default: False.
-        say : callable
-            Callback for lines that describe the work and its expected time.
-
-        Raises
-        ------
-        HpcsimkitError
-            The folder belongs to other results or cannot be written, the logs are unsuitable, or a task
-            failed.
-        Stopped
-            Ctrl-C or SIGTERM was received; finished tasks are kept.
+        Results of another seed, size preset or set of logs are replaced with `overwrite`; otherwise the user
+        is asked, or they are an error. `say` gets lines on the work and its expected time.
         """
-        self._check_place(overwrite=overwrite)
-        for line in self.reproduction.prepare():
-            say(line)
-        with in_use(self.place):
-            remove_temporary_files(self.place)
-            if not self._asked.items() <= json_record(self.place / RECORD, Format.REPRODUCTION).items():
-                self._record(self._asked)
-            try:
-                self._perform(quiet, say)
-                conclusion = self._concluded()
-                self._write(conclusion)
-            except KeyboardInterrupt as interrupt:
-                line = "stopped; the same command goes on where it was"
-                raise Stopped(line, signal_of(interrupt)) from None
+        with self.folder.in_place(
+            self._asked,
+            overwrite=overwrite,
+            of=(self.system, (RECORD, TASKS)),
+            kept=lambda: "finished tasks are kept",
+        ):
+            for line in self.reproduction.prepare():
+                say(line)
+            self.folder.begin(self._asked)
+            self._perform(quiet, say)
+            conclusion = self._concluded()
+            self._write(conclusion)
         return conclusion
 
     # --- tasks -----------------------------------------------------------------------------------------
@@ -190,41 +168,27 @@ class ReproductionRun:
     def _asked(self) -> dict[str, Any]:
         """Settings that identify the folder."""
         asked, logs = self.reproduction, self.reproduction.logs
-        hashes = [[log.name, sha256_of(str(log))] for log in logs]
+        hashes = [f"{log.name} ({sha256_of(str(log))[:8]})" for log in logs]
         chosen = {flag: flag in asked.chosen for flag in sorted(asked.flags)}
         return {"system": self.system, "seed": asked.seed, "quick": asked.quick, **chosen, "logs": hashes}
 
-    def _check_place(self, *, overwrite: bool) -> None:
-        """Check that the folder is new, empty, or one of the same reproduction."""
-        if self.place.exists() and not self.place.is_dir():
-            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
-        if not self.place.is_dir() or not any(map(_says_something, self.place.iterdir())):
-            return
-        record = json_record(self.place / RECORD, Format.REPRODUCTION)
-        if record.get("system") != self.system:
-            found = f"a reproduction of {record['system']}" if "system" in record else "other files"
-            raise UsageError(f"{self.place}: a new folder, or one of {self.system}, is needed; found {found}")
-        record = {**dict.fromkeys(self.reproduction.flags, False), **record}  # older ones lack new flags
-        held = {name: record.get(name) for name in self._asked}
-        check_replacement(self.place, _shown(held), _shown(self._asked), overwrite=overwrite)
-
-    def _record(self, about: Mapping[str, Any]) -> None:
-        write_json(self.place / RECORD, about)
-
     def _write(self, conclusion: Conclusion) -> None:
         """Write the results and their provenance."""
+        logs = [[log.name, sha256_of(str(log))] for log in self.reproduction.logs]
+        provenance = Provenance(shlex.split(self._command()), PACKAGES)
         report = rendered(
             "run.md.jinja",
             text=conclusion.text,
             fields=list(measured_fields(self._fields, self.store, alone=self._alone)),
             targets=targets_rows(conclusion.targets),
             command=self._command(),
-            origin=Table(("", ""), self._origin()),
-            logs=Table(("log", "SHA-256"), self._asked["logs"]),
+            origin=Table(("", ""), self._origin(provenance)),
+            logs=Table(("log", "SHA-256"), logs),
         )
         write_bytes(self.place / TARGETS, targets_json(conclusion.targets))
         write_bytes(self.place / REPORT, report.encode())
-        self._record({**dict(self._origin()), **self._asked})
+        times = {"workers": self.workers, "processor time": self._times()}
+        self.folder.conclude(provenance, {SETTINGS: self._asked}, times)
 
     def _command(self) -> str:
         """Return the command line, with the bare names of files."""
@@ -235,36 +199,22 @@ class ReproductionRun:
         words += ["--seed", str(reproduction.seed), "--workers", str(self.workers), "--out", self.place.name]
         return f"python -m hpcsimkit.run reproduce {shlex.join(words)}"
 
-    def _origin(self) -> list[tuple[str, str]]:
-        """Return the provenance: time, machine and versions."""
-        seconds: dict[str, float] = {}
-        for task in self._tasks:
-            seconds[task.kind] = seconds.get(task.kind, 0.0) + self.store.seconds(task)
-        made = Provenance(packages=PACKAGES).record()
+    def _origin(self, provenance: Provenance) -> list[tuple[str, str]]:
+        """Return the seed and the versions."""
+        made = provenance.record()
         versions = {"hpcsimkit": made["version"], **made["packages"]}
-        where = f"{made['processor']}, {made['cores']} cores, {self.workers} used, {sys.platform}"
         return [
-            ("finished", datetime.now(UTC).isoformat(timespec="minutes")),
             ("seed", str(self.reproduction.seed)),
             ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
             ("python", made["python"]),
-            ("machine", where),
-            ("processor time", ", ".join(f"{kind} {_clock(value)}" for kind, value in seconds.items())),
         ]
 
-
-def _says_something(file: Path) -> bool:
-    """Return whether a file has content, unlike the files of a run killed before writing its record."""
-    return file.name != LOCK and not file.match(".*.tmp")
-
-
-def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a folder for messages, with short hashes of logs.
-
-    >>> _shown({"seed": 1, "logs": [["a.swf", "6c2b9f01ff"]]})
-    {'seed': 1, 'logs': ['a.swf (6c2b9f01)']}
-    """
-    return {**settings, "logs": [f"{log} ({digest[:8]})" for log, digest in settings.get("logs") or ()]}
+    def _times(self) -> dict[str, str]:
+        """Return the processor time of each kind of task."""
+        seconds: dict[str, float] = {}
+        for task in self._tasks:
+            seconds[task.kind] = seconds.get(task.kind, 0.0) + self.store.seconds(task)
+        return {kind: _clock(value) for kind, value in seconds.items()}
 
 
 def _clock(seconds: float) -> str:

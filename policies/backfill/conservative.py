@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.expected import expected, needs_machines
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.backfill.expected import expected, needs_machines
 
 __all__ = ["Conservative"]
 
@@ -80,7 +80,7 @@ class Conservative(Backfiller):
         self._seen_corrections = system.corrections
         self._broken = self._overrun = overrun
         for job in system.newcomers:
-            if job.index not in self._slots and job in system.queue:
+            if job.index not in self._slots and system.ledger.waits(job.index):
                 self._welcome(job, system)
         self._find_due(now)
 
@@ -125,7 +125,7 @@ class Conservative(Backfiller):
         During a pass, only a job for which a level was asked since the last start can have started.
         """
         self._seen_version = system.version
-        started = [row for row in due if system.starts[row] >= 0]
+        started = [row for row in due if system.ledger.started(row)]
         self._asked.clear()
         for row in started:
             start, estimate, planned = self._slots[row]
@@ -182,7 +182,7 @@ class Conservative(Backfiller):
         """
         now, until, self._vacated = system.now, self._vacated, 0
         for row in system.ended[self._seen_ends :]:
-            expected_end = system.starts[row] + system.estimates[row]
+            expected_end = system.ledger.expected_end_of(row)
             if expected_end > now:
                 self._profile.release(now, expected_end, system.given(row))
                 until = max(until, expected_end)

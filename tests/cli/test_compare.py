@@ -76,7 +76,7 @@ def test_the_files_of_the_contract(cli, log, tmp_path) -> None:
     }
     policies = ("fcfs", "fcfs+easy")
     assert files == {
-        "metrics.csv", "metrics.json", "provenance.json", "experiment.toml", "report.html",
+        "metrics.csv", "metrics.json", "provenance.json", "provenance.run.json", "experiment.toml", "report.html",
         *(f"jobs/{policy}.{kind}" for policy in policies for kind in ("csv", "parquet")),
         *(f"schedules/{policy}.swf" for policy in policies),
     }  # fmt: skip
@@ -226,14 +226,15 @@ def test_provenance(cli, log, tmp_path) -> None:
     assert provenance["packages"]["numpy"] == np.__version__
     assert provenance["seed"] == 7
     assert provenance["options"]["walltime"] == "kill"
-    assert provenance["started"] <= provenance["finished"]
     workload = provenance["workload"]
     assert workload["skipped"] == {"larger than the machine of 8 nodes": 1}
     assert workload["hash"] == read_swf(log).fitting(8).hash
     import hashlib
 
     assert workload["log_sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
-    assert provenance["policies"]["fcfs+easy"]["seconds"] > 0
+    times = json.loads((tmp_path / "out" / "provenance.run.json").read_text())
+    assert times["started"] <= times["finished"]
+    assert times["policies"]["fcfs+easy"]["seconds"] > 0
 
 
 @pytest.mark.parametrize(

@@ -307,9 +307,12 @@ def test_file_in_place_of_the_folder_of_a_quick_command(cli, log, arguments) -> 
 
 
 def test_a_folder_that_may_not_be_written_is_told_before_the_simulation(cli, log, monkeypatch) -> None:
-    monkeypatch.setattr("os.access", lambda path, _: Path(path) == log)
+    def refused(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
     outcome = cli("validate", log, "--out", "no/out")
-    assert outcome.line() == f"no/out: cannot be written: {log.parent} is not writable"
+    assert outcome.line() == "no/out: cannot be written: Permission denied"
 
 
 def test_file_in_place_of_the_folder(cli, log) -> None:

@@ -64,7 +64,7 @@ def test_an_evaluation(cli, model, log, tmp_path) -> None:
     assert f"{model}: on the order seat of fcfs+easy, takes the best action" in lines
     assert lines[-1] == "results: e/report.html"
     assert sorted(path.name for path in (tmp_path / "e").iterdir()) == [
-        "evaluation.csv", "evaluation.json", "provenance.json", "report.html", "where.csv",
+        "evaluation.csv", "evaluation.json", "provenance.json", "provenance.run.json", "report.html", "where.csv",
     ]  # fmt: skip
 
     rows = rows_of(tmp_path / "e")

@@ -231,7 +231,8 @@ def test_the_files_of_the_contract(cli, day, tmp_path) -> None:
     cli("compare", day, "--machines", "machines.csv", "-p", "sjf", "--trace", "--out", "out", "-q")
     folder = tmp_path / "out"
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
-        "metrics.csv", "metrics.json", "provenance.json", "experiment.toml", "report.html", "machines.csv",
+        "metrics.csv", "metrics.json", "provenance.json", "provenance.run.json", "experiment.toml", "report.html",
+        "machines.csv",
         "jobs/sjf.csv", "jobs/sjf.parquet", "placements/sjf.csv", "placements/sjf.parquet", "schedules/sjf.swf",
         "traces/sjf.jsonl",
     }  # fmt: skip

@@ -81,7 +81,7 @@ def test_a_finished_sweep_is_written_again_only_after_a_change(
     assert (out / "report.html").is_file()
     shutil.rmtree(next((out / "cells").iterdir()))
     assert [unchanged(), unchanged()] == [False, True], "a cell was performed again"
-    monkeypatch.setattr(sweep_run, "hash_of_packages", lambda *names: "another version")
+    monkeypatch.setattr(sweep_run, "hash_of_kit", lambda: "another version")
     assert [unchanged(), unchanged()] == [False, True]
 
 
@@ -213,10 +213,7 @@ def test_killed_and_gone_on(start: Start, apart: CLI, file: Path, tmp_path: Path
     assert not list(tmp_path.rglob(".*.tmp"))
     flags[-1] = "straight"
     assert apart("sweep", "s.toml", *flags) == (0, "", "")
-    one, other = (
-        [{**row, "seconds": ""} for row in rows_of(tmp_path / name)] for name in ("out", "straight")
-    )
-    assert one == other
+    assert rows_of(tmp_path / "out") == rows_of(tmp_path / "straight")
 
 
 def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path: Path) -> None:
@@ -275,3 +272,55 @@ def test_a_full_disk_is_no_failure_of_a_cell(
     assert not [*tmp_path.glob("out/cells/*/failure.json"), *tmp_path.glob("out/cells/*/.*.tmp")]
     assert apart("sweep", *flags, "-q") == (0, "", "")
     assert {row["status"] for row in rows_of(tmp_path / "out")} == {"done"}
+
+
+# --- results of other code, and of no code ---------------------------------------------------------------
+
+
+def test_a_change_of_a_helper_runs_the_cells_again(apart: CLI, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("SIGN = 1\n")
+    (tmp_path / "mine.py").write_text(
+        "from helper import SIGN\nfrom hpcsimkit import Order\n\n"
+        "class Mine(Order):\n    def key(self, job):\n        return SIGN * job.nodes\n"
+    )
+    words = (
+        "sweep",
+        log,
+        "-p",
+        "fcfs",
+        "-p",
+        "mine:Mine",
+        "--axis",
+        "seed=0",
+        "--no-report",
+        "-q",
+        "--allow-code",
+        "helper",
+    )
+    assert apart(*words, "--out", "out") == (0, "", "")
+    before = {row["policy"]: row for row in rows_of(tmp_path / "out")}
+    (tmp_path / "helper.py").write_text("SIGN = -1\n")
+    assert apart(*words, "--out", "out") == (0, "", "")
+    after = {row["policy"]: row for row in rows_of(tmp_path / "out")}
+    assert after["fcfs"] == before["fcfs"], "not performed again"
+    assert apart(*words, "--out", "new") == (0, "", "")
+    assert after == {row["policy"]: row for row in rows_of(tmp_path / "new")} != before
+
+
+def test_a_changed_number_is_noticed(cli: CLI, file: Path, tmp_path: Path) -> None:
+    assert cli("sweep", "s.toml", "--out", "out", "-q") == (0, "", "")
+    before = rows_of(tmp_path / "out")
+    outcome = tmp_path / "out" / "cells" / before[3]["cell"] / "outcome.json"
+    text = outcome.read_text()
+    number = f'"mean_wait_time": {json.loads(text)["outcome"]["metrics"]["mean_wait_time"]}'
+    assert number in text
+    outcome.write_text(text.replace(number, '"mean_wait_time": 1.5'))
+    assert cli("sweep", "--status", "out").code == 0
+    assert cli("sweep", "s.toml", "--out", "out", "-q") == (0, "", "")
+    assert rows_of(tmp_path / "out") == before
+    assert outcome.read_text() == text
+    (tmp_path / "out" / "sweep.json").write_text((tmp_path / "out" / "sweep.json").read_text() + " ")
+    assert cli("sweep", "--status", "out").code == 0
+    changed = (tmp_path / "out" / "sweep.json").read_text().replace("load_factor", "load")
+    (tmp_path / "out" / "sweep.json").write_text(changed)
+    assert "sweep.json is missing or damaged" in cli("sweep", "--status", "out").line()

@@ -93,7 +93,7 @@ def test_a_replacement_is_resumed(cli, monkeypatch, tmp_path) -> None:
     stops(cli, monkeypatch, tmp_path, "--overwrite")
     assert cli(*train).line().startswith(f"{tmp_path}/agent.partial: an interrupted training is there")
     assert cli(*train, "--resume") == (0, "", "")
-    assert json.loads((tmp_path / "agent" / "provenance.json").read_text())["resumed"]
+    assert json.loads((tmp_path / "agent" / "provenance.run.json").read_text())["resumed"]
     assert not (tmp_path / "agent.partial").exists()
 
 

@@ -13,7 +13,7 @@ import pytest
 from hpcsimkit.agents.cush.trainer import CushTrainer
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.evaluation import explanation
+from hpcsimkit.experiments.questions import explain
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
 from tests.cli.conftest import CLI
 from tests.reproductions.test_reproductions import Sums
@@ -41,7 +41,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> Callable[[object, str], list[bool]]
 
 
 def test_explain(cli: CLI, ends: Any) -> None:
-    found = ends(explanation, "explained")
+    found = ends(explain, "explained")
     assert cli("explain", "sjf+hold-unfit", "--jobs", 50, "-q").line() == "enough"
     assert found == [True] and not watched()
 

@@ -112,7 +112,9 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., di
         experiment = Experiment(jobs=300, policies=["fcfs+easy", "mine.py:Mine", *policies], report=False)
         Campaign(experiment, experiment.workload(), out, engine=engine).run()
         files = (
-            file for file in (tmp_path / out).rglob("*") if file.is_file() and file.name != "provenance.json"
+            file
+            for file in (tmp_path / out).rglob("*")
+            if file.is_file() and not file.name.endswith(".run.json")
         )
         return {str(file.relative_to(tmp_path / out)): file.read_bytes() for file in files}
 

@@ -60,7 +60,7 @@ def compared(out: str, engine: Any, *policies: str) -> dict[str, bytes]:
     """Compare policies; returns the contents of the files, without what is of one run."""
     experiment = Experiment(jobs=300, policies=["fcfs+easy", "sjf+easy", *policies], report=False)
     Campaign(experiment, experiment.workload(), out, engine=engine).run()
-    files = (file for file in Path(out).rglob("*") if file.is_file() and file.name != "provenance.json")
+    files = (file for file in Path(out).rglob("*") if file.is_file() and not file.name.endswith(".run.json"))
     return {str(file.relative_to(out)): file.read_bytes() for file in files}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.io.documents import csv_text, json_record, json_value, toml_values
+from hpcsimkit.io.documents import csv_text, json_record, json_value, toml_values, write_record
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.printable import message_text, printable, warn
 from hpcsimkit.io.units import MEMORY_UNITS, memory_bytes, memory_text
@@ -43,7 +43,7 @@ def test_damaged_records_are_empty(tmp_path: Path) -> None:
     for text in ("{", "[1]", '{"seed": ' + "9" * 2000 + "}", "[" * 100 + "]" * 100):
         file.write_text(text)
         assert json_record(file, Format.TASK) == {}
-    file.write_text('{"seed": 3}')
+    write_record(file, {"seed": 3})
     assert json_record(file, Format.TASK) == {"seed": 3}
 
 

@@ -10,7 +10,7 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.campaign import Campaign
 from hpcsimkit.experiments.comparison.experiment import Experiment
-from hpcsimkit.io.documents import json_record
+from hpcsimkit.io.documents import json_record, write_record
 from hpcsimkit.io.formats import Format
 from tests.reproductions.test_reproductions import Counting, run
 
@@ -33,8 +33,20 @@ def test_a_damaged_record_is_empty(damaged: bytes, tmp_path: Path) -> None:
     file = tmp_path / "record.json"
     file.write_bytes(damaged)
     assert json_record(file, Format.TASK) == {}
-    file.write_text('{"seconds": 1}')
-    assert json_record(file, Format.TASK) == {"seconds": 1}
+    write_record(file, {"seconds": 1, "nodes": [3, 4.5], "name": "a"})
+    assert json_record(file, Format.TASK) == {"seconds": 1, "nodes": [3, 4.5], "name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("3", "8"), ("4.5", "4.6"), ('"a"', '"b"'), ('"nodes"', '"node"')]
+)
+def test_a_changed_record_is_empty(one: str, other: str, tmp_path: Path) -> None:
+    file = tmp_path / "record.json"
+    write_record(file, {"seconds": 1, "nodes": [3, 4.5], "name": "a"})
+    before = file.read_text()
+    file.write_text(before.replace(one, other, 1))
+    assert file.read_text() != before
+    assert json_record(file, Format.TASK) == {}
 
 
 def test_a_run_with_a_damaged_record_is_not_finished(damaged: bytes, tmp_path: Path) -> None:
@@ -59,5 +71,5 @@ def test_a_task_with_a_damaged_outcome_is_done_again(damaged: bytes, tmp_path: P
 def test_a_folder_with_a_damaged_record_is_left_alone(damaged: bytes, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "reproduction.json").write_bytes(damaged)
-    with pytest.raises(UsageError, match="a new folder, or one of sums, is needed; found other files"):
+    with pytest.raises(UsageError, match="results of other settings are there: not recorded there"):
         run(tmp_path / "out")

@@ -29,6 +29,7 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.tables import Table
+from hpcsimkit.io.documents import write_record
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions import reproduction_run
@@ -216,7 +217,9 @@ def test_ctrl_c_and_sigterm(
         raise interrupt
 
     monkeypatch.setattr(reproduction_run, "perform", interrupted)
-    with pytest.raises(Stopped, match=r"^stopped; the same command goes on where it was$") as stopped:
+    with pytest.raises(
+        Stopped, match=r"^stopped; finished tasks are kept; the same command goes on$"
+    ) as stopped:
         run(tmp_path / "out")
     assert stopped.value.number == number
     monkeypatch.undo()
@@ -253,7 +256,7 @@ def test_the_time_of_all_stretches_counts(tmp_path: Path, monkeypatch: pytest.Mo
     store, task = Store(tmp_path), Interrupted("a", 5, stumbles_at=3)
     with pytest.raises(HpcsimkitError):
         store.perform(task, lambda done: None)
-    assert json.loads((tmp_path / "a" / stores.SPENT).read_text()) == {"seconds": 45.0}
+    assert store.seconds(task) == 45.0
     Interrupted.clock = 1000.0  # another process
     store.perform(task, lambda done: None)
     assert store.seconds(task) == 75.0
@@ -283,7 +286,7 @@ def test_ctrl_c_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     with pytest.raises(KeyboardInterrupt):
         Store(tmp_path).perform(Interrupted("a", 5), interrupt)
-    assert json.loads((tmp_path / "a" / stores.SPENT).read_text()) == {"seconds": 15.0}
+    assert Store(tmp_path).seconds(Interrupted("a", 5)) == 15.0
 
 
 # --- the folder ------------------------------------------------------------------------------------------
@@ -292,11 +295,13 @@ def test_ctrl_c_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
-    with pytest.raises(UsageError, match=r"mine: a new folder, or one of sums, is needed; found other files"):
+    with pytest.raises(
+        UsageError, match=r"mine: a new folder, or one of sums, is needed; other files are in it"
+    ):
         run(tmp_path / "mine")
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "reproduction.json").write_text('{"system": "dras"}')
-    with pytest.raises(UsageError, match="found a reproduction of dras"):
+    write_record(tmp_path / "other" / "reproduction.json", {"settings": {"system": "dras"}})
+    with pytest.raises(UsageError, match="there: system was dras, is sums; "):
         run(tmp_path / "other")
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="found a file"):
@@ -310,10 +315,10 @@ def test_a_folder_is_of_one_seed_scale_and_set_of_logs(tmp_path: Path) -> None:
     one, two = (hashlib.sha256(text).hexdigest()[:8] for text in (b"1", b"2"))
     out = tmp_path / "out"
     run(out, logs=[log], seed=3)
-    record = json.loads((out / "reproduction.json").read_text())
+    record = json.loads((out / "reproduction.json").read_text())["settings"]
     assert (record["system"], record["seed"], record["quick"]) == ("sums", 3, False)
-    assert record["logs"] == [["a.swf", hashlib.sha256(b"1").hexdigest()]]
-    assert "finished" in record
+    assert record["logs"] == [f"a.swf ({one})"]
+    assert "finished" in json.loads((out / "reproduction.run.json").read_text())
 
     for how, differs in [
         ({"logs": [log], "seed": 4}, "seed was 3, is 4"),
@@ -337,7 +342,7 @@ def test_a_folder_is_taken_over_after_consent(tmp_path: Path) -> None:
     run(tmp_path / "out", seed=3)
     sums = Sums(logs=[], seed=4)
     ReproductionRun(sums, tmp_path / "out", "sums", 1).run(quiet=True, overwrite=True, say=lambda line: None)
-    assert json.loads((tmp_path / "out" / "reproduction.json").read_text())["seed"] == 4
+    assert json.loads((tmp_path / "out" / "reproduction.json").read_text())["settings"]["seed"] == 4
     with pytest.raises(UsageError, match="seed was 4, is 3"):
         run(tmp_path / "out", seed=3)
 
@@ -345,13 +350,15 @@ def test_a_folder_is_taken_over_after_consent(tmp_path: Path) -> None:
 def test_an_interrupted_folder_says_what_it_is_of(tmp_path: Path) -> None:
     with pytest.raises(HpcsimkitError, match="stumbled"):
         run(tmp_path / "out", Counting("a", 5, stumbles_at=1), seed=3, quick=True)
-    assert json.loads((tmp_path / "out" / "reproduction.json").read_text()) == {
+    record = json.loads((tmp_path / "out" / "reproduction.json").read_text())
+    assert record["unfinished"]
+    assert record["settings"] == {
         "system": "sums", "seed": 3, "quick": True, "rivals": False, "logs": [],
     }  # fmt: skip
     with pytest.raises(UsageError, match=r"seed was 3, is 0; quick was True, is False; --overwrite"):
         run(tmp_path / "out")
-    (tmp_path / "out" / "reproduction.json").write_text('{"system": "sums"}')  # of an older version
-    with pytest.raises(UsageError, match="seed was not set, is 0; quick was not set, is False; --over"):
+    (tmp_path / "out" / "reproduction.json").write_text('{"system": "sums"}')  # of another version
+    with pytest.raises(UsageError, match="there: not recorded there; --over"):
         run(tmp_path / "out")
 
 

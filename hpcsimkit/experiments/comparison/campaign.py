@@ -28,7 +28,7 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.comparison.policy_run import PolicyRun, Run, prepare
 from hpcsimkit.experiments.parts.named_parts import is_name
 from hpcsimkit.experiments.parts.on_machines import offered_loads
-from hpcsimkit.experiments.source import sha256_of
+from hpcsimkit.experiments.source import UNDECISIVE, sha256_of
 from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
@@ -69,7 +69,8 @@ class Campaign:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     runs = Campaign(experiment, experiment.workload(), f"{folder}/out").run()
     ...     sorted(os.listdir(f"{folder}/out"))
-    ['experiment.toml', 'jobs', 'metrics.csv', 'metrics.json', 'provenance.json', 'schedules']
+    ['experiment.toml', 'jobs', 'metrics.csv', 'metrics.json', 'provenance.json', 'provenance.run.json', \
+'schedules']
     >>> [run.policy for run in runs]
     ['fcfs', 'fcfs+easy']
     """
@@ -205,18 +206,17 @@ class Campaign:
         command = "python -m hpcsimkit.run compare experiment.toml --out FOLDER"
         text = head_of_toml(command, experiment.code) + experiment.saved()
         write_bytes(work / "experiment.toml", text.encode())
-        write_json(
-            work / PROVENANCE,
-            provenance.record(
-                seed=experiment.seed,
-                code=experiment.code,
-                workload=self._about_workload(),
-                machines=self._about_machines(),
-                options=experiment.model_dump(exclude={"policies"}),
-                **{SETTINGS: experiment.settings()},
-                policies={run.policy: _about_run(run) for run in runs},
-            ),
-        )
+        facts = {
+            "seed": experiment.seed,
+            "code": experiment.code,
+            "workload": self._about_workload(),
+            "machines": self._about_machines(),
+            "options": experiment.model_dump(exclude={"policies", *UNDECISIVE}),
+            SETTINGS: experiment.settings(),
+            "policies": {run.policy: _about_run(run) for run in runs},
+        }
+        took = {run.policy: {"seconds": round(run.seconds, 6), "simulator": run.simulator} for run in runs}
+        provenance.write(work / PROVENANCE, facts, {"policies": took})
 
     def _about_workload(self) -> dict[str, Any]:
         workload, log = self.workload, self.experiment.log
@@ -259,9 +259,7 @@ def _about_run(run: Run) -> dict[str, Any]:
     return {
         "file": file_name(run.policy),
         "policy": run.representation,
-        "seconds": round(run.seconds, 6),
         "passes": run.passes,
-        "simulator": run.simulator,
         "schedule_sha256": run.schedule_sha256,
         "notes": list(run.notes),
     }

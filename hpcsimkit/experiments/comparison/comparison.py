@@ -98,7 +98,7 @@ def compare(
         )
     ]
     with TemporaryDirectory() as place:
-        store = Store(Path(place))
+        store = Store(Path(place), durable=False)
         perform(runs, store, engine or InProcess())
         rows = [{**run.values, **store.outcome(run)} for run in runs]
     return pandas.DataFrame(rows)

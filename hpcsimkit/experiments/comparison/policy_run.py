@@ -37,17 +37,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = [
-    "PolicyRun",
-    "Run",
-    "arrow_table",
-    "load_writers",
-    "metrics_of",
-    "prepare",
-    "simulated",
-    "write_tables",
-]
-
 DECISIVE = (*DECISIVE_KEYS, "warmup", "cooldown", "trace")
 """Settings that determine the files of a run, besides the workload and the policy."""
 
@@ -94,19 +83,7 @@ class Run:
 
 
 class PolicyRun(Task):
-    """Simulation of a policy; its outcome is the record of a :class:`Run`.
-
-    Parameters
-    ----------
-    policy : str
-        Name of the policy.
-    experiment : Experiment
-        Settings of the simulation.
-    workload : Workload
-        Jobs to simulate.
-    results : Path
-        Path of the incomplete results folder, with the subfolders of the tables.
-    """
+    """Simulation of a policy; its outcome is the record of a :class:`Run`."""
 
     kind = "simulation"
 
@@ -190,17 +167,7 @@ class PolicyRun(Task):
 
 
 def inputs_of(policy: str, source: Source, *workload: Any) -> dict[str, Any]:
-    """Return everything that determines the files of a run.
-
-    Parameters
-    ----------
-    policy : str
-        Name of the policy.
-    source : Source
-        Machines and settings of the simulation.
-    *workload
-        Workload, or values that identify it.
-    """
+    """Return everything that determines the files of a run."""
     cluster, partitions = source.cluster, source.scheduled
     return {
         "name": policy,

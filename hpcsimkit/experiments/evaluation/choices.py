@@ -13,8 +13,6 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.system import System
 
-__all__ = ["FEATURES", "OF_JOB", "Choices", "Observe", "Watched"]
-
 Observe = Callable[[Decision, int], None]
 """Function that observes a decision and the position of the chosen option."""
 
@@ -39,15 +37,7 @@ class Watcher(Protocol):
 
 
 class Watched(Answering):
-    """Wrapper of the holder of a seat that shows its decisions; those with a single option are left out.
-
-    Parameters
-    ----------
-    holder : Inspector or Answering
-        Inspector or agent that makes the decisions.
-    watcher : Watcher
-        Observer of the decisions; copies of this wrapper share it.
-    """
+    """Wrapper of the holder of a seat that shows its decisions; those with a single option are left out."""
 
     def __init__(self, holder: Any, watcher: Watcher) -> None:
         super().__init__(getattr(holder, "base", None), decline=getattr(holder, "decline", False))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.engine.engines import Engine
-from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.provenance import Provenance, times_of, write_json
 from hpcsimkit.engine.results_folder import FINISHED, PROVENANCE, SETTINGS, ResultsFolder
 from hpcsimkit.engine.runner import finish, finished
 from hpcsimkit.engine.store import Store
@@ -19,28 +19,18 @@ from hpcsimkit.experiments.evaluation.evaluation import Contest
 from hpcsimkit.experiments.evaluation.report import evaluation_page
 from hpcsimkit.experiments.evaluation.tables import Verdict, verdict_of
 from hpcsimkit.experiments.evaluation.where import measure_of
-from hpcsimkit.experiments.source import sha256_of
+from hpcsimkit.experiments.source import UNDECISIVE, sha256_of
 from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.statistics import Comparison
 
-__all__ = ["EvaluationRun"]
-
 TABLE, STATISTICS, WHERE, PAGE = "evaluation.csv", "evaluation.json", "where.csv", "report.html"
-FILES = {TABLE, STATISTICS, WHERE, PAGE, PROVENANCE}
+FILES = {TABLE, STATISTICS, WHERE, PAGE, PROVENANCE, times_of(Path(PROVENANCE)).name}
 
 
 class SequenceRun(Task):
-    """Runs of all policies on one sequence; the outcome is that of :meth:`Contest.outcome`.
-
-    Parameters
-    ----------
-    contest : Contest
-        Policies and sequences to compare.
-    number : int
-        Number of the sequence.
-    """
+    """Runs of all policies on one sequence; the outcome is that of :meth:`Contest.outcome`."""
 
     kind = "sequence"
 
@@ -103,25 +93,7 @@ class EvaluationRun:
         overwrite: bool = False,
         tell: Callable[[str, int], None] = lambda sequence, jobs: None,
     ) -> list[Verdict]:
-        """Simulate all sequences and write the folder.
-
-        Parameters
-        ----------
-        resume : bool
-            Whether finished sequences of an interrupted run of the same evaluation are kept. Default: False.
-        overwrite : bool
-            Whether finished results of other settings are replaced; otherwise the user is asked, or they are
-            an error. Default: False.
-        tell : callable
-            Callback ``tell(sequence, jobs)`` for each finished sequence, with the number of jobs in its runs.
-
-        Raises
-        ------
-        HpcsimkitError
-            A policy failed, or a file cannot be written. Finished sequences are kept for `resume`.
-        Stopped
-            Ctrl-C or SIGTERM was received. Finished sequences are kept for `resume`.
-        """
+        """Simulate all sequences and write the folder; parameters and errors as in :meth:`Campaign.run`."""
         provenance, work = Provenance(self.command), self.folder.work
         settings = self.contest.settings
         with self.folder.session(
@@ -133,7 +105,7 @@ class EvaluationRun:
             write_bytes(work / WHERE, _where(verdicts).encode())
             write_bytes(work / PAGE, evaluation_page(self.contest, verdicts).encode())
             write_json(work / STATISTICS, self._statistics(verdicts))
-            write_json(work / PROVENANCE, provenance.record(**self._facts()))
+            provenance.write(work / PROVENANCE, self._facts())
         return verdicts
 
     def _engine_of(self, tasks: Sequence[Task]) -> Engine:
@@ -180,7 +152,7 @@ class EvaluationRun:
         """Return the provenance of the evaluation, besides versions and times."""
         return {
             "code": self.contest.code,
-            "options": self.contest.evaluation.model_dump(exclude_none=True),
+            "options": self.contest.evaluation.model_dump(exclude_none=True, exclude={*UNDECISIVE}),
             SETTINGS: self.contest.settings,
             "policies": {name: repr(policy) for name, policy in self.contest.policies.items()},
             "training": dict(self.contest.agent.about or {}),

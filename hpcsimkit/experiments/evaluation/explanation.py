@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,13 @@ from hpcsimkit.envs.interfaces import Encoder
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation.choices import Observe, Watched
-from hpcsimkit.io.documents import csv_text
 from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector, Policy
 from hpcsimkit.kernel.system import System
 
-__all__ = ["Explanation", "explained"]
+if TYPE_CHECKING:
+    import pandas
 
 Floats = NDArray[np.float64]
 
@@ -108,15 +109,17 @@ class Explanation:
             *(f"{100 * share:.1f} %" for share in shares),
         ]
 
-    def table(self) -> bytes:
-        """Return the distributions as CSV: feature, value, and the shares of decisions up to it."""
+    def table(self) -> pandas.DataFrame:
+        """Return the distributions: feature, value, and the shares of decisions up to it."""
+        import pandas
+
         at = np.linspace(0, 1, POINTS)
         rows = (
-            [name, *(f"{each:.6g}" for each in row)]
+            (name, *row)
             for number, name in enumerate(self.names)
             for row in zip(at, *self.distributions(number, at), strict=True)
         )
-        return csv_text(["feature", "value", "all", "rejected"], rows).encode()
+        return pandas.DataFrame(rows, columns=["feature", "value", "all", "rejected"])
 
 
 def explained(policy: Policy, scenario: Scenario, name: str | None = None) -> Explanation:

@@ -22,8 +22,6 @@ from hpcsimkit.reports.picture import WIDTH, Picture
 from hpcsimkit.reports.sweep.plots import plot_intervals
 from hpcsimkit.results.metrics import METRICS
 
-__all__ = ["evaluation_page"]
-
 SPREAD = f"{INTERVAL}s over the sequences are of the BCa bootstrap"
 TESTS = (
     f"{SPREAD}; p-values of paired t-tests and of Wilcoxon's signed-rank tests are corrected by Holm's method"

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["beginnings", "places", "share_in_several"]
-
 
 def places(length: int, jobs: int) -> int:
     """Return the maximum number of non-overlapping sequences in a log."""
@@ -19,15 +17,6 @@ def beginnings(length: int, jobs: int, sequences: int, rng: np.random.Generator)
 
     The first sequences, up to the maximum number, do not overlap and are in random order; all others start
     at random indices.
-
-    Parameters
-    ----------
-    length : int
-        Number of jobs of the log, at least `jobs`.
-    jobs, sequences : int
-        Number of jobs of a sequence, and number of sequences.
-    rng : numpy.random.Generator
-        Random number generator.
 
     Examples
     --------

@@ -19,15 +19,6 @@ from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.replicates import distinct, numbered, replicate_of
 from hpcsimkit.results.statistics import CONFIDENCE, SIGNIFICANT, Comparison, Mean, mean_of, paired
 
-__all__ = [
-    "Verdict",
-    "choices_table",
-    "console_text",
-    "verdict_of",
-    "verdict_table",
-    "where_table",
-]
-
 INTERVAL = f"{CONFIDENCE:.0%} interval".replace("%", " %")
 
 ONE_REPLICATE = "one replicate"

@@ -14,8 +14,6 @@ from hpcsimkit.results.metrics import select
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import Mean, means_of
 
-__all__ = ["MEASURES", "Part", "by_choice", "by_class", "class_sums", "measure_of"]
-
 CLASSES: tuple[By, ...] = ("size", "run_time", "hour", "gpus", "partition", "queue")
 """Criteria of the classes; those with a single class are left out."""
 

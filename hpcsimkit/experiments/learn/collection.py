@@ -16,8 +16,6 @@ from hpcsimkit.experiments.learn.study import OUTCOME
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.formats import Format
 
-__all__ = ["collected"]
-
 Study = Mapping[str, Any]
 
 HEADS = {
@@ -53,8 +51,10 @@ def collected(folder: Path) -> str:
     files = sorted(folder.glob(f"*/{OUTCOME}"))
     if not files:
         raise UsageError(f"{folder}: folders with complete studies are needed, found none")
-    outcomes = (json_record(file, Format.TASK) for file in files)
-    studies = sorted(outcomes, key=lambda study: (study["log"], study["seed"]))
+    outcomes = {file: json_record(file, Format.TASK) for file in files}
+    if (changed := next((file for file, outcome in outcomes.items() if not outcome), None)) is not None:
+        raise UsageError(f"{changed}: damaged, or changed since a study wrote it")
+    studies = sorted(outcomes.values(), key=lambda study: (study["log"], study["seed"]))
     logs = [list(group) for _, group in groupby(studies, key=lambda study: study["log"])]
     parts = ["Logs\n", markdown(HEADS["summary"], _summary(logs))]
     parts += ["Share of the gap to the clairvoyant order that is closed\n", _gaps(logs)]

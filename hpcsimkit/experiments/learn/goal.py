@@ -13,8 +13,6 @@ from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.results.metrics import METRICS, Selection
 from hpcsimkit.results.result import Result
 
-__all__ = ["FAIRNESS", "LONGEST", "REFERENCE", "REPORTED", "Goal", "figures_of"]
-
 REFERENCE = "fcfs+easy"
 """Policy to which metrics are relative."""
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["WEEK", "Periods"]
-
 WEEK = 7 * 86_400
 """Length of a week [s]."""
 

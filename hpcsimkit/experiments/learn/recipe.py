@@ -10,21 +10,6 @@ from numpy.typing import NDArray
 
 from hpcsimkit.policies import KeyColumn
 
-__all__ = [
-    "BEHIND",
-    "CLAIRVOYANT",
-    "FEATURES",
-    "PERFECT",
-    "PREDICTOR",
-    "RANGES",
-    "RIVALS",
-    "keys",
-    "parameters",
-    "policy_of",
-    "start",
-    "with_guard",
-]
-
 Floats = NDArray[np.float64]
 
 RIVALS = (

@@ -24,17 +24,6 @@ from hpcsimkit.results.statistics import Mean, ratio_of_means
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "COMPARED",
-    "HEADINGS",
-    "Schedules",
-    "difference_text",
-    "figures_cells",
-    "markdown",
-    "weekly_difference",
-    "write_records",
-]
-
 COMPARED = ("mean_bounded_slowdown", "mean_wait_time")
 """Metrics whose differences are tested."""
 

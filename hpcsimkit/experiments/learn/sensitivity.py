@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from hpcsimkit.jobs.workload import Workload
 
-__all__ = ["CONDITIONS", "LOAD", "TITLES", "higher_load", "other_users"]
-
 LOAD = 1.2
 """Factor of the offered load."""
 

@@ -11,8 +11,6 @@ from hpcsimkit.experiments.settings.engine_table import Parallel
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.kernel.policy import Policy
 
-__all__ = ["Learning"]
-
 
 class Learning(Source, Parallel):
     """Settings of a study that learns an order from a log.

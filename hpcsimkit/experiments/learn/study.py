@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.engine.lock import in_use
 from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.replacing import check_replacement
-from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS
+from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS, ResultsFolder
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
@@ -31,13 +29,10 @@ from hpcsimkit.experiments.learn.records import Schedules, write_records
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.tasks import Search, Simulated
-from hpcsimkit.io.documents import json_record
+from hpcsimkit.experiments.source import UNDECISIVE
+from hpcsimkit.io.documents import write_record
 from hpcsimkit.io.files import make_folder
-from hpcsimkit.io.formats import Format
-from hpcsimkit.io.interruption import Stopped, signal_of
 from hpcsimkit.jobs.workload import Workload
-
-__all__ = ["OUTCOME", "POLICY", "TASKS", "Study"]
 
 TASKS, POLICY, OUTCOME = "tasks", "policy.json", "outcome.json"
 """Folder of the tasks, and files of the results."""
@@ -61,17 +56,6 @@ class Study:
     learned order. The third part is simulated once, as the end of the whole log, and then under changed
     conditions.
 
-    Parameters
-    ----------
-    settings : Learning
-        Settings of the study.
-    workload : Workload
-        The jobs, from ``settings.workload()``.
-    place : Path
-        Path of the results folder: a new one, or one of an interrupted study.
-    command : sequence of str
-        Command line, for the records.
-
     Raises
     ------
     UsageError
@@ -93,6 +77,7 @@ class Study:
         partitions = settings.scheduled
         if settings.guard and isinstance(partitions, Partitions) and not partitions.is_whole:
             raise UsageError("--guard needs a cluster without partitions, since it tries orders on one queue")
+        self.folder = ResultsFolder(place, [TASKS, POLICY, OUTCOME])
         self.store = Store(place / TASKS)
         masks = self.periods.masks(workload)
         empty = next((name for name, mask in masks.items() if not mask.any()), None)
@@ -125,21 +110,8 @@ class Study:
     ) -> dict[str, Any]:
         """Perform what is missing, write the results folder, and return the outcome.
 
-        Parameters
-        ----------
-        tell : callable
-            Callback ``tell(done, failed, of)`` with numbers of steps.
-        overwrite : bool
-            Whether a finished study with other settings is replaced; otherwise the user is asked, or it is an
-            error. Default: False.
-
-        Raises
-        ------
-        UsageError
-            The search needs a package that is not installed, or the folder is in use, or one of another
-            study.
-        Stopped
-            Ctrl-C or SIGTERM was received; finished steps are kept.
+        `tell` gets the numbers of steps (done, failed, of). A study with other settings is replaced with
+        `overwrite`; otherwise the user is asked, or it is an error.
         """
         require_packages("learn", "learn", "cma")
         provenance = Provenance(self.command, PACKAGES)
@@ -147,26 +119,22 @@ class Study:
         with self._session(overwrite=overwrite):
             chosen = self._choose()
             outcome = self._test(chosen)
+            self.folder.begin(self.settings.settings())
             self._write(outcome, provenance)
         return outcome
 
     @contextmanager
     def _session(self, *, overwrite: bool) -> Any:
-        """Create and lock the folder; an interruption says how to go on."""
-        if self.place.is_dir() and any(self.place.iterdir()) and not self.store.place.is_dir():
-            raise UsageError(
-                f"{self.place}: a new folder, or one of a study, is needed; other files are in it"
-            )
-        if (self.place / PROVENANCE).is_file():
-            held = json_record(self.place / PROVENANCE, Format.PROVENANCE).get(SETTINGS)
-            check_replacement(self.place, held, self.settings.settings(), overwrite=overwrite)
-        with in_use(self.place):
+        """Hold the folder; an interruption says how to go on."""
+        settings = self.settings.settings()
+        with self.folder.in_place(
+            settings,
+            overwrite=overwrite,
+            of=("a study", (TASKS, PROVENANCE)),
+            kept=lambda: f"{self._done} of {self.steps} steps are finished",
+        ):
             make_folder(self.store.place)
-            try:
-                yield
-            except KeyboardInterrupt as interrupt:
-                line = f"stopped; {self._done} of {self.steps} steps are finished; the same command goes on"
-                raise Stopped(line, signal_of(interrupt)) from None
+            yield
 
     # --- steps -----------------------------------------------------------------------------------------
 
@@ -322,8 +290,7 @@ class Study:
             self._changed(outcome),
             outcome,
         )
-        write_json(self.place / OUTCOME, outcome)
-        options = self.settings.model_dump(exclude_unset=True)
+        write_record(self.place / OUTCOME, outcome)
+        options = self.settings.model_dump(exclude_unset=True, exclude={*UNDECISIVE})
         facts = {"options": options, "workload": self.workload.hash, "periods": self.periods._asdict()}
-        settings = {SETTINGS: self.settings.settings()}
-        write_json(self.place / PROVENANCE, provenance.record(**facts, **settings))
+        self.folder.conclude(provenance, {**facts, SETTINGS: self.settings.settings()})

@@ -39,8 +39,6 @@ from hpcsimkit.policies.predicting.quality import Quality
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
-__all__ = ["Search", "Simulated", "shaken"]
-
 Floats = NDArray[np.float64]
 SCHEDULE = "schedule.npz"
 """File with the schedule of a simulation and, if recorded, the predictions."""
@@ -65,13 +63,7 @@ SHIFT, DAY = 2, 86_400
 
 
 class Recorder(Observer):
-    """Observer that records what the estimator predicts for each job when it arrives.
-
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs.
-    """
+    """Observer that records what the estimator predicts for each job when it arrives."""
 
     def __init__(self, jobs: int) -> None:
         self.mean = np.zeros(jobs)
@@ -161,7 +153,7 @@ class Simulated(Task):
             **predictions,
             **_where(result),
         )
-        outcome = {"policy": self.policy, "schedule_sha256": result.hash, "seconds": result.seconds}
+        outcome: dict[str, Any] = {"policy": self.policy, "schedule_sha256": result.hash}
         if isinstance(simulation.policy, Pipeline) and isinstance(simulation.policy.order, Guarded):
             order = simulation.system.order
             assert isinstance(order, Guarded)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from hpcsimkit.engine.code_version import hash_of
+from hpcsimkit.engine.code_version import hash_of_code
 from hpcsimkit.engine.user_code import FILE_ENDING, covers, file_of, imported_module, places_of
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.kernel.guard import Place, message_of
@@ -202,7 +202,7 @@ def code_in(part: str) -> str:
 
 
 def version_of(code: str, folder: str | None = None) -> str:
-    """Return the name of a module or file that has been imported, with the hash of its source.
+    """Return the name of an imported module or file, with the hash of its source and of all it imports.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def version_of(code: str, folder: str | None = None) -> str:
     (True, 'no_such_module')
     """
     file = file_of(code, places_of(folder)) or getattr(sys.modules.get(code), "__file__", None)
-    return code if file is None else f"{code} ({hash_of(Path(file))[:8]})"
+    return code if file is None else f"{code} ({hash_of_code(Path(file), code.removesuffix('.py'))[:8]})"
 
 
 def _is_class_of(found: object, kinds: Sequence[type]) -> bool:

@@ -17,8 +17,6 @@ from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 
-__all__ = ["Problem", "Table", "limited"]
-
 ALLOW_CODE = "allow_code"
 """Key of a table that allows names to import code; never read from a file."""
 
@@ -130,11 +128,6 @@ class Table(BaseModel):
 
 def limited(name: str) -> AfterValidator:
     """Return the check of a whole number against a limit, as metadata of its type.
-
-    Parameters
-    ----------
-    name : str
-        Name of the limit, one of :data:`~hpcsimkit.io.budget.LIMITS`.
 
     Examples
     --------

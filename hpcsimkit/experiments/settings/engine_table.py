@@ -13,8 +13,6 @@ from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.io.units import memory_bytes
 
-__all__ = ["EngineTable", "Parallel"]
-
 
 class EngineTable(Table):
     """Engine that executes the tasks, and the resources of its jobs.

@@ -10,8 +10,6 @@ from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.kernel.event_order import EVENT_ORDERS
 from hpcsimkit.kernel.setup import OPTIONS, Option, Setup
 
-__all__ = ["DECISIVE_KEYS", "RUN_KEYS", "RunTable"]
-
 KEYS: dict[str, Option] = {option.key: option for option in OPTIONS.values() if option.key is not None}
 
 RUN_KEYS = tuple(KEYS)

@@ -8,8 +8,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["line_of", "toml_text"]
-
 Location = Sequence[str | int]
 
 MOST_READ = 2_000_000

@@ -10,8 +10,6 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.windows import Windows
 
-__all__ = ["PERIOD", "POLICY", "REPLICATES", "SEED", "Axis", "axes_of", "counted", "parsed_axis"]
-
 POLICY, PERIOD, SEED = "policy", "period", "seed"
 """Names of the axes of policies, of windows or scheduling periods, and of random seeds."""
 
@@ -41,15 +39,7 @@ MOST_VALUES = 100_000
 
 
 class Axis(NamedTuple):
-    """A setting with several values.
-
-    Parameters
-    ----------
-    name : str
-        Key of an experiment, ``generate.<key>``, or ``policy.<parameter>``.
-    values : sequence
-        Values in their order; a range for counted ones, and a single `Windows` for windows of the log.
-    """
+    """A setting with several values."""
 
     name: str
     values: Sequence[Any]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -22,8 +21,6 @@ from hpcsimkit.experiments.sweep.windows import Window
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.policy import Policy
-
-__all__ = ["Cell", "SimulationCell"]
 
 JOBS = "jobs"
 """Name of a cell's table of jobs, without suffix."""
@@ -132,8 +129,6 @@ class SimulationCell(Cell):
             "metrics": metrics_of(result, experiment),
             "workload_sha256": workload.hash,
             "schedule_sha256": result.hash,
-            "seconds": result.seconds,
-            "host": platform.node(),
             "version": __version__,
         }
 

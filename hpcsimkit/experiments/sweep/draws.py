@@ -8,8 +8,6 @@ from typing import Any
 from hpcsimkit.engine.identity import identity_of, modules_of
 from hpcsimkit.kernel.parameters import Parameters
 
-__all__ = ["may_draw"]
-
 KIT = "hpcsimkit."
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpcsimkit.engine.provenance import times_of
+from hpcsimkit.engine.results_folder import PROVENANCE
 from hpcsimkit.engine.store import FAILURE, INPUTS, OUTCOME
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.console import grouped
@@ -91,7 +93,7 @@ class SweepResults:
         return list(self._description["replicates"])
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a row for each cell: its axes, all metrics, and its provenance.
+        """Return a row for each cell: its axes, all metrics, its provenance, and its CPU time and host.
 
         Raises
         ------
@@ -100,7 +102,14 @@ class SweepResults:
         HpcsimkitError
             The table cannot be read.
         """
-        return self._table(self.place / f"{CELLS}.parquet")
+        import pandas
+
+        frame = self._table(self.place / f"{CELLS}.parquet")
+        spent = json_record(times_of(self.place / PROVENANCE), Format.PROVENANCE).get(CELLS, {})
+        times = pandas.DataFrame(
+            [spent.get(cell, {}) for cell in frame["cell"]], frame.index, ["seconds", "host"]
+        )
+        return pandas.concat([frame, times], axis=1)
 
     def remarks(self) -> Iterator[str]:
         """Yield remarks on the cells: failures, waits that say nothing, seeds without effect, and copies."""

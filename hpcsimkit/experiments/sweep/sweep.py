@@ -31,7 +31,7 @@ __all__ = ["Sweep"]
 OWN = {"sweep", "baseline", "metrics"}
 """Keys of a sweep besides those of an experiment."""
 
-OF_OUTCOME = ("skipped", "workload_sha256", "schedule_sha256", "seconds", "host", "version")
+OF_OUTCOME = ("skipped", "workload_sha256", "schedule_sha256", "version")
 """Columns of a cell besides its axes and metrics."""
 
 NOT_OF_CELLS = {*OWN, "policies", "out", "workers", "engine", "report", "trace", "sha256", "machines_sha256"}

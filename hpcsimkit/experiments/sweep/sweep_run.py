@@ -11,27 +11,26 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpcsimkit.engine.code_version import hash_of_packages
+from hpcsimkit.engine.code_version import hash_of_kit
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.identity import digest
-from hpcsimkit.engine.lock import LOCK, in_use
-from hpcsimkit.engine.provenance import Provenance, write_json
-from hpcsimkit.engine.results_folder import PROVENANCE, head_of_toml
+from hpcsimkit.engine.provenance import Provenance
+from hpcsimkit.engine.results_folder import PROVENANCE, WHOLE, ResultsFolder, head_of_toml
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import StorageError, UsageError
 from hpcsimkit.experiments.comparison.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.source import UNDECISIVE
 from hpcsimkit.experiments.sweep.axes import PERIOD
 from hpcsimkit.experiments.sweep.cell import Cell
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.trainings import TrainingSweep
-from hpcsimkit.io.documents import json_record
+from hpcsimkit.io.documents import json_record, write_record
 from hpcsimkit.io.files import make_folder, sha256_of_content, write_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.interruption import Stopped, signal_of
 
 if TYPE_CHECKING:
     import pandas
@@ -46,17 +45,11 @@ PACKAGES = ("simpy", "numpy", "pandas", "pyarrow", "scipy", "pydantic", "matplot
 
 REPORT = "report.html"
 
-OF_REPORT = ("experiments", "reports", "results")
-"""Packages whose code decides the table and the report, given the outcomes of the cells."""
-
 FINGERPRINT = "fingerprint"
 """Key of the provenance with the identity of everything that the table and the report depend on."""
 
 AT_ONCE = 1000
 """Number of rows that are read before they become a part of the table, which takes far less memory."""
-
-WHOLE = (1, 1)
-"""Shard of all cells."""
 
 MANY = 20_000
 """Number of cells from which on a sweep needs confirmation."""
@@ -123,8 +116,11 @@ class SweepRun:
         self.engine = engine
         self.shard = shard
         self.confirmed = confirmed
+        files = [CELLS, f"{CELLS}.csv", f"{CELLS}.parquet", DESCRIPTION, SETTINGS, REPORT]
+        self.folder = ResultsFolder(place, files)
         self.store = Store(self.place / CELLS)
         self.unchanged = False
+        self._performed = 0
 
     def run(
         self,
@@ -154,17 +150,12 @@ class SweepRun:
         """
         provenance = Provenance(self.command, PACKAGES)
         cells = self._plan()
-        with self._open():
+        own = cells[self.shard[0] - 1 :: self.shard[1]]
+        with self._open(own):
             self._describe(cells)
-            own = cells[self.shard[0] - 1 :: self.shard[1]]
-            try:
-                frame = self._perform(own, retry, tell)
-            except KeyboardInterrupt as interrupt:
-                raise Stopped(f"stopped; {self._to_go_on(own)}", signal_of(interrupt)) from None
-            except StorageError as error:
-                raise StorageError(f"{error}; {self._to_go_on(own)}") from None
+            frame = self._perform(own, retry, tell)
             if self.shard == WHOLE:
-                self._conclude(frame, provenance)
+                self._conclude(cells, frame, provenance)
         return frame
 
     def _plan(self) -> list[Cell]:
@@ -181,10 +172,6 @@ class SweepRun:
             raise UsageError(f"the sweep has more than {grouped(MANY)} cells{windows}; with --yes they run")
         return cells
 
-    def _to_go_on(self, cells: Sequence[Cell]) -> str:
-        done = sum(map(self.store.has, cells))
-        return f"{done} of {len(cells)} cells are finished; the same command goes on"
-
     def collect(self) -> pandas.DataFrame:
         """Write the table of all cells with an outcome, after shards, and return it.
 
@@ -196,39 +183,25 @@ class SweepRun:
         provenance = Provenance(self.command, PACKAGES)
         SweepResults(self.place)  # an error if there is none
         cells = self._plan()
-        with self._open():
+        with self._open(cells):
             frame = self._table(cells)
             missing = int((frame["status"] == "missing").sum())
             if missing:
                 found = f"{missing} of {len(cells)} cells are missing"
                 raise UsageError(f"{self.place}: {found}; run their shards")
             self._describe(cells)
-            self._conclude(frame, provenance)
+            self._conclude(cells, frame, provenance)
         return frame
 
     @contextmanager
-    def _open(self) -> Iterator[None]:
-        """Check, create and lock the folder; only shards of the same number may run at the same time."""
-        part, parts = self.shard
-        lock = LOCK if self.shard == WHOLE else f"{LOCK}-{part}-of-{parts}"
-        alike = lock if self.shard == WHOLE else f"{LOCK}-*-of-{parts}"
-        if self.place.is_dir():
-            entries = {entry.name for entry in self.place.iterdir() if not entry.name.startswith(LOCK)}
-            if entries and not {CELLS, DESCRIPTION} & entries:
-                raise UsageError(
-                    f"{self.place}: a new folder, or one of a sweep, is needed; other files are in it"
-                )
-        elif self.place.exists():
-            raise UsageError(f"{self.place}: a folder for the results is needed, found a file")
-        with in_use(
-            self.place,
-            lock,
-            excluded=lambda place: [file for file in place.glob(f"{LOCK}*") if not file.match(alike)],
-        ):
+    def _open(self, cells: Sequence[Cell]) -> Iterator[None]:
+        """Hold the folder; only shards of the same number may run at the same time."""
+
+        def kept() -> str:
+            return f"{sum(map(self.store.has, cells))} of {len(cells)} cells are finished"
+
+        with self.folder.in_place(of=("a sweep", (CELLS, DESCRIPTION)), shard=self.shard, kept=kept):
             make_folder(self.store.place)
-            if self.shard == WHOLE:
-                for leftover in self.place.glob(".*.tmp"):
-                    leftover.unlink()
             yield
 
     def _perform(
@@ -241,6 +214,7 @@ class SweepRun:
         states = Counter(table.loc[kept, "status"])
         over: set[str] = set()
         tell(states["done"], states["failed"], len(cells))
+        self._performed = len(missing)
         if not missing:
             return table
 
@@ -271,39 +245,37 @@ class SweepRun:
         """Write the axes and the settings of the sweep."""
         sweep = self.sweep
         description = {**sweep.described(cells), "cells": [cell.name for cell in cells]}
-        write_json(self.place / DESCRIPTION, description)
+        write_record(self.place / DESCRIPTION, description)
         head = head_of_toml("python -m hpcsimkit.run sweep sweep.toml --out FOLDER", sweep.code)
         write_bytes(self.place / SETTINGS, (head + sweep.saved()).encode())
 
-    def _conclude(self, frame: pandas.DataFrame, provenance: Provenance) -> None:
+    def _conclude(self, cells: Sequence[Cell], frame: pandas.DataFrame, provenance: Provenance) -> None:
         """Write the table, the provenance and the report, unless they are there."""
         mark = self._fingerprint(frame, provenance)
-        self.unchanged = self._is_written(mark)
+        self.unchanged = not self._performed and self._is_written(mark)
         if self.unchanged:
             return
-        (self.place / PROVENANCE).unlink(
-            missing_ok=True
-        )  # else a killed run leaves the fingerprint of others
+        self.folder.begin({})  # else a killed run leaves the fingerprint of other tables
         write_tables(arrow_table(frame), self.place, CELLS)
         facts = {
             "code": self.sweep.code,
             "cells": frame["status"].value_counts().to_dict(),
             "remarks": list(SweepResults(self.place).remarks()),
-            "options": self.sweep.model_dump(exclude_unset=True),
+            "options": self.sweep.model_dump(exclude_unset=True, exclude={*UNDECISIVE}),
         }
         if self.sweep.report:
             from hpcsimkit.reports.sweep.report import write_sweep_report
 
             write_sweep_report(self.place)
-        write_json(self.place / PROVENANCE, provenance.record(**facts, **{FINGERPRINT: mark}))
+        spent = {cell.name: self.store.spent(cell) for cell in cells}
+        self.folder.conclude(provenance, {**facts, FINGERPRINT: mark}, {"cells": spent})
 
     def _fingerprint(self, frame: pandas.DataFrame, provenance: Provenance) -> str:
         """Return the identity of everything that the table and the report depend on."""
-        columns = frame.reindex(columns=["cell", "status", "reason", "seconds"]).astype(str)
-        code = [hash_of_packages(OF_REPORT, pattern) for pattern in ("*.py", "*.jinja")]
+        columns = frame.reindex(columns=["cell", "status", "reason"]).astype(str)
         files = [sha256_of_content(self.place / file) for file in (DESCRIPTION, SETTINGS)]
         versions = provenance.record()["packages"]
-        return digest([self.place.resolve().name, self.sweep.report, files, versions, code, columns.to_csv()])
+        return digest([self.sweep.report, files, columns.to_csv(), versions, hash_of_kit()])
 
     def _is_written(self, mark: str) -> bool:
         """Return whether a former run wrote the table and the report with a fingerprint."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import platform
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -28,8 +26,6 @@ from hpcsimkit.io.documents import json_record, toml_values
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 
-__all__ = ["TrainingCell", "TrainingSweep", "is_training"]
-
 AGENT = "agent"
 """Subfolder of a cell with the results of its training."""
 
@@ -45,7 +41,7 @@ PATHS = ("log", "logs", "machines", "import_from")
 MEASURES = ("baseline", "chance", "steps")
 """Columns of a training besides its validation metric."""
 
-OF_OUTCOME = ("seconds", "host", "version")
+OF_OUTCOME = ("version",)
 
 
 class TrainingSweep(Training, Parallel):
@@ -201,15 +197,8 @@ class TrainingCell(Cell):
                 "chance": facts["chance"],
                 "steps": facts["best_after_steps"],
             },
-            "seconds": _seconds_between(facts["started"], facts["finished"]),
-            "host": platform.node(),
             "version": __version__,
         }
-
-
-def _seconds_between(start: str, end: str) -> float:
-    """Return the time between two times of day [s], of the last run if the training was interrupted."""
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
 
 
 def _label(values: Mapping[str, Any]) -> str:

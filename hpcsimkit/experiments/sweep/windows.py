@@ -12,8 +12,6 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.local_time import Calendar, calendar_of
 
-__all__ = ["Window", "Windows", "WindowsOfLog", "duration"]
-
 UNITS = {"s": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 """Units of durations [s]."""
 

@@ -17,8 +17,6 @@ from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.results.result import Result
 
-__all__ = ["RANDOM", "Division", "Validation", "WindowsOf", "check_lengths", "divided", "measured"]
-
 RANDOM = "random agent"
 """Name of the agent with random choices, in tables of trainings and evaluations."""
 
@@ -121,15 +119,7 @@ def _first(workloads: Sequence[Workload], sizes: Sequence[int]) -> list[Workload
 
 
 class Validation:
-    """Validation of policies by a metric on fixed windows.
-
-    Parameters
-    ----------
-    scenarios : sequence of Scenario
-        Validation windows.
-    metric : str
-        Name in :data:`~hpcsimkit.results.metrics.METRICS` of a metric with a better direction.
-    """
+    """Validation of policies by a metric on fixed windows."""
 
     def __init__(self, scenarios: Sequence[Scenario], metric: str) -> None:
         self.scenarios = scenarios

@@ -18,8 +18,6 @@ from hpcsimkit.kernel.guard import guarded
 if TYPE_CHECKING:
     from hpcsimkit.experiments.training.training import Training
 
-__all__ = ["environment_of"]
-
 ATTEMPTS = 1000
 """Maximum number of windows sampled until one has a decision."""
 

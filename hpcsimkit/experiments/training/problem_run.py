@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.provenance import Provenance
 from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import number_text, plain_table
-from hpcsimkit.experiments.training.training_run import PACKAGES, TrainingFolder
+from hpcsimkit.experiments.training.training_run import PACKAGES, TrainingFiles
 from hpcsimkit.kernel.watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ class ProblemTrained(NamedTuple):
         return plain_table([f"after {self.steps}", "last round"], rows)
 
 
-class ProblemRun(TrainingFolder):
+class ProblemRun(TrainingFiles):
     """Run of a training with a problem of its own, and its results folder.
 
-    Parameters are those of :class:`~hpcsimkit.experiments.training.training_run.TrainingFolder`; all workers
+    Parameters are those of :class:`~hpcsimkit.experiments.training.training_run.TrainingFiles`; all workers
     need the same `place`.
     """
 
@@ -56,26 +56,7 @@ class ProblemRun(TrainingFolder):
     ) -> ProblemTrained | None:
         """Train to the end and write the folder; only the first of several workers has an outcome.
 
-        Parameters
-        ----------
-        resume : bool
-            Whether the last checkpoints of an interrupted run of the same training, if any, are resumed.
-        overwrite : bool
-            Whether a complete training of other settings is replaced; otherwise the user is asked, or it is
-            an error. One of the same settings is replaced in any case; see `finished`. Default: False.
-        tell : callable
-            Callback for the report of each training round.
-        callbacks : sequence of Callback
-            Callbacks after every round, in each worker. An exception of theirs ends the training; the last
-            checkpoints are kept.
-
-        Raises
-        ------
-        HpcsimkitError
-            Settings are inconsistent, a file cannot be written, or another worker has died. The last
-            checkpoints are kept for `resume`.
-        Stopped
-            Ctrl-C or SIGTERM was received. The last checkpoints are kept for `resume`.
+        Parameters and errors are those of a :class:`TrainingRun`; a worker that dies ends the others.
         """
         from hpcsimkit.agents.training.workers import joined_workers
 
@@ -102,14 +83,13 @@ class ProblemRun(TrainingFolder):
                 self._draw_curve(None, unit=trainer.unit)
                 trained = ProblemTrained(f"{trainer.steps} {trainer.unit}", trainer.curve[-1].measures)
                 facts = {
-                    "resumed": resume,
                     "seed": training.seed,
                     "code": training.code,
                     "algorithm": training.algorithm,
                     "problem": asdict(training.own_problem),
-                    "workers": workers.count,
                     "measures": dict(trained.measures),
                     SETTINGS: self._with_code,
                 }
-                write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
+                times = {"resumed": resume, "workers": workers.count}
+                provenance.write(self.folder.work / PROVENANCE, facts, times)
             return trained

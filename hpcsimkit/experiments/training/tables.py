@@ -10,8 +10,6 @@ from hpcsimkit.errors import nearest
 from hpcsimkit.experiments.settings.checked_table import Problem, Table, limited
 from hpcsimkit.results.metrics import METRICS
 
-__all__ = ["EpisodeTable", "ValidationTable"]
-
 STANDARD_WINDOWS = 10
 
 

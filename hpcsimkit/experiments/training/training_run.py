@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.training.old_names import current_names
-from hpcsimkit.engine.provenance import Provenance, write_json
+from hpcsimkit.engine.provenance import Provenance, times_of
 from hpcsimkit.engine.replacing import difference
 from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS, ResultsFolder, head_of_toml
 from hpcsimkit.errors import UsageError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hpcsimkit.agents.training.callbacks import Callback
     from hpcsimkit.agents.training.learning_curve import Report
 
-__all__ = ["Trained", "TrainingFolder", "TrainingRun"]
+__all__ = ["Trained", "TrainingFiles", "TrainingRun"]
 
 TOML = "training.toml"
 CHECKPOINTS = "checkpoint*"
@@ -41,6 +41,7 @@ FILES = (
     f"{PICTURE}.*",
     TOML,
     PROVENANCE,
+    times_of(Path(PROVENANCE)).name,
     "tensorboard",
     "snapshots",
     "teacher",
@@ -85,7 +86,7 @@ class Trained(NamedTuple):
         return plain_table([metric_heading(self.metric), "mean in validation"], rows)
 
 
-class TrainingFolder:
+class TrainingFiles:
     """Results folder of a training run.
 
     Parameters
@@ -200,7 +201,7 @@ class TrainingFolder:
             save_figure(figure, self.folder.work / f"{PICTURE}.{ending}")
 
 
-class TrainingRun(TrainingFolder):
+class TrainingRun(TrainingFiles):
     """Run of a training, and its results folder.
 
     Parameters
@@ -280,8 +281,8 @@ class TrainingRun(TrainingFolder):
                     callbacks=callbacks,
                 )
             trained = self._finish(trainer, validation, rivals, division)
-            facts = {"simulators": dict(trainer.simulators), **self._facts(trained, division, resumed=resume)}
-            write_json(self.folder.work / PROVENANCE, provenance.record(**facts))
+            times = {"resumed": resume, "simulators": dict(trainer.simulators)}
+            provenance.write(self.folder.work / PROVENANCE, self._facts(trained, division), times)
         return trained
 
     def _rivals(self, validation: Validation) -> dict[str, float]:
@@ -331,10 +332,9 @@ class TrainingRun(TrainingFolder):
             **{name: [_about_workload(workload) for workload in parts[name]] for name in parts},
         }
 
-    def _facts(self, trained: Trained, division: Division, *, resumed: bool) -> dict[str, Any]:
+    def _facts(self, trained: Trained, division: Division) -> dict[str, Any]:
         """Return the provenance of the training, besides versions and times."""
         return {
-            "resumed": resumed,
             "seed": self.training.seed,
             "code": self.training.code,
             "algorithm": self.training.algorithm,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.reports.figures import format_count, format_duration, line_styles, save_figure
+from hpcsimkit.reports.figures import format_count, line_styles, save_figure
 from hpcsimkit.reports.page import rendered_page, shown_picture, swatch
 from hpcsimkit.reports.picture import Picture
 from hpcsimkit.reports.sweep.curves import draw_curves
@@ -75,7 +75,7 @@ def write_sweep_report(folder: str | os.PathLike[str]) -> list[Path]:
             files += _picture_files(place / "pictures", pictures, kind)
         files += _picture_files(place / "pictures", draw_metric(table, metric, paper=True), "pdf")
     page = place / "report.html"
-    write_bytes(page, _page(table, sections, place.resolve().name).encode())
+    write_bytes(page, _page(table, sections).encode())
     return [*files, page]
 
 
@@ -126,10 +126,10 @@ def _picture_files(place: Path, pictures: Iterable[Picture], kind: str) -> Itera
 # --- page ------------------------------------------------------------------------------------------------
 
 
-def _page(table: SweepTable, sections: Sections, name: str) -> str:
+def _page(table: SweepTable, sections: Sections) -> str:
     return rendered_page(
         "sweep.html.jinja",
-        title=f"Sweep {name}",
+        title=f"Sweep over {joined(list(table.axes))}",
         tiles=list(_tiles(table)),
         remarks=_remarks(table),
         headline=_shown(headline_table(table)),
@@ -197,8 +197,5 @@ def _facts(table: SweepTable) -> Iterator[tuple[str, str]]:
         yield axis, ", ".join(map(value_text, values[:MOST_ROWS])) + more
     yield "replicates", joined(table.replicates) or "none"
     yield "baseline", table.baseline
-    if "seconds" in table.cells.columns:
-        yield "computing time", format_duration(float(table.cells["seconds"].sum()))
-    for column in ("host", "version"):
-        if column in table.cells.columns:
-            yield column, ", ".join(sorted(set(table.cells[column].dropna().astype(str))))
+    if "version" in table.cells.columns:
+        yield "version", ", ".join(sorted(set(table.cells["version"].dropna().astype(str))))

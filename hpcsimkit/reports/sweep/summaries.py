@@ -143,13 +143,6 @@ def ratios(table: SweepTable, metric: str) -> DataFrame:
     A condition is a log, a load, or another combination of settings that differ in more than a parameter of
     policies. Ratios and ranks of different machines have a common mean, seconds have none.
 
-    Parameters
-    ----------
-    table : SweepTable
-        Cells of the sweep.
-    metric : str
-        Name of the metric.
-
     Returns
     -------
     DataFrame

@@ -51,21 +51,7 @@ LONGEST = 36
 
 
 class Table(NamedTuple):
-    """Table of the report.
-
-    Parameters
-    ----------
-    name : str
-        Name of its files, without suffix.
-    title : str
-        Heading.
-    note : str
-        Explanation of the numbers.
-    data : DataFrame
-        Numbers, for CSV.
-    shown : DataFrame
-        Texts, for the page and for LaTeX.
-    """
+    """Table of the report."""
 
     name: str
     title: str

@@ -15,7 +15,7 @@ import pytest
 
 from hpcsimkit import Machines, Simulation, Workload, evaluate, make
 from hpcsimkit.engine import lock
-from hpcsimkit.engine.lock import in_use
+from hpcsimkit.engine.results_folder import ResultsFolder
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
@@ -28,6 +28,7 @@ from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.sweep_run import SweepRun
 from hpcsimkit.experiments.sweep.windows import Windows
+from hpcsimkit.io.documents import write_record
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.catalogue import CATALOGUE
 from hpcsimkit.reports.sweep.summaries import means
@@ -375,12 +376,15 @@ def test_only_shards_of_the_same_number_run_together(tmp_path: Path, monkeypatch
         SweepRun(sweep, tmp_path, shard=shard).run()
 
     run((1, 2))
-    with in_use(tmp_path, ".lock-1-of-2"):
+    with ResultsFolder(tmp_path).in_place(shard=(1, 2)):
         run((2, 2))
         for other in ((1, 2), (1, 3), (1, 1)):
             with pytest.raises(UsageError, match=r"another run is writing there now \(process \d+ on "):
                 run(other)
-    with in_use(tmp_path), pytest.raises(UsageError, match="another run is writing there now"):
+    with (
+        ResultsFolder(tmp_path).in_place(),
+        pytest.raises(UsageError, match="another run is writing there now"),
+    ):
         run((1, 2))
     (tmp_path / ".lock-3-of-4").touch()  # left by a killed process
     run((1, 1))
@@ -440,7 +444,7 @@ def test_state_of_an_unfinished_sweep(tmp_path: Path) -> None:
     for number, file in ((1, "inputs.json"), (3, "failure.json")):
         folder = tmp_path / "out" / "cells" / cells[number]
         folder.mkdir()
-        (folder / file).write_text('{"reason": "no luck"}')
+        write_record(folder / file, {"reason": "no luck"})
     state = SweepResults(tmp_path / "out").state()
     assert (state.done, state.failed, state.begun, state.waiting) == (3, 1, 1, 1)
     assert state.reasons == {"no luck": 1}

@@ -7,7 +7,7 @@ import pytest
 from hpcsimkit import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.comparison.what_if import Change, changed_cluster
+from hpcsimkit.experiments.questions.what_if import Change, changed_cluster
 
 MACHINES = Machines.of(3, cpus=4) + Machines.of(2, "gpu", cpus=8, features=["a100"])
 CLUSTER = Partitions([Partition("gpu", machines=["gpu1", "gpu2"]), Partition("all")], MACHINES)

@@ -1,9 +1,9 @@
-"""What if: the same jobs on a cluster and on a changed one, with the differences of their waits by group."""
+"""What if? The same jobs on a cluster and on a changed one, with the differences of their waits by group."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.errors import UsageError, WorkloadError, nearest
+from hpcsimkit.experiments.console import grouped, number_text, plain_table
+from hpcsimkit.experiments.questions.question import Answer, Asked, Case
 from hpcsimkit.io.units import memory_bytes
-from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.results.breakdown import By, classes_of
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import Mean, ratio_of_means
@@ -25,7 +27,7 @@ from hpcsimkit.workloads.readers.local_time import local_time
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Change", "WhatIf", "changed_cluster", "places_in"]
+__all__ = ["Change", "WhatIf", "changed_case", "changed_cluster", "what_if"]
 
 AnyCluster = Cluster[Any, Any]
 
@@ -44,6 +46,7 @@ NAMES = ("order", "policy")
 KEYS = (*NUMBERS, *TIMES, *NAMES)
 EXAMPLES = (*KEYS, *(f"{limit}.gpus" for limit in LIMITS))
 
+HEADINGS = ("mean wait", "jobs", "before [s]", "after [s]", "difference [s]", "95 % interval [s]")
 WAYS: tuple[By, ...] = ("partition", "qos", "group", "user")
 TOP = 10
 
@@ -211,13 +214,8 @@ def _with_machines(cluster: Partitions, place: int, change: Change) -> Partition
     return replace(cluster, parts=[resized(part) for part in cluster.parts], machines=machines)
 
 
-def places_in(cluster: AnyCluster, workload: Workload) -> NDArray[np.bool_]:
-    """Return which jobs may run on a cluster, bool, shape (jobs,)."""
-    return ~cluster.misfits(workload)
-
-
 @dataclass(frozen=True, eq=False)
-class WhatIf:
+class WhatIf(Answer):
     """Differences of the waits of the same jobs between two runs.
 
     Parameters
@@ -226,12 +224,20 @@ class WhatIf:
         Results of the runs on the cluster and on the changed one.
     rows_before, rows_after : array of int, shape (jobs of the run,)
         Number of each job of a run in the log. Jobs of only one run are not compared.
+    jobs : int
+        Number of jobs of the log.
     """
+
+    stem = "what-if"
+    names = ("what-if",)
+    has_picture = False
+    has_trace = False
 
     before: Result
     after: Result
     rows_before: NDArray[np.intp]
     rows_after: NDArray[np.intp]
+    jobs: int
 
     @cached_property
     def _both(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -258,6 +264,23 @@ class WhatIf:
         names = ["by", "group", "jobs", "before", "after", "difference", "low", "high"]
         return pandas.DataFrame(rows, columns=names)
 
+    @property
+    def tables(self) -> Mapping[str, pandas.DataFrame]:
+        """The table, by its name ``what-if``."""
+        return {"what-if": self.table}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the table, and how many jobs are not compared."""
+        yield plain_table(HEADINGS, map(_cells, self.table.itertuples(index=False)))
+        before, after = self.rows_before, self.rows_after
+        for count, when in (
+            (len(np.setdiff1d(before, after)), "only before the change"),
+            (len(np.setdiff1d(after, before)), "only after the change"),
+            (self.jobs - len(np.union1d(before, after)), "neither before nor after the change"),
+        ):
+            if count:
+                yield f"{grouped(count)} job{'s' * (count != 1)} may run {when}: not compared"
+
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         here, there = self._both
         before, after = self.before.wait_time[here], self.after.wait_time[there]
@@ -281,3 +304,79 @@ def _compared(
     difference = np.bincount(block, weights=after - before).astype(np.float64)
     found: Mean = ratio_of_means(difference, np.bincount(block).astype(np.float64))
     return len(before), float(before.mean()), float(after.mean()), found.mean, found.low, found.high
+
+
+def _cells(row: Any) -> list[str]:
+    """Return a row of the table as text."""
+    interval = "-" if row.low != row.low else f"{number_text(row.low)} to {number_text(row.high)}"
+    name = row.group if row.by == "all" else f"{row.by} {row.group}"
+    return [name, grouped(row.jobs), *map(number_text, (row.before, row.after, row.difference)), interval]
+
+
+def what_if(
+    workload: Asked | Case,
+    changes: Sequence[str],
+    policy: str | Policy = "fcfs+easy",
+    cluster: AnyCluster | int | None = None,
+    **options: Any,
+) -> WhatIf:
+    """Compare a cluster with a changed one.
+
+    Parameters
+    ----------
+    workload, policy, cluster, **options
+        As in :meth:`~hpcsimkit.experiments.questions.question.Case.of`, or a case.
+    changes : sequence of str
+        Changes of the cluster, of the orders of partitions, or of the policy, one after the other; see
+        :meth:`Change.of`.
+
+    Raises
+    ------
+    UsageError
+        A name, an option or a change is invalid.
+    WorkloadError
+        No job may run on one of the clusters.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Workload
+    >>> columns = {"submit_time": [0, 0], "run_time": [100, 10], "nodes": [1, 1]}
+    >>> jobs = Workload(columns, machine_size=1)
+    >>> what_if(jobs, ["nodes+=1"]).table[["before", "after"]].values.tolist()
+    [[50.0, 0.0]]
+    """
+    if not isinstance(workload, Case):
+        workload = Case.of(workload, policy, cluster, every=True, **options)
+    case = workload
+    return compared(case, changed_case(case, changes))
+
+
+def changed_case(case: Case, changes: Sequence[str]) -> Case:
+    """Return the case after changes.
+
+    Raises
+    ------
+    UsageError
+        A change is invalid.
+    """
+    asked = [Change.of(text) for text in changes]
+    changed = changed_cluster(case.cluster, asked)
+    if isinstance(changed, Partitions):
+        changed = case.source.with_orders(changed)
+    setup = replace(case.setup, cluster=changed)
+    names = [str(change.value) for change in asked if change.key == "policy"]
+    if not names:
+        return replace(case, setup=setup)
+    return replace(case, setup=setup, name=names[-1], policy=case.source.policy_named(names[-1]))
+
+
+def compared(before: Case, after: Case) -> WhatIf:
+    """Return the differences between two cases with the same jobs."""
+    rows, results = [], []
+    for case in (before, after):
+        fitting = ~case.cluster.misfits(case.jobs)
+        if not fitting.any():
+            raise WorkloadError(f"{case.jobs.name}: no job may run on {case.cluster!r}")
+        results.append(replace(case, jobs=case.jobs.select(fitting)).run())
+        rows.append(np.flatnonzero(fitting))
+    return WhatIf(results[0], results[1], rows[0], rows[1], len(before.jobs))

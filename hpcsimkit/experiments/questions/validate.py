@@ -1,0 +1,140 @@
+"""Does the model agree with the record? A simulation beside the recorded schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.experiments.console import grouped, number_text, plain_table
+from hpcsimkit.experiments.questions.question import Answer, Asked, Case
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.results.residue import CAUSES, Residue
+from hpcsimkit.results.validation import TOLERANCE, Validation
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+__all__ = ["Validated", "validate"]
+
+HEADINGS = ("waits", "jobs", "recorded [s]", "simulated [s]", "ratio", "Wasserstein [s]", "KS")
+OF_MARKS = ["part", "measure", "value", "good", "fair", "grade"]
+
+
+@dataclass(frozen=True)
+class Validated(Answer):
+    """Agreement of a simulation with the recorded schedule.
+
+    Parameters
+    ----------
+    validation : Validation
+        Comparison of the schedules.
+    residue : Residue
+        Causes of the errors of the start times.
+    """
+
+    stem = "validation"
+    names = ("validation", "agreement", "residue")
+
+    validation: Validation
+    residue: Residue
+
+    @property
+    def tables(self) -> Mapping[str, pandas.DataFrame]:
+        """Waits by group (``validation``), measures with grades (``agreement``), causes (``residue``)."""
+        import pandas
+
+        marks = pandas.DataFrame([(*mark, mark.grade) for mark in self.validation.marks], columns=OF_MARKS)
+        return {"validation": self.validation.table, "agreement": marks, "residue": self.residue.table}
+
+    @property
+    def summary(self) -> str:
+        """Grade, those of its parts, and the tolerance of waits."""
+        validation = self.validation
+        parts = ", ".join(f"{part} {grade}" for part, grade in validation.grades.items())
+        return f"{validation.grade} ({parts}; waits up to {validation.tolerance:g} s apart are equal)"
+
+    def plot(self) -> Figure:
+        """Return a figure of the queue and the use over time, and of the causes of the errors."""
+        from hpcsimkit.reports.validation import draw_validation
+
+        result = self.validation.result
+        return draw_validation(self.residue, f"{result.policy} on {result.workload.name}: {self.summary}")
+
+    def lines(self) -> Iterator[str]:
+        """Yield the table of waits, the errors of the start times, their causes, and the grades."""
+        validation, tables = self.validation, dict[str, Any](self.tables)
+        waits = tables["validation"]
+        rows = [
+            [row.group if row.by == "all" else f"{row.by} {row.group}", grouped(row.jobs)]
+            + [number_text(value if value == value else None) for value in row[3:]]
+            for row in waits[waits["by"] != "hour"].itertuples(index=False)
+        ]
+        yield plain_table(HEADINGS, rows)
+        median, most, near = validation.summary.values()
+        yield (
+            f"start times: {number_text(median)} s off in the median, {number_text(most)} s at 90 %; "
+            f"{100 * near:.1f} % of {grouped(len(validation.error))} jobs within 10 min"
+        )
+        rows = [
+            [CAUSES.get(row.cause, row.cause), grouped(row.jobs), f"{row.share:.1%}"]
+            for row in tables["residue"].itertuples(index=False)
+            if f"{row.share:.1%}" != "0.0%"
+        ]
+        if rows:
+            yield plain_table(("what explains the errors", "jobs > 10 min off", "share of the error"), rows)
+        yield from self.residue.sentences()
+        marks = [
+            [row.part, row.measure, *map(number_text, (row.value, row.good, row.fair)), row.grade]
+            for row in tables["agreement"].itertuples(index=False)
+        ]
+        yield plain_table(("agreement", *OF_MARKS[1:]), marks)
+        yield f"agreement of {validation.result.policy} with the record: {self.summary}"
+
+
+def validate(
+    workload: Asked | Case,
+    policy: str | Policy = "fcfs+easy",
+    cluster: AnyCluster | int | None = None,
+    *,
+    tolerance: float | None = None,
+    **options: Any,
+) -> Validated:
+    """Compare a simulation with the recorded schedule.
+
+    Parameters
+    ----------
+    workload, policy, cluster, **options
+        As in :meth:`~hpcsimkit.experiments.questions.question.Case.of`, or a case.
+    tolerance : float, optional
+        Difference of two waits up to which they are equal [s]; by default the scheduling interval, or 60 s.
+
+    Raises
+    ------
+    UsageError
+        A name or an option is invalid.
+    WorkloadError
+        The log has no recorded waits.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Workload
+    >>> columns = {"submit_time": [0, 10], "run_time": [900, 9], "nodes": [4, 4]}
+    >>> recorded = Workload({**columns, "recorded_wait_time": [0, 890]}, machine_size=4)
+    >>> validate(recorded, "fcfs").validation.grade
+    'good'
+    """
+    case = workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, **options)
+    allowed = tolerance_of(case, tolerance)
+    described = case.setup.cluster if isinstance(case.setup.cluster, Machines | Partitions) else None
+    validation = Validation(case.run(), allowed)
+    return Validated(validation, Residue(validation, described))
+
+
+def tolerance_of(case: Case, tolerance: float | None) -> float:
+    """Return the difference of two waits up to which they are equal [s]."""
+    return (case.setup.period or TOLERANCE) if tolerance is None else tolerance
