@@ -81,7 +81,7 @@ class Conservative(Backfiller):
         self._broken = self._overrun = overrun
         for job in system.newcomers:
             if job.index not in self._slots and system.ledger.waits(job.index):
-                self._welcome(job, system)
+                self._reserve_on_arrival(job, system)
         self._find_due(now)
 
     def due(self, job: Job, system: System) -> bool:
@@ -120,7 +120,7 @@ class Conservative(Backfiller):
     # --- the plan --------------------------------------------------------------------------------------
 
     def _take_in_starts(self, system: System, due: set[int]) -> None:
-        """Replace the planned allocations of those due jobs that have started by their actual allocations.
+        """In the profile, replace the planned by the actual allocation of each due job that has started.
 
         During a pass, only a job for which a level was asked since the last start can have started.
         """
@@ -157,7 +157,7 @@ class Conservative(Backfiller):
         while due_times and (due_times[0][1] not in slots or slots[due_times[0][1]].start != due_times[0][0]):
             heappop(due_times)
 
-    def _welcome(self, job: Job, system: System) -> None:
+    def _reserve_on_arrival(self, job: Job, system: System) -> None:
         """Reserve the earliest feasible slot for a job that has arrived."""
         if needs_machines(job, system):
             self._need_machines.add(job.index)

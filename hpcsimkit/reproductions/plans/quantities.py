@@ -47,8 +47,8 @@ class Quantities:
     >>> found.value("mean.__func__", {})
     Traceback (most recent call last):
     ...
-    hpcsimkit.errors.UsageError: expression "mean.__func__": SecurityError: access to attribute '__func__' of \
-'method' object is unsafe.
+    hpcsimkit.errors.UsageError: expression "mean.__func__": SecurityError: access to attribute '__func__' \
+of 'method' object is unsafe.
     """
 
     def __init__(
