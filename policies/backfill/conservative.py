@@ -67,6 +67,8 @@ class Conservative(Backfiller):
         self._take_in_starts(system, self._due)
         self._profile.advance(now)
         self._take_in_rejections(system)
+        # The kept plan holds as long as every expected end is where it was when the plan was made: otherwise, or if
+        # a job did not start although it was due, slots overlap with what runs now.
         overrun = system.running.overrun(now)
         held = bool(self._due)
         corrected = system.corrections != self._seen_corrections
@@ -78,7 +80,7 @@ class Conservative(Backfiller):
             self._compress(system)
         self._seen_ends = len(system.ended)
         self._seen_corrections = system.corrections
-        self._broken = self._overrun = overrun
+        self._broken = self._overrun = overrun  # next time, the ends of this pass's overruns are others again
         for job in system.newcomers:
             if job.index not in self._slots and system.ledger.waits(job.index):
                 self._reserve_on_arrival(job, system)
