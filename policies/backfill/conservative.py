@@ -67,8 +67,8 @@ class Conservative(Backfiller):
         self._take_in_starts(system, self._due)
         self._profile.advance(now)
         self._take_in_rejections(system)
-        # The kept plan holds as long as every expected end is where it was when the plan was made. Otherwise, or
-        # if a job that was due did not start, slots may overlap with jobs that run now.
+        # The kept plan holds as long as every expected end is where it was when the plan was made. Otherwise,
+        # or if a job that was due did not start, slots may overlap with jobs that run now.
         overrun = system.running.overrun(now)
         held = bool(self._due)
         corrected = system.corrections != self._seen_corrections
