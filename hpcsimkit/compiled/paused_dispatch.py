@@ -138,7 +138,7 @@ class ShownOnMachines(Shown):
         return self._ends
 
     def _follow(self) -> None:
-        """Note the ends since the last call: a look at all jobs for each of them would take too long."""
+        """Append the jobs that ended since the last call: O(ended), not O(jobs)."""
         count, run_time = self._machines.counters[EVENTS], self._columns.run_time
         for event in self._machines.events[self._seen : count].tolist():
             if event < 0:

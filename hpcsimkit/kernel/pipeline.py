@@ -189,8 +189,8 @@ class Pipeline(Policy):
         queue, filler, settling = system.queue, self._filler, self._settling
         if (
             settling is not None
-            and settling.settled == system.version
-            and self._first(queue) is self._head
+            and settling.settled == system.version  # nothing has started, ended, or been taken by a calendar
+            and self._first(queue) is self._head  # so it still does not fit
             and settling.skip(system)
         ):
             return None

@@ -101,13 +101,14 @@ class EASY(SettlingBackfiller):
         if system.calendar:
             return self._fill_as_planned(head, system)
         if (
-            system.version == self.settled
-            and system.passes == self.seen_pass + 1
-            and head is self._head
+            system.version == self.settled  # no job has started or ended: free and releases are the same
+            and system.passes == self.seen_pass + 1  # the last pass was seen: no other arrival was missed
+            and head is self._head  # so its reservation is the same
             and len(system.newcomers) == 1
-            and not system.running.overrun(system.now)
+            and not system.running.overrun(system.now)  # else an expected end moves with the clock
         ):
             return self._newcomer(head, system)
+        # Settled unless a job is yielded below: its start would change what the room has left.
         self._head, self.seen_pass, self.settled = head, system.passes, system.version
         self._room = None
         candidates = system.cluster.fitting(system.queue, system.free)
@@ -155,7 +156,7 @@ class EASY(SettlingBackfiller):
             return ()
         if self._room is None:
             self._shadow_time, self._room = reserve(head, system)
-        self._room.window = self._shadow_time - system.now
+        self._room.window = self._shadow_time - system.now  # kept over passes, while the time to it shrinks
         if not system.cluster.admits(newcomer, system.estimate(newcomer), self._room):
             return ()
         self.settled = -1

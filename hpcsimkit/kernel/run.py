@@ -154,6 +154,7 @@ class Run(Scheduler):
 
     def end(self, event: Event) -> None:
         """Process the end of an attempt; the value of the event is the job, and the number of the attempt."""
+        # SimPy cannot cancel events: the end of an attempt that was stopped comes all the same.
         job, attempt = event._value
         if self._attempts[job.index] == attempt:
             self.end_job(job)
@@ -205,6 +206,7 @@ class Run(Scheduler):
 
     def rank(self, job: Job) -> float:
         """Return the priority of a submission; with gates, it preserves the order of the log."""
+        # Below 1, so that all submissions still follow the ends and changes of their instant.
         return ARRIVAL + job.index / len(self.system.workload) if self._gated else ARRIVAL
 
     def _submit_later(self, job: Job) -> None:

@@ -231,7 +231,7 @@ class Scheduler(Listener):
 def _queue_parts(policy: Policy) -> tuple[Order, Estimator]:
     """Return the order of the queue and the run-time estimator of a policy, each of the right class."""
     order, estimator = policy.queue_order, policy.estimator
-    for found, needed in ((order, Order), (estimator, Estimator)):
+    for name, found, needed in (("queue_order", order, Order), ("estimator", estimator, Estimator)):
         if not isinstance(found, needed):
-            raise UsageError(f"{policy!r} needs an {needed.__name__} to go by, found {found!r}")
+            raise UsageError(f"{name} of {policy!r} must be an {needed.__name__}, found {found!r}")
     return order, estimator

@@ -249,7 +249,7 @@ class Simulation:
     def _at_hand(self) -> Decision:
         if self._run is not None and (decision := self._run.decision) is not None:
             return decision
-        raise UsageError("no decision is at hand: call next_decision() first")
+        raise UsageError("no pending decision: call next_decision() first")
 
     def _begun(self) -> Pausing:
         if self._run is not None:

@@ -91,7 +91,10 @@ class PausingSimulator(Protocol):
     """A program for runs with open seats; a module with this function is one."""
 
     def opened(self, simulation: Any, simulator: str, readers: Sequence[Any]) -> Pausing | None:
-        """Return the run of a simulation, None to leave it; raise a UsageError if it must and cannot."""
+        """Return the run of the other program, or None to use SimPy.
+
+        With ``simulator="compiled"``, raise a UsageError instead of returning None.
+        """
 
 
 LOADERS_OF_SEATS: list[Callable[[], PausingSimulator]] = []

@@ -117,7 +117,7 @@ class Running:
         return [entry[1] for entry in self.entries]
 
     def sort_ends(self) -> None:
-        """Sort simultaneous job ends, if the rules of the run order them by the reservations made."""
+        """Do nothing: a hook for DirlabOrder, which sorts the ends of the same second by expected end."""
 
     def overrun(self, now: int) -> bool:
         """Return whether a running job has reached or passed its expected end."""
@@ -176,8 +176,8 @@ class System:
     passes : int
         Number of passes begun so far.
     corrections : int
-        Number of changes so far that no plan could foresee: corrected estimates of running jobs, and starts
-        and ends of jobs of other partitions on shared machines.
+        Counter of changes that invalidate a plan of reservations: corrected estimates of running jobs, and
+        starts and ends of jobs of other partitions on shared machines.
     holds : dict of int to int
         Number of times an inspector held a job, by row; jobs that were never held are absent.
     stands_still : bool
@@ -503,7 +503,7 @@ class System:
     # --- actions of other partitions -----------------------------------------------------------------
 
     def withdraw(self, job: Job) -> None:
-        """Remove a waiting job that has left the queue of another partition."""
+        """Remove a job that was started or rejected in another partition in which it also queued."""
         self.queue.remove(job)
         self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index != job.index]
         self.rejected.append(job.index)

@@ -67,6 +67,8 @@ class Conservative(Backfiller):
         self._take_in_starts(system, self._due)
         self._profile.advance(now)
         self._take_in_rejections(system)
+        # The kept plan holds as long as every expected end is where it was when the plan was made. Otherwise,
+        # or if a job that was due did not start, slots may overlap with jobs that run now.
         overrun = system.running.overrun(now)
         held = bool(self._due)
         corrected = system.corrections != self._seen_corrections
@@ -78,10 +80,10 @@ class Conservative(Backfiller):
             self._compress(system)
         self._seen_ends = len(system.ended)
         self._seen_corrections = system.corrections
-        self._broken = self._overrun = overrun
+        self._broken = self._overrun = overrun  # next time, the ends of this pass's overruns are others again
         for job in system.newcomers:
             if job.index not in self._slots and system.ledger.waits(job.index):
-                self._welcome(job, system)
+                self._reserve_on_arrival(job, system)
         self._find_due(now)
 
     def due(self, job: Job, system: System) -> bool:
@@ -120,7 +122,7 @@ class Conservative(Backfiller):
     # --- the plan --------------------------------------------------------------------------------------
 
     def _take_in_starts(self, system: System, due: set[int]) -> None:
-        """Replace the planned allocations of those due jobs that have started by their actual allocations.
+        """In the profile, replace the planned by the actual allocation of each due job that has started.
 
         During a pass, only a job for which a level was asked since the last start can have started.
         """
@@ -157,7 +159,7 @@ class Conservative(Backfiller):
         while due_times and (due_times[0][1] not in slots or slots[due_times[0][1]].start != due_times[0][0]):
             heappop(due_times)
 
-    def _welcome(self, job: Job, system: System) -> None:
+    def _reserve_on_arrival(self, job: Job, system: System) -> None:
         """Reserve the earliest feasible slot for a job that has arrived."""
         if needs_machines(job, system):
             self._need_machines.add(job.index)
