@@ -35,13 +35,6 @@ def spread_cell(values: NDArray[np.float64], by: float = 1.0, form: Callable[[fl
 def standings_table(rows: Mapping[str, Standing], one: str) -> Table:
     """Return a table of means with intervals, and of differences between one policy and the others.
 
-    Parameters
-    ----------
-    rows : mapping of str to Standing
-        Rows returned by :func:`~hpcsimkit.reproductions.scores.standings`.
-    one : str
-        Name in the heading of the policy that is compared with the others.
-
     Examples
     --------
     >>> from hpcsimkit.reproductions.scores import standings

@@ -145,15 +145,7 @@ class Learner:
 
 @dataclass(frozen=True)
 class Training(Task):
-    """Training of a learner as a task.
-
-    Parameters
-    ----------
-    learner : Learner
-        Agent to train.
-    kind : str
-        Name of the group of trainings with the same rate. Default: ``training``.
-    """
+    """Training of a learner as a task."""
 
     learner: Learner
     kind: str = "training"
@@ -184,17 +176,7 @@ class Training(Task):
 
 
 def trained_agent(learner: Learner, folder: Path, *, sample: bool) -> Agent:
-    """Return the agent of a training from its folder: the best one in validation, or the last one.
-
-    Parameters
-    ----------
-    learner : Learner
-        Settings of the trained agent.
-    folder : Path
-        Folder of the training.
-    sample : bool
-        Whether actions are sampled; otherwise the best one is taken.
-    """
+    """Return the agent of a training from its folder: the best one in validation, or the last one."""
     file = folder / (LAST if learner.validate is None else BEST)
     return Agent.load(file, encoder=learner.encoder, mask=learner.mask, sample=sample)
 

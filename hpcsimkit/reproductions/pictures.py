@@ -61,17 +61,7 @@ def _binned(curve: Curve, column: str) -> tuple[list[float], list[float]]:
 
 @style()
 def draw_bars(lines: Mapping[str, Mapping[str, float]], label: str, *, logarithmic: bool = False) -> Figure:
-    """Return a figure with a row for each line of a table, and a marker for each of its numbers.
-
-    Parameters
-    ----------
-    lines : mapping of str to mapping of str to float
-        Numbers by line and column.
-    label : str
-        Label of the axis.
-    logarithmic : bool
-        Whether the axis is logarithmic; markers replace bars then, as there is no zero. Default: False.
-    """
+    """Return a figure with a row for each line of a table, and a marker for each of its numbers."""
     columns = list(dict.fromkeys(column for numbers in lines.values() for column in numbers))
     figure = new_figure(7.5, 1.2 + 0.2 * len(lines) * max(len(columns), 1) ** 0.5)
     ax, height = figure.axes[0], 0.8 / max(len(columns), 1)

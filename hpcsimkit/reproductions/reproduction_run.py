@@ -40,19 +40,6 @@ class ReproductionRun:
     Each task is performed once: the same command resumes an interrupted run, and does not repeat tasks with
     unchanged inputs. A folder belongs to one system, seed, size preset and set of logs; of others, only after
     consent.
-
-    Parameters
-    ----------
-    reproduction : PaperReproduction
-        Reproduction to run.
-    place : Path
-        Path of the results folder: new, empty, or one of the same reproduction.
-    system : str
-        Name of the system on the command line.
-    workers : int
-        Number of parallel processes.
-    engine : Engine, optional
-        Engine that executes the tasks; by default that number of processes.
     """
 
     def __init__(

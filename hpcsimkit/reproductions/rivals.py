@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ from hpcsimkit.policies import (
     XFactor,
 )
 from hpcsimkit.reproductions.cells import number
+from hpcsimkit.reproductions.scores import means_of_parts
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
 from hpcsimkit.results.statistics import Comparison, compared
 
@@ -63,11 +64,6 @@ USUAL: Columns = {
 }
 
 
-def outcome_itself(outcome: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
-    """Return the outcome of a meeting, a list of values for each measure."""
-    return outcome
-
-
 @dataclass(frozen=True)
 class Field:
     """Comparison of heuristics and agents on the same sequences.
@@ -85,8 +81,8 @@ class Field:
     columns : mapping of str to (str, float)
         Measure and factor of each column, by heading; the first measure determines the best row, lower is
         better.
-    measures : callable
-        Function that returns the values of each measure, one per sequence, from the outcome of a task.
+    parts : sequence of int
+        Numbers of sequences whose mean is a value; by default each is a value of its own.
     """
 
     name: str
@@ -94,7 +90,7 @@ class Field:
     rules: Rows
     learned: Rows
     columns: Columns
-    measures: Callable[[Any], Mapping[str, Sequence[float]]] = outcome_itself
+    parts: Sequence[int] = ()
 
     @property
     def tasks(self) -> list[Task]:
@@ -104,13 +100,16 @@ class Field:
     def values(self, store: Store, rows: Rows) -> dict[str, dict[str, Floats]]:
         """Return the measured values of some rows, by row and measure."""
         measures = [measure for measure, _ in self.columns.values()]
-        outcomes = {
-            row: [self.measures(store.outcome(task)) for task in tasks] for row, tasks in rows.items()
-        }
-        return {
-            row: {measure: np.concatenate([each[measure] for each in found]) for measure in measures}
-            for row, found in outcomes.items()
-        }
+        found: dict[str, dict[str, Floats]] = {}
+        for row, tasks in rows.items():
+            outcomes = [store.outcome(task) for task in tasks]
+            found[row] = {
+                name: np.concatenate([self._of(each[name]) for each in outcomes]) for name in measures
+            }
+        return found
+
+    def _of(self, values: Sequence[float]) -> Floats:
+        return means_of_parts(values, self.parts or [1] * len(values))
 
     @property
     def decisive(self) -> tuple[str, float]:
@@ -126,21 +125,7 @@ def field_of(
     *,
     rules: Mapping[str, Pipeline] = RULES,
 ) -> Field:
-    """Return a comparison on sequences with the heuristics of hpcsimkit as additional baselines.
-
-    Parameters
-    ----------
-    name : str
-        Heading of the table.
-    sequences : SequenceSet
-        Sequences to compare on.
-    seed : int
-        Random seed of the runs.
-    rows : mapping of str to Meeting
-        Runs of all policies, agents included, by row.
-    rules : mapping of str to Pipeline
-        Additional baselines, except those of the same name as a row. Default: `RULES`.
-    """
+    """Return a comparison on sequences with the heuristics of hpcsimkit as additional baselines."""
     apart = SequenceSet(f"{sequences.name}-{RIVALS}", sequences.scenarios)  # separate folders
     added = {
         row: [Meeting(Contestant(row, rule, "textbook"), apart, seed)]
@@ -161,17 +146,7 @@ def parted(rows: Mapping[str, Meeting]) -> tuple[dict[str, list[Meeting]], dict[
 
 
 def measured_fields(fields: Iterable[Field], store: Store, *, alone: bool) -> Iterator[dict[str, Any]]:
-    """Yield the name, the sentences on the best policies and the table of each comparison.
-
-    Parameters
-    ----------
-    fields : iterable of Field
-        Comparisons with completed runs of heuristics.
-    store : Store
-        Store of the outcomes.
-    alone : bool
-        Whether only the baselines have run.
-    """
+    """Yield the name, the sentences on the best policies and the table of each comparison."""
     for each in fields:
         known, rules = each.values(store, each.known), each.values(store, each.rules)
         learned = {} if alone else each.values(store, each.learned)

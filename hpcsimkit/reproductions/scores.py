@@ -22,15 +22,7 @@ VALIDATION = "validation"
 
 @dataclass(frozen=True)
 class Standing:
-    """Row of a comparison table: the mean of a policy, and its comparison with the policy under test.
-
-    Parameters
-    ----------
-    mean : Mean
-        Mean of a measure over the sequences.
-    against : Comparison or None
-        Paired differences, policy under test minus this one; None for the policy under test itself.
-    """
+    """Row of a comparison table: the mean of a policy, and the policy under test minus it, if another."""
 
     mean: Mean
     against: Comparison | None
@@ -47,14 +39,7 @@ class Standing:
 
 
 def standings(values: Mapping[str, Floats], one: str) -> dict[str, Standing]:
-    """Compare one row with all others on the same sequences.
-
-    Parameters
-    ----------
-    values : mapping of str to array of float, shape (sequences,)
-        Values of each row.
-    one : str
-        Row of the policy under test; p-values are corrected for the number of other rows (Holm).
+    """Compare one row with all others on the same sequences; p-values are corrected for their number (Holm).
 
     Examples
     --------
@@ -68,16 +53,9 @@ def standings(values: Mapping[str, Floats], one: str) -> dict[str, Standing]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Comparison of a row with the baseline on the same sequences.
+    """Comparison of a row with the baseline on the same sequences, row minus baseline.
 
-    Parameters
-    ----------
-    mean : Mean
-        Mean of the row.
-    against : Comparison
-        Paired differences, row minus baseline.
-    ratio : Mean
-        Geometric mean of the ratios of row to baseline, with its interval (that of the logarithms' mean).
+    `ratio` is the geometric mean of the ratios of row to baseline, with the interval of the logarithms' mean.
     """
 
     mean: Mean
@@ -101,14 +79,7 @@ class Verdict:
 
 
 def verdicts(values: Mapping[str, Floats], rival: Floats) -> dict[str, Verdict]:
-    """Compare rows with a baseline on the same sequences.
-
-    Parameters
-    ----------
-    values : mapping of str to array of float, shape (sequences,)
-        Positive values of each row; p-values are corrected for the number of rows.
-    rival : array of float, shape (sequences,)
-        Values of the baseline.
+    """Compare rows of positive values with a baseline; p-values are corrected for the number of rows (Holm).
 
     Examples
     --------
@@ -163,7 +134,10 @@ class Scores:
         """
         outcomes = {row: store.outcome(task) for row, task in contest.meetings.items()}
         found = {
-            row: {measure: _means(values, contest.parts_of_values) for measure, values in outcome.items()}
+            row: {
+                measure: means_of_parts(values, contest.parts_of_values)
+                for measure, values in outcome.items()
+            }
             for row, outcome in outcomes.items()
         }
         for row, task in contest.meetings.items():
@@ -257,11 +231,13 @@ class Joined(Scores):
         return np.concatenate([each.of(row, measure) for each in self.parts if each.members(row)])
 
 
-def _means(values: Any, parts: Sequence[int]) -> Floats:
+def means_of_parts(values: Any, parts: Sequence[int]) -> Floats:
     """Return the means over parts of some values, each of which may have several copies in a row.
 
-    >>> _means([1.0, 3.0, 5.0], [2, 1]).tolist(), _means([1.0, 3.0, 5.0, 7.0], [1, 1]).tolist()
-    ([2.0, 5.0], [2.0, 6.0])
+    >>> means_of_parts([1.0, 3.0, 5.0], [2, 1]).tolist()
+    [2.0, 5.0]
+    >>> means_of_parts([1.0, 3.0, 5.0, 7.0], [1, 1]).tolist()
+    [2.0, 6.0]
     """
     found: Floats = np.array(values, dtype=np.float64)
     copies = len(found) // sum(parts)

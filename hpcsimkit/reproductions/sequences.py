@@ -41,15 +41,7 @@ SEEDS_APART = 1000
 
 @dataclass(frozen=True)
 class SequenceSet:
-    """Set of sequences to compare policies on.
-
-    Parameters
-    ----------
-    name : str
-        Unique name, which becomes part of names of folders.
-    scenarios : sequence of Scenario
-        Sequences with the clock rules ``dirlab``; textbook policies get the same jobs with textbook rules.
-    """
+    """Set of sequences to compare policies on."""
 
     name: str
     scenarios: Sequence[Scenario]

@@ -36,15 +36,7 @@ class Target(NamedTuple):
 
 
 class Conclusion(NamedTuple):
-    """Results of a reproduction.
-
-    Parameters
-    ----------
-    targets : sequence of Target
-        Targets of the reproduction.
-    text : str
-        Report in Markdown. (The run of the reproduction appends targets and provenance.)
-    """
+    """Results of a reproduction."""
 
     targets: Sequence[Target]
     text: str

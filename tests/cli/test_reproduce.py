@@ -72,7 +72,7 @@ def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
     assert lines[4] == "7 agents, 2 sets of sequences with all their rivals"
     assert lines[5].startswith("73 tasks; ")
     assert lines[-1] == "results: out/report.md"
-    assert files(tmp_path / "out") == sorted([*REPORT, "reproduction.json"])
+    assert files(tmp_path / "out") == sorted([*REPORT, "reproduction.json", "reproduction.run.json"])
     for picture in (tmp_path / "out").glob("*.png"):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -106,7 +106,8 @@ def test_masked_ppo_on_subsamples_alone(cli, logs, tmp_path, monkeypatch) -> Non
     assert "SJF + best fit" in wait["what"] and "random, K = 100" in other["what"]
     assert (other["met"], gap["met"]) == (False, gap["ours"] >= -0.1)  # three days allow no low p-value
     assert files(tmp_path / "out") == [
-        "report.md", "reproduction.json", "targets.json", "utilisation-subsamples.png", "wait-subsamples.png",
+        "report.md", "reproduction.json", "reproduction.run.json", "targets.json", "utilisation-subsamples.png",
+        "wait-subsamples.png",
     ]  # fmt: skip
 
 

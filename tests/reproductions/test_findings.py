@@ -260,6 +260,7 @@ def test_functions_of_expressions() -> None:
         ("log.name.__class__.__mro__", "unsafe"),
         ("log.open('x')", "may not call"),
         ("at('rest').others()", "may not call"),
+        ("at('rest').value('1', log)", "may not call Quantities.value"),
         ("log.name.format(log)", ""),
     ],
 )

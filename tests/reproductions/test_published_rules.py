@@ -338,6 +338,22 @@ def test_recomputed_numbers_stand_beside_published_ones(paper: PaperReproduction
     assert (digits.paper, digits.ours, digits.met) == (2.0, 1.0, False)
 
 
+def test_easy_ar_is_easy_with_the_other_estimates(paper: PaperReproduction) -> None:
+    """18.87 for FCFS on HPC2N: not those of the published row."""
+
+    class Log(str):
+        name = property(str)
+
+    rows = {PUBLISHED: [28.0, 28.32], ESTIMATES: [18.8, 18.94]}
+    scores = scores_of(paper, "rlbackfilling", "fcfs", rows, backfilling=True)
+    measured = findings(paper, replace(scores, contest=scores.contest._replace(trace=Log("HPC2N"))))
+    assert [line[1:] for line in measured.tabulated("rlbackfilling").rows] == [
+        ["28.16", "28.16"], ["18.87", "18.87"],
+    ]  # fmt: skip
+    digits = next(each for each in measured.targets() if "RLBackfilling, table 4, HPC2N" in each.what)
+    assert (digits.paper, digits.ours, digits.met) == (2.0, 2.0, True)
+
+
 def test_bases_with_a_published_agent_and_others_are_apart(paper: PaperReproduction) -> None:
     rows = {PUBLISHED: [333.2], UNFIT: [109.28], UNFIT_FREE: [33.44], TEXTBOOK: [33.44]}
     each = [

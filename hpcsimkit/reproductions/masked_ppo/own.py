@@ -280,7 +280,7 @@ class OwnReproduction(PaperReproduction):
         for each in self.contests:
             known, rules, learned = runs_by_use([each], _row_of)
             columns = {"mean wait [min]": (WAIT, 1.0)}
-            found.append(Field(each.plan.words, known, rules, learned, columns))
+            found.append(Field(each.plan.words, known, rules, learned, columns, each.parts_of_values))
         return found
 
 

@@ -92,11 +92,6 @@ def part(found: Part) -> Part:
 def part_named(name: str) -> Any:
     """Return the part of a name ``module:Name``, without ``hpcsimkit.``
 
-    Raises
-    ------
-    UsageError
-        There is no such part; the message lists similar names.
-
     Examples
     --------
     >>> part_named("policies:SJF")

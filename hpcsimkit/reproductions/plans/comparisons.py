@@ -14,27 +14,7 @@ from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
 
 class Comparison(NamedTuple):
-    """Policies under test on the same sequences of a log.
-
-    Parameters
-    ----------
-    plan : ComparisonPlan
-        Its table in the plan.
-    protocol : str
-        Name of the table.
-    trace : PaperLog
-        Log of the sequences, or other test data of the plan.
-    parts : Parts
-        Parts with the variables of the comparison.
-    sequences : SequenceSet
-        Test sequences.
-    contestants : sequence of Contestant
-        Policies under test.
-    rows : mapping of str to RowPlan
-        Table of each policy in the plan, by name.
-    apart : mapping of str to SequenceSet
-        Sequences of the rows that have their own. Default: none.
-    """
+    """Policies under test on the same sequences of a log."""
 
     plan: ComparisonPlan
     protocol: str
@@ -114,12 +94,7 @@ def runs_by_use(
 ) -> list[dict[str, list[Meeting]]]:
     """Return the runs of a paper's heuristics, of those of the group ``outside``, and of agents, by row.
 
-    Parameters
-    ----------
-    met : iterable of Comparison
-        Comparisons, each on other sequences.
-    row_of : callable
-        Function ``row_of(contestant, row)`` that returns the name of the row, empty to leave it out.
+    ``row_of(contestant, row)`` returns the name of the row, empty to leave it out.
     """
     found: list[dict[str, list[Meeting]]] = [{}, {}, {}]
     for each in met:
@@ -133,17 +108,7 @@ def runs_by_use(
 
 
 class Workshop:
-    """Agents and comparisons of a plan, each made once.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    traces : PaperLogs
-        Logs, or other test data of the plan.
-    code : Code
-        Code that names in the plan may refer to. Default: that of hpcsimkit.
-    """
+    """Agents and comparisons of a plan, each made once."""
 
     def __init__(self, plan: Plan, traces: Any, code: Code = KIT) -> None:
         self.plan = plan

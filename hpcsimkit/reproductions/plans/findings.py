@@ -49,13 +49,6 @@ class PaperFindings:
     """Measurements of a finished reproduction: the values of its report, its figures and its targets.
 
     The report knows the measurements as `found` and the reproduction as `plan`.
-
-    Parameters
-    ----------
-    plan : PaperReproduction
-        The reproduction.
-    store : Store
-        Store of the tasks' outcomes.
     """
 
     plan: Any  # a reproduction, whose module makes this one's objects

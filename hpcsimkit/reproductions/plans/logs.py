@@ -31,13 +31,6 @@ TRAINED_SHARE = 0.2
 def name_among(path: Path, names: Mapping[str, str]) -> str:
     """Return the name of a log in tables, by default the name of its file.
 
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    names : mapping of str to str
-        Names by regular expressions for the beginnings of file names, without suffixes and case-insensitive.
-
     Examples
     --------
     >>> name_among(Path("HPC2N-2002-2.2-cln.swf.gz"), {"hpc2n": "HPC2N"}), name_among(Path("KTH.swf"), {})
@@ -48,13 +41,7 @@ def name_among(path: Path, names: Mapping[str, str]) -> str:
 
 
 def each_once(logs: Sequence[Any]) -> Sequence[Any]:
-    """Return logs, after a check that their names are unique.
-
-    Raises
-    ------
-    UsageError
-        Two logs have the same name.
-    """
+    """Return logs, after a check that their names are unique."""
     names = [log.name for log in logs]
     for log in logs:
         if names.count(log.name) > 1:
@@ -64,17 +51,7 @@ def each_once(logs: Sequence[Any]) -> Sequence[Any]:
 
 @dataclass(frozen=True)
 class Logs(ABC):
-    """All logs of a reproduction.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files of the logs.
-    scale : SimpleNamespace
-        Size preset.
-    seed : int
-        Random seed.
-    """
+    """All logs of a reproduction."""
 
     paths: Sequence[Path]
     scale: Any
@@ -98,19 +75,7 @@ class Logs(ABC):
 
 @dataclass(frozen=True)
 class PaperLog:
-    """Log as read by published code, with the first fifth for training and the rest for tests.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    plan : LogsPlan
-        Table ``[logs]`` of the plan.
-    scale : SimpleNamespace
-        Size preset, with the number of test sequences, `sequences`.
-    seed : int
-        Random seed for the choice of sequences.
-    """
+    """Log as read by published code, with the first fifth for training and the rest for tests."""
 
     path: Path
     plan: LogsPlan
@@ -251,15 +216,7 @@ class UnmodifiedLog(PaperLog):
 
 @dataclass(frozen=True)
 class PaperLogs(Logs):
-    """All logs of a paper.
-
-    Parameters
-    ----------
-    plan : LogsPlan
-        Table ``[logs]`` of the plan.
-    code : Code
-        Code that names in the plan may refer to. Default: that of hpcsimkit.
-    """
+    """All logs of a paper."""
 
     plan: LogsPlan
     code: Code = KIT

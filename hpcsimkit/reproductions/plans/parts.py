@@ -29,15 +29,7 @@ FIELD, STEP = re.compile(r"(\w+)((?:\.\w+|\[\w+\])*)"), re.compile(r"\.(\w+)|\[(
 
 
 class Code(NamedTuple):
-    """Code that the names in a plan may refer to: hpcsimkit, and the files of a folder with consent.
-
-    Parameters
-    ----------
-    folder : str or None
-        Folder of the plan.
-    trust : Trust
-        Permission to import code.
-    """
+    """Code that the names in a plan may refer to: hpcsimkit, and the files of a folder with consent."""
 
     folder: str | None
     trust: Trust
@@ -60,26 +52,14 @@ name it without consent: --allow-code mine.py
         return policy_named(name, self.folder, self.trust)
 
     def kind(self, name: str, base: type[Any]) -> Any:
-        """Return the class of a name, a subclass of a base class.
-
-        Raises
-        ------
-        UsageError
-            The name is unknown, or refers to another kind of object.
-        """
+        """Return the class of a name, a subclass of a base class."""
         found = self.part(name)
         if not (isinstance(found, type) and issubclass(found, base)):
             raise UsageError(f"{name!r} needs a subclass of {base.__name__}, found {found!r}")
         return found
 
     def made(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Return what a class or function returns for some arguments.
-
-        Raises
-        ------
-        UsageError
-            It takes other arguments, or fails.
-        """
+        """Return what a class or function returns for some arguments."""
         found = self.part(name)
         if not callable(found):
             raise UsageError(f"{name!r} is a constant: {{ {COPY} = {name!r} }} copies it")
@@ -96,13 +76,7 @@ KIT = Code(None, Trust(()))
 
 
 def attribute_of(found: Any, name: str) -> Any:
-    """Return an attribute that a plan may name: a value, and no method, class or module.
-
-    Raises
-    ------
-    UsageError
-        There is no such attribute, or it is none of the values.
-    """
+    """Return an attribute that a plan may name: a value, and no method, class or module."""
     known = [each for each in dir(found) if not each.startswith("_") and _is_value(found, each)]
     value = getattr(found, name) if name in known else None
     if name not in known or inspect.isroutine(value) or isinstance(value, type | ModuleType):
@@ -248,13 +222,7 @@ class Parts:
 
 
 def changed(found: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of an object with changed attributes.
-
-    Raises
-    ------
-    UsageError
-        The object has no such attribute.
-    """
+    """Return a copy of an object with changed attributes."""
     if isinstance(found, type | ModuleType) or inspect.isroutine(found):
         raise UsageError(f"an object can be copied, found {found!r}")
     for name in changes:

@@ -364,13 +364,7 @@ class Published(Table):
 
 @cache
 def paper_files(folder: Path) -> tuple[Plan, dict[str, PublishedTable]]:
-    """Return the plan of a paper, and its published tables by name.
-
-    Raises
-    ------
-    UsageError
-        A file is wrong; the message names the line.
-    """
+    """Return the plan of a paper, and its published tables by name."""
     numbers = folder / PUBLISHED
     return (
         Plan.of_toml(folder / PLAN),

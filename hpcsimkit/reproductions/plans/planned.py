@@ -41,17 +41,6 @@ class Study(NamedTuple):
 class PaperReproduction:
     """Reproduction of a paper from its folder; see :func:`reproduction_of`.
 
-    Parameters
-    ----------
-    logs : sequence of Path
-        Paths of the logs.
-    quick : bool
-        Whether a small version is run. Default: False.
-    seed : int
-        Random seed. Default: 0.
-    chosen : collection of str
-        Given flags among `flags`. Default: none.
-
     Attributes
     ----------
     folder : Path
@@ -133,13 +122,7 @@ class PaperReproduction:
         return {name: parts.made(part) for name, part in self.paper.tasks.items()}
 
     def prepare(self) -> Iterator[str]:
-        """Read the logs and draw the sequences; yield lines on the planned work.
-
-        Raises
-        ------
-        HpcsimkitError
-            The logs are unsuitable.
-        """
+        """Read the logs and draw the sequences; yield lines on the planned work."""
         yield from self.traces.lines()
         sets = f"{len(self.contests)} set{'s' * (len(self.contests) != 1)} of sequences"
         if RIVALS in self.chosen:
@@ -235,18 +218,6 @@ class PaperReproduction:
 def reproduction_named(name: str, allow_code: Sequence[str] = ()) -> type[PaperReproduction]:
     """Return the reproduction of a system, or that of a folder with ``plan.toml``.
 
-    Parameters
-    ----------
-    name : str
-        Name of the system, or path of the folder.
-    allow_code : sequence of str
-        Modules, files and folders from which the plan of a folder may import code.
-
-    Raises
-    ------
-    UsageError
-        No reproduction has that name.
-
     Examples
     --------
     >>> reproduction_named("masked-pppo")
@@ -266,13 +237,6 @@ def reproduction_of(folder: Path, trust: Trust) -> type[PaperReproduction]:
 
     ``report.md.jinja`` is its text. If there is a module ``own`` in a folder of the kit, the classes
     ``OwnReproduction`` and ``OwnFindings`` in it replace those of this module.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder with ``plan.toml``.
-    trust : Trust
-        Permission to import code that is not the kit's own.
     """
     plan, published = paper_files(folder)
     own, source = _own(folder), plan.source or plan.logs

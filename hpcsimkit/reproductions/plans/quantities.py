@@ -62,13 +62,7 @@ of 'method' object is unsafe.
         self.others = others
 
     def value(self, expression: str, variables: Mapping[str, Any]) -> Any:
-        """Return the value of an expression.
-
-        Raises
-        ------
-        UsageError
-            It is none, or fails.
-        """
+        """Return the value of an expression."""
         from jinja2 import Undefined
 
         functions = {name: getattr(self, name) for name in FUNCTIONS}
